@@ -1,0 +1,110 @@
+//! What the engine needs from outside, as traits: a clock, policies and a journal.
+//!
+//! The daemon plugs in the kernel's clock, WASM components and the checkpoint; tests and the simulation plug in their own.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Image};
+use tenure_types::{Definition, Error, Moment, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Proposal, Record, Request};
+use tokio::sync::oneshot;
+
+/// Tells the time.
+pub trait Clock: Send + Sync + 'static {
+    /// Now, by `CLOCK_BOOTTIME` for decisions and by the wall for people.
+    fn now(&self) -> Moment;
+}
+
+/// One loaded policy. Each call is a fresh instance that sees nothing of any other call.
+pub trait Policy: Send + Sync + 'static {
+    /// Its name and digest.
+    fn stamp(&self) -> &PolicyStamp;
+
+    /// Makes pools of a network's configuration.
+    ///
+    /// # Errors
+    /// `InvalidConfig` when the configuration is wrong, `PolicyFailed` when the policy is.
+    fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error>;
+
+    /// Proposes addresses. Called with the book held, so it must be quick; its limits see to that.
+    ///
+    /// # Errors
+    /// `PoolExhausted`, `AddressUnavailable` and `PolicyRefused` are the policy's own answers, `PolicyFailed` is its failure.
+    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error>;
+}
+
+/// The policies of this node, by name.
+pub trait Catalogue: Send + Sync + 'static {
+    /// Finds a policy and loads it if it is not loaded yet.
+    ///
+    /// # Errors
+    /// `UnknownPolicy` when the catalogue has no such name, `PolicyUnloadable` when its file is not what it should be.
+    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error>;
+
+    /// Loads the very component that a network was last served by, from the node's own copy if need be.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error>;
+
+    /// The names of the catalogue with what is known of each.
+    fn list(&self) -> Vec<CatalogueEntry>;
+}
+
+/// A line of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    /// The policy; its digest is empty while it could not be read.
+    pub stamp: PolicyStamp,
+    /// `embedded`, or the file's path.
+    pub source: String,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
+/// Makes records durable, in the order in which they were staged.
+pub trait Journal: Send + Sync + 'static {
+    /// Queues a record and gives it its place in the log. Never blocks; called with the record's book held.
+    fn stage(&self, record: &Record) -> (u64, Ticket);
+
+    /// A ticket that resolves when everything staged so far is durable; at once when it already is.
+    ///
+    /// It fails while the log is being reopened after a failed sync, since what memory says is not yet what the disk says.
+    fn barrier(&self) -> Ticket;
+
+    /// Why an ADD would fail now (`DiskFull`, `CheckpointFailed`), if it would.
+    fn health(&self) -> Result<(), Error>;
+}
+
+/// Resolves when what was staged is durable, or fails when it could not be made so.
+#[derive(Debug)]
+pub struct Ticket(oneshot::Receiver<Result<(), Error>>);
+
+impl Ticket {
+    /// A ticket and the sender that resolves it.
+    #[must_use]
+    pub fn new() -> (oneshot::Sender<Result<(), Error>>, Self) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Self(receiver))
+    }
+
+    /// Waits until what was staged is on disk.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` or `DiskFull`; also when the journal has stopped.
+    pub async fn durable(self) -> Result<(), Error> {
+        self.0.await.unwrap_or_else(|_| {
+            Err(Error::new(tenure_types::ErrorCode::CheckpointFailed, "the checkpoint has stopped"))
+        })
+    }
+}
+
+/// Gives the journal what a snapshot is made of.
+pub trait Images: Send + Sync + 'static {
+    /// The networks that exist.
+    fn networks(&self) -> Vec<NetworkName>;
+
+    /// One network's state and the place in the log that it is true as of; `None` when it is gone.
+    ///
+    /// Waits for the network's book, and must not be called from within an async task.
+    fn image(&self, network: &NetworkName) -> Option<Image>;
+}

@@ -1,0 +1,167 @@
+//! The names that requests are keyed by, checked once and cheap to copy.
+//!
+//! The rules are those of the CNI specification 1.1.0 and of libcni's validation, texts included, because
+//! runtimes and people grep for them.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A name that breaks the rule of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// The name is empty.
+    #[error("missing {0}")]
+    Missing(&'static str),
+    /// The name has a character that its kind does not allow, or is too long.
+    #[error("{rule}: {value}")]
+    Malformed {
+        /// The rule that was broken, in the reference implementation's words.
+        rule: &'static str,
+        /// What was given.
+        value: String,
+    },
+}
+
+/// The most bytes a network name or container id may have; the specification sets none, a log line does.
+const LONGEST_NAME: usize = 255;
+
+/// `^[a-zA-Z0-9][a-zA-Z0-9_.\-]*$`, from the CNI specification's section on parameters.
+fn is_cni_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+        && text.len() <= LONGEST_NAME
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks and wraps a name.
+            ///
+            /// # Errors
+            /// [`InvalidName`] with the rule that was broken.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
+                let text = text.as_ref();
+                let check: fn(&str) -> Result<(), InvalidName> = $check;
+                check(text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "{:?}", &*self.0)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+            fn try_from(text: String) -> Result<Self, InvalidName> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.as_ref().to_owned()
+            }
+        }
+    };
+}
+
+name!(
+    /// A CNI network's name, by which networks are told apart.
+    NetworkName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("network name")),
+        text if is_cni_name(text) => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "invalid characters found in network name",
+            value: text.to_owned()
+        }),
+    }
+);
+name!(
+    /// A container's id as the runtime names it.
+    ContainerId,
+    |text| match text {
+        "" => Err(InvalidName::Missing("containerID")),
+        text if is_cni_name(text) => Ok(()),
+        text =>
+            Err(InvalidName::Malformed { rule: "invalid characters in containerID", value: text.to_owned() }),
+    }
+);
+name!(
+    /// An interface's name inside a container.
+    InterfaceName,
+    |text| {
+        let rule = match text {
+            "" => return Err(InvalidName::Missing("interface name")),
+            // IFNAMSIZ less the closing zero.
+            text if text.len() > 15 => "interface name is too long; interface name should be less than 16 characters",
+            "." | ".." => "interface name is . or ..",
+            text if text.contains(|c: char| c == '/' || c == ':' || c.is_whitespace()) => {
+                "interface name contains / or : or whitespace characters"
+            }
+            _ => return Ok(()),
+        };
+        Err(InvalidName::Malformed { rule, value: text.to_owned() })
+    }
+);
+name!(
+    /// A policy's name in the daemon's catalogue; never a path.
+    PolicyName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("policy name")),
+        text if is_cni_name(text) && text.len() <= 64 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a policy name has letters, digits, '_', '.' and '-' only, at most 64",
+            value: text.to_owned()
+        }),
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_rules_hold() {
+        for good in ["a", "0", "net-1_x.y"] {
+            assert!(NetworkName::new(good).is_ok() && ContainerId::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", ".a", "a/b", "a b", "é", "a\n"] {
+            assert!(NetworkName::new(bad).is_err() && ContainerId::new(bad).is_err(), "{bad:?}");
+        }
+        for bad in ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "sixteen-letters-"] {
+            assert!(InterfaceName::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(InterfaceName::new("fifteen-letters").is_ok());
+    }
+}

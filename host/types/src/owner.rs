@@ -1,0 +1,74 @@
+//! Who owns an address, and the allocation that says so.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, PolicyStamp};
+
+/// Who owns an address inside a network: the key that a request is ordered and repeated by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Owner {
+    /// A container's interface, as a CNI runtime names it.
+    Attachment {
+        /// The container.
+        container: ContainerId,
+        /// The interface inside it.
+        interface: InterfaceName,
+    },
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Attachment { container, interface } => write!(formatter, "{container}/{interface}"),
+        }
+    }
+}
+
+/// The pod behind an attachment, as the kubelet names it in `CNI_ARGS`; for people and policies, never a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PodIdentity {
+    /// `K8S_POD_NAMESPACE`.
+    pub namespace: String,
+    /// `K8S_POD_NAME`.
+    pub name: String,
+    /// `K8S_POD_UID`; empty where the runtime does not send it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+}
+
+/// Numbers a network's allocations in the order they were made, never reused: a late request names the one it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Generation(pub u64);
+
+impl std::fmt::Display for Generation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// An owner's addresses, as the ledger holds them and the checkpoint keeps them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// The network that the addresses are of.
+    pub network: NetworkName,
+    /// Which allocation of the network this is.
+    pub generation: Generation,
+    /// Who owns them.
+    pub owner: Owner,
+    /// One address for each pool.
+    pub addresses: Vec<AssignedAddress>,
+    /// The pod behind it, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<PodIdentity>,
+    /// The network namespace that the runtime named; empty where it named none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub netns: String,
+    /// The policy that proposed it.
+    pub policy: PolicyStamp,
+    /// When the caller's request began; a DEL that began before it does not mean this allocation.
+    pub requested_at: Moment,
+    /// When the ledger admitted it.
+    pub allocated_at: Moment,
+}

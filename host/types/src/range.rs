@@ -1,0 +1,234 @@
+//! Ranges and pools: what a network may hand out.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+/// A run of addresses inside one subnet, and how an address of it is handed out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Range {
+    subnet: IpNet,
+    first: IpAddr,
+    last: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<IpAddr>,
+    prefix_length: u8,
+}
+
+/// What makes a range impossible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// The subnet has bits set behind its prefix.
+    #[error("{0} has host bits set")]
+    HostBits(IpNet),
+    /// An end of the range is outside its subnet.
+    #[error("{0} is not in {1}")]
+    Outside(IpAddr, IpNet),
+    /// The first address is after the last.
+    #[error("{0} is after {1}")]
+    Reversed(IpAddr, IpAddr),
+    /// The gateway is of the other family.
+    #[error("gateway {0} is not of {1}'s family")]
+    GatewayFamily(IpAddr, IpNet),
+    /// The prefix length is longer than the family allows.
+    #[error("prefix length {0} is not possible in {1}")]
+    PrefixLength(u8, IpNet),
+    /// A v4-mapped v6 subnet: the same addresses would have two names.
+    #[error("{0} is IPv4-mapped; write it as IPv4")]
+    Mapped(IpNet),
+}
+
+#[derive(Deserialize)]
+struct Unchecked {
+    subnet: IpNet,
+    first: IpAddr,
+    last: IpAddr,
+    gateway: Option<IpAddr>,
+    prefix_length: u8,
+}
+
+impl TryFrom<Unchecked> for Range {
+    type Error = RangeError;
+    fn try_from(range: Unchecked) -> Result<Self, RangeError> {
+        Self::new(range.subnet, range.first, range.last, range.gateway, range.prefix_length)
+    }
+}
+
+impl Range {
+    /// Checks and makes a range; both ends belong to it.
+    ///
+    /// # Errors
+    /// [`RangeError`] for ends outside the subnet or reversed, and for host bits in the subnet.
+    pub fn new(
+        subnet: IpNet,
+        first: IpAddr,
+        last: IpAddr,
+        gateway: Option<IpAddr>,
+        prefix_length: u8,
+    ) -> Result<Self, RangeError> {
+        if subnet.trunc() != subnet {
+            return Err(RangeError::HostBits(subnet));
+        }
+        if matches!(subnet, IpNet::V6(net) if net.network().to_ipv4_mapped().is_some()) {
+            return Err(RangeError::Mapped(subnet));
+        }
+        for end in [first, last] {
+            if !subnet.contains(&end) {
+                return Err(RangeError::Outside(end, subnet));
+            }
+        }
+        if first > last {
+            return Err(RangeError::Reversed(first, last));
+        }
+        if let Some(gateway) = gateway.filter(|gateway| gateway.is_ipv4() != first.is_ipv4()) {
+            return Err(RangeError::GatewayFamily(gateway, subnet));
+        }
+        if prefix_length > subnet.max_prefix_len() {
+            return Err(RangeError::PrefixLength(prefix_length, subnet));
+        }
+        Ok(Self { subnet, first, last, gateway, prefix_length })
+    }
+
+    /// The subnet that the range lies in.
+    #[must_use]
+    pub fn subnet(&self) -> IpNet {
+        self.subnet
+    }
+
+    /// The first address of the range.
+    #[must_use]
+    pub fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    /// The last address of the range.
+    #[must_use]
+    pub fn last(&self) -> IpAddr {
+        self.last
+    }
+
+    /// The gateway that is handed out with an address of the range, and never itself handed out.
+    #[must_use]
+    pub fn gateway(&self) -> Option<IpAddr> {
+        self.gateway
+    }
+
+    /// The prefix length that an address of the range is handed out with.
+    #[must_use]
+    pub fn prefix_length(&self) -> u8 {
+        self.prefix_length
+    }
+
+    /// Whether an address lies between the ends.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.first <= address && address <= self.last
+    }
+
+    /// Why an address of this range can never be an owner's: it is the network's own, the broadcast address or the gateway.
+    ///
+    /// A v4 subnet of /31 or /32 has neither network nor broadcast address (RFC 3021).
+    #[must_use]
+    pub fn reserved(&self, address: IpAddr) -> Option<&'static str> {
+        if self.gateway == Some(address) {
+            return Some("the gateway");
+        }
+        let has_ends = self.subnet.prefix_len() + 1 < self.subnet.max_prefix_len();
+        match address {
+            _ if !has_ends => None,
+            _ if address == self.subnet.network() => Some("the network address"),
+            IpAddr::V4(_) if address == self.subnet.broadcast() => Some("the broadcast address"),
+            _ => None,
+        }
+    }
+
+    /// How many addresses an owner could get, capped at `u32::MAX`: only people and policies read it.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        let span = match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => u128::from(u32::from(last) - u32::from(first)),
+            (IpAddr::V6(first), IpAddr::V6(last)) => u128::from(last) - u128::from(first),
+            // `new` refuses mixed families.
+            _ => 0,
+        };
+        let mut special = vec![self.subnet.network(), self.subnet.broadcast()];
+        special.extend(self.gateway);
+        special.sort_unstable();
+        special.dedup();
+        let reserved =
+            special.into_iter().filter(|ip| self.contains(*ip) && self.reserved(*ip).is_some()).count();
+        u32::try_from((span + 1).saturating_sub(reserved as u128)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether two ranges share an address.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}-{}", self.first, self.last)
+    }
+}
+
+/// Ranges of one family that serve the same need: each grant has one address from each pool.
+///
+/// host-local calls it a range set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// The ranges, in the order in which they are used.
+    pub ranges: Vec<Range>,
+}
+
+impl Pool {
+    /// The range that an address lies in.
+    #[must_use]
+    pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
+        self.ranges.iter().find(|range| range.contains(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(subnet: &str, first: &str, last: &str, gateway: Option<&str>) -> Result<Range, RangeError> {
+        let subnet: IpNet = subnet.parse().unwrap();
+        Range::new(
+            subnet,
+            first.parse().unwrap(),
+            last.parse().unwrap(),
+            gateway.map(|gateway| gateway.parse().unwrap()),
+            subnet.prefix_len(),
+        )
+    }
+
+    #[test]
+    fn a_slash_29_has_five_addresses_beside_its_gateway() {
+        let range = range("192.168.1.0/29", "192.168.1.0", "192.168.1.7", Some("192.168.1.1")).unwrap();
+        assert_eq!(range.size(), 5);
+        for (ip, reason) in [(0, "the network address"), (1, "the gateway"), (7, "the broadcast address")] {
+            assert_eq!(range.reserved(IpAddr::from([192, 168, 1, ip])), Some(reason));
+        }
+        assert_eq!(range.reserved(IpAddr::from([192, 168, 1, 6])), None);
+    }
+
+    #[test]
+    fn large_ranges_cap_their_size() {
+        assert_eq!(range("10.0.0.0/8", "10.0.0.1", "10.255.255.254", None).unwrap().size(), 16_777_214);
+        assert_eq!(range("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff", None).unwrap().size(), u32::MAX);
+        assert_eq!(range("10.0.0.0/32", "10.0.0.0", "10.0.0.0", None).unwrap().size(), 1);
+    }
+
+    #[test]
+    fn impossible_ranges_are_refused() {
+        assert!(matches!(range("10.0.0.1/24", "10.0.0.1", "10.0.0.2", None), Err(RangeError::HostBits(_))));
+        assert!(matches!(range("10.0.0.0/24", "10.0.0.9", "10.0.0.2", None), Err(RangeError::Reversed(..))));
+        assert!(matches!(range("10.0.0.0/24", "10.0.1.1", "10.0.1.2", None), Err(RangeError::Outside(..))));
+        assert!(matches!(range("::ffff:a00:0/120", "::ffff:a00:1", "::ffff:a00:2", None), Err(RangeError::Mapped(_))));
+    }
+}
