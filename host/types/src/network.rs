@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{NetworkName, Pool, PolicyName, Range};
+use crate::{NetworkName, PolicyName, Pool, Range};
 
 /// Which policy, to the byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +59,6 @@ pub struct Network {
     /// Whether an operator chose the policy; then it wins over the configuration's `policy` key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub activated: bool,
-    /// sha256 of what the definition was made from, in lower-case hexadecimal.
-    pub config_digest: String,
     /// What the definition was made from: the `ipam` object and the host's attributes, as the policy got them.
     pub config: NetworkConfig,
     /// What may be handed out.

@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn large_ranges_cap_their_size() {
         assert_eq!(range("10.0.0.0/8", "10.0.0.1", "10.255.255.254", None).unwrap().size(), 16_777_214);
-        assert_eq!(range("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff", None).unwrap().size(), u32::MAX);
+        assert_eq!(
+            range("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff", None).unwrap().size(),
+            u32::MAX
+        );
         assert_eq!(range("10.0.0.0/32", "10.0.0.0", "10.0.0.0", None).unwrap().size(), 1);
     }
 
@@ -229,6 +232,9 @@ mod tests {
         assert!(matches!(range("10.0.0.1/24", "10.0.0.1", "10.0.0.2", None), Err(RangeError::HostBits(_))));
         assert!(matches!(range("10.0.0.0/24", "10.0.0.9", "10.0.0.2", None), Err(RangeError::Reversed(..))));
         assert!(matches!(range("10.0.0.0/24", "10.0.1.1", "10.0.1.2", None), Err(RangeError::Outside(..))));
-        assert!(matches!(range("::ffff:a00:0/120", "::ffff:a00:1", "::ffff:a00:2", None), Err(RangeError::Mapped(_))));
+        assert!(matches!(
+            range("::ffff:a00:0/120", "::ffff:a00:1", "::ffff:a00:2", None),
+            Err(RangeError::Mapped(_))
+        ));
     }
 }
