@@ -3,15 +3,46 @@
 //! The daemon plugs in the kernel's clock, WASM components and the checkpoint; tests and the simulation plug in their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_ledger::{Book, Image};
-use tenure_types::{Definition, Error, Moment, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Proposal, Record, Request};
+use tenure_types::{
+    Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, PolicyName, PolicyStamp,
+    Proposal, Record, Request,
+};
 use tokio::sync::oneshot;
 
 /// Tells the time.
 pub trait Clock: Send + Sync + 'static {
     /// Now, by `CLOCK_BOOTTIME` for decisions and by the wall for people.
     fn now(&self) -> Moment;
+
+    /// A monotonic reading for measuring how long something took.
+    fn monotonic(&self) -> Duration;
+}
+
+/// Hears what became of each request: metrics, and the log.
+pub trait Observer: Send + Sync + 'static {
+    /// A request was answered.
+    fn request(&self, decision: &Decision<'_>);
+
+    /// A policy was called.
+    fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>);
+}
+
+/// One request and what became of it.
+#[derive(Debug, Clone)]
+pub struct Decision<'a> {
+    /// `add`, `del`, `check`, `gc`, `status` or `activate`.
+    pub verb: &'static str,
+    /// The network.
+    pub network: &'a NetworkName,
+    /// The owner, where the verb has one.
+    pub owner: Option<&'a Owner>,
+    /// Why it was refused, if it was.
+    pub error: Option<&'a Error>,
+    /// From the request's arrival to its answer.
+    pub took: Duration,
 }
 
 /// One loaded policy. Each call is a fresh instance that sees nothing of any other call.
@@ -92,9 +123,9 @@ impl Ticket {
     /// # Errors
     /// `CheckpointFailed` or `DiskFull`; also when the journal has stopped.
     pub async fn durable(self) -> Result<(), Error> {
-        self.0.await.unwrap_or_else(|_| {
-            Err(Error::new(tenure_types::ErrorCode::CheckpointFailed, "the checkpoint has stopped"))
-        })
+        self.0
+            .await
+            .unwrap_or_else(|_| Err(Error::new(ErrorCode::CheckpointFailed, "the checkpoint has stopped")))
     }
 }
 

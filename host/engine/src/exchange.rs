@@ -1,0 +1,45 @@
+//! Exchanging a network's policy while it serves.
+
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
+
+use crate::engine::Engine;
+
+impl Engine {
+    /// Puts a policy in the place of a network's present one; durable when this returns. Says what served before and now.
+    ///
+    /// Requests under way finish on the old one. A policy that does not load, or that cannot make anything of the
+    /// network's configuration, changes nothing.
+    ///
+    /// # Errors
+    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, and what the policy says of the configuration.
+    pub async fn activate(
+        &self,
+        network: &NetworkName,
+        policy: &PolicyName,
+    ) -> Result<(PolicyStamp, PolicyStamp)> {
+        self.observed("activate", network, None, self.serve_activate(network, policy)).await
+    }
+
+    async fn serve_activate(
+        &self,
+        name: &NetworkName,
+        policy: &PolicyName,
+    ) -> Result<(PolicyStamp, PolicyStamp)> {
+        let unknown =
+            || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
+        let slot = self.networks.get(name).ok_or_else(unknown)?;
+        // Loading compiles; the network goes on serving meanwhile.
+        let policy = self.ports.catalogue.load(policy)?;
+        let mut slot = slot.lock().await;
+        let before = slot.as_ref().ok_or_else(unknown)?.book.network().clone();
+        let network = self.defined(policy.as_ref(), name, &before.config, true)?;
+        let after = network.policy.clone();
+        let ticket = self.redefine(&mut slot, network)?;
+        if let Some(served) = slot.as_mut() {
+            served.policy = Some(policy);
+        }
+        drop(slot);
+        ticket.durable().await?;
+        Ok((before.policy.clone(), after))
+    }
+}

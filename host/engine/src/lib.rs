@@ -1,0 +1,25 @@
+//! The way of a request, and the ports that it crosses.
+//!
+//! ```text
+//! rpc ─▶ admission ─▶ network's book ─▶ policy ─▶ ledger check ─▶ journal ─▶ reply
+//!        (order by key)    (locked)      (proposes)  (disposes)    (durable)
+//! ```
+//!
+//! [`Engine::add`] shows it in one function. The engine spawns nothing and sleeps nowhere: it runs on any executor, so
+//! a simulation can drive it step by step.
+
+mod admission;
+mod engine;
+mod exchange;
+mod inspect;
+mod networks;
+mod pipeline;
+pub mod ports;
+mod release;
+mod undo;
+
+pub use admission::Load;
+pub use engine::{Engine, Ports, Settings};
+pub use pipeline::Add;
+pub use release::{Del, Gc};
+pub use undo::Abandoned;

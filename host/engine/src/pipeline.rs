@@ -1,0 +1,159 @@
+//! The whole way of an ADD, in one function.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, check_definition};
+use tenure_types::{
+    Allocation, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Proposal, Record, Request,
+    Result,
+};
+
+use crate::engine::{Engine, defect};
+use crate::networks::Served;
+use crate::ports::Policy;
+use crate::undo::Undo;
+
+/// An ADD: the request and the network's configuration that came with it.
+#[derive(Debug, Clone)]
+pub struct Add {
+    /// Who asks for what.
+    pub request: Request,
+    /// The policy that the configuration names.
+    pub policy: PolicyName,
+    /// The configuration, as the policy gets it.
+    pub config: NetworkConfig,
+}
+
+impl Engine {
+    /// Gives an owner its addresses. A repeated ADD answers the same.
+    ///
+    /// Dropping the future before it is done undoes whatever it had begun.
+    ///
+    /// # Errors
+    /// See [`ErrorCode`]; nothing was handed out.
+    pub async fn add(&self, add: Add) -> Result<Grant> {
+        let (network, owner) = (add.request.network.clone(), add.request.owner.clone());
+        self.observed("add", &network, Some(&owner), self.serve_add(add)).await
+    }
+
+    async fn serve_add(&self, mut add: Add) -> Result<Grant> {
+        // Admission: in order by key, with a bound on what waits.
+        let turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
+        let now = self.now();
+        add.request.requested_at = Self::not_in_future(add.request.requested_at, now);
+        turn.check_alive(add.request.requested_at, now)?;
+
+        // The book: this network's, held until the decision is staged.
+        let slot = self.networks.get_or_create(&add.request.network);
+        let mut slot_guard = slot.lock().await;
+        if let Some(held) = slot_guard.as_ref().and_then(|served| served.book.owned_by(&add.request.owner)) {
+            return Ok(grant(held));
+        }
+        self.readiness()?;
+        let served = self.define(&mut slot_guard, &add)?;
+        self.expire(served, now);
+
+        // The policy proposes, the ledger disposes.
+        let policy = self.policy_of(served)?;
+        let proposal = self.propose(policy.as_ref(), &add.request, &served.book)?;
+        let record =
+            served.book.admit(&add.request, &proposal, policy.stamp(), now).map_err(|violation| {
+                Error::new(
+                    ErrorCode::ProposalRejected,
+                    format_args!(
+                        "policy {} proposed what network {} forbids: {violation}",
+                        policy.stamp(),
+                        add.request.network
+                    ),
+                )
+            })?;
+
+        // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
+        let (place, ticket) = self.ports.journal.stage(&record);
+        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
+        drop(slot_guard);
+        let Record::Allocate(allocation) = record else {
+            return Err(defect("admitted what is no allocation"));
+        };
+        let undo = Undo::new(&self.undo, Arc::clone(&slot), &allocation, turn);
+        ticket.durable().await?;
+        undo.disarm();
+        Ok(grant(&allocation))
+    }
+
+    /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.
+    fn define<'slot>(&self, slot: &'slot mut Option<Served>, add: &Add) -> Result<&'slot mut Served> {
+        let activated = slot.as_ref().is_some_and(|served| served.book.network().activated);
+        let policy = match slot {
+            Some(served) if activated => self.policy_of(served)?,
+            _ => self.ports.catalogue.load(&add.policy)?,
+        };
+        let up_to_date = slot.as_ref().is_some_and(|served| {
+            let network = served.book.network();
+            network.policy == *policy.stamp() && network.config == add.config
+        });
+        if !up_to_date {
+            let network = self.defined(policy.as_ref(), &add.request.network, &add.config, activated)?;
+            self.redefine(slot, network)?;
+        }
+        let served = slot.as_mut().ok_or_else(|| defect("a defined network has no book"))?;
+        served.policy = Some(policy);
+        Ok(served)
+    }
+
+    /// Asks a policy to make pools of a configuration, and checks them.
+    pub(crate) fn defined(
+        &self,
+        policy: &dyn Policy,
+        name: &tenure_types::NetworkName,
+        config: &NetworkConfig,
+        activated: bool,
+    ) -> Result<Network> {
+        let definition = policy.define(name, config)?;
+        check_definition(&definition).map_err(|invalid| {
+            Error::new(
+                ErrorCode::ProposalRejected,
+                format_args!(
+                    "policy {} defined network {name} as what it cannot be: {invalid}",
+                    policy.stamp()
+                ),
+            )
+        })?;
+        let (name, config) = (name.clone(), config.clone());
+        Ok(Network { name, policy: policy.stamp().clone(), activated, config, definition })
+    }
+
+    /// Stages and applies a network's new definition. Nobody waits for it: whatever is granted under it is staged behind it.
+    pub(crate) fn redefine(
+        &self,
+        slot: &mut Option<Served>,
+        network: Network,
+    ) -> Result<crate::ports::Ticket> {
+        let record = Record::Network(Box::new(network.clone()));
+        let (place, ticket) = self.ports.journal.stage(&record);
+        let served = slot.get_or_insert_with(|| Served { book: Arc::new(Book::new(network)), policy: None });
+        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
+        Ok(ticket)
+    }
+
+    /// The policy that a network is served by, loaded again after a restart to the byte.
+    pub(crate) fn policy_of(&self, served: &Served) -> Result<Arc<dyn Policy>> {
+        match &served.policy {
+            Some(policy) => Ok(Arc::clone(policy)),
+            None => self.ports.catalogue.load_pinned(&served.book.network().policy),
+        }
+    }
+
+    fn propose(&self, policy: &dyn Policy, request: &Request, book: &Arc<Book>) -> Result<Proposal> {
+        let started = self.ports.clock.monotonic();
+        let proposal = policy.propose(request, book);
+        let took = self.ports.clock.monotonic().saturating_sub(started);
+        let outcome = proposal.as_ref().map(drop).map_err(|error| error.code);
+        self.ports.observer.policy_call(policy.stamp(), took, outcome);
+        proposal
+    }
+}
+
+fn grant(allocation: &Allocation) -> Grant {
+    Grant { generation: allocation.generation, addresses: allocation.addresses.clone() }
+}

@@ -1,0 +1,107 @@
+//! DEL and GC: giving addresses back.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tenure_types::{ContainerId, InterfaceName, Moment, NetworkName, Owner, Result};
+
+use crate::engine::{Engine, defect};
+use crate::networks::Served;
+use crate::ports::Ticket;
+
+/// A DEL.
+#[derive(Debug, Clone)]
+pub struct Del {
+    /// The network.
+    pub network: NetworkName,
+    /// Whose addresses are given back.
+    pub owner: Owner,
+    /// When the caller's request began; an allocation asked for later is not meant.
+    pub requested_at: Moment,
+}
+
+/// A GC: what the runtime still knows of.
+#[derive(Debug, Clone)]
+pub struct Gc {
+    /// The network.
+    pub network: NetworkName,
+    /// The attachments that stay.
+    pub valid: HashSet<(ContainerId, InterfaceName)>,
+    /// When the caller's request began; an allocation asked for later stays.
+    pub requested_at: Moment,
+}
+
+impl Engine {
+    /// Frees an owner's addresses. Succeeds when there are none.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when the release is not durable yet: the caller tries again. `Overloaded`, as for an ADD.
+    pub async fn del(&self, del: Del) -> Result<()> {
+        self.observed("del", &del.network, Some(&del.owner), self.serve_del(&del)).await
+    }
+
+    async fn serve_del(&self, del: &Del) -> Result<()> {
+        let turn = self.admission.enter(&del.network, &del.owner).await?;
+        let now = self.now();
+        let requested_at = Self::not_in_future(del.requested_at, now);
+        turn.bury(requested_at, now);
+        let ticket = match self.networks.get(&del.network) {
+            None => self.ports.journal.barrier(),
+            Some(slot) => match slot.lock().await.as_mut() {
+                Some(served) => self.release(served, &del.owner, requested_at, "del")?,
+                None => self.ports.journal.barrier(),
+            },
+        };
+        ticket.durable().await
+    }
+
+    /// Frees the attachments of a network that its runtime no longer lists, and nobody else's addresses.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when a release is not durable yet.
+    pub async fn gc(&self, gc: Gc) -> Result<usize> {
+        self.observed("gc", &gc.network, None, self.serve_gc(&gc)).await
+    }
+
+    async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
+        let requested_at = Self::not_in_future(gc.requested_at, self.now());
+        let Some(slot) = self.networks.get(&gc.network) else { return Ok(0) };
+        let mut slot = slot.lock().await;
+        let Some(served) = slot.as_mut() else { return Ok(0) };
+        let gone: Vec<Owner> = served
+            .book
+            .allocations()
+            .filter(|allocation| match &allocation.owner {
+                Owner::Attachment { container, interface } => {
+                    !gc.valid.contains(&(container.clone(), interface.clone()))
+                }
+            })
+            .filter(|allocation| allocation.requested_at <= requested_at)
+            .map(|allocation| allocation.owner.clone())
+            .collect();
+        for owner in &gone {
+            // Each ticket is covered by the barrier below.
+            drop(self.release(served, owner, requested_at, "gc")?);
+        }
+        let barrier = self.ports.journal.barrier();
+        drop(slot);
+        barrier.durable().await?;
+        Ok(gone.len())
+    }
+
+    /// Stages and applies the end of an owner's allocation, if it has one that was asked for before the caller's request.
+    fn release(
+        &self,
+        served: &mut Served,
+        owner: &Owner,
+        requested_at: Moment,
+        reason: &str,
+    ) -> Result<Ticket> {
+        let meant = served.book.owned_by(owner).is_some_and(|held| held.requested_at <= requested_at);
+        let record = if meant { served.book.release(owner, self.now(), reason) } else { None };
+        let Some(record) = record else { return Ok(self.ports.journal.barrier()) };
+        let (place, ticket) = self.ports.journal.stage(&record);
+        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
+        Ok(ticket)
+    }
+}

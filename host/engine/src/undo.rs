@@ -1,0 +1,89 @@
+//! Undoing an ADD whose caller is gone or whose record could not be made durable.
+//!
+//! The undo takes the ADD's turn along, so that neither a DEL nor a repeated ADD of the same key sees it half done.
+
+use std::sync::Arc;
+
+use tenure_types::{Allocation, Generation, Owner};
+use tokio::sync::mpsc;
+
+use crate::admission::Turn;
+use crate::networks::Slot;
+use crate::ports::{Clock, Journal};
+
+pub(crate) type Sender = mpsc::UnboundedSender<Orphan>;
+
+/// An allocation that nobody waits for.
+pub(crate) struct Orphan {
+    slot: Arc<Slot>,
+    owner: Owner,
+    generation: Generation,
+    /// Held until the allocation is gone.
+    _turn: Turn,
+}
+
+/// The task that undoes what callers abandoned.
+pub struct Abandoned {
+    /// Unbounded, since a drop cannot wait; admission bounds how many there can be.
+    orphans: mpsc::UnboundedReceiver<Orphan>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+}
+
+pub(crate) fn channel(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> (Sender, Abandoned) {
+    let (sender, orphans) = mpsc::unbounded_channel();
+    (sender, Abandoned { orphans, journal, clock })
+}
+
+impl Abandoned {
+    /// Undoes abandoned allocations until the engine is gone.
+    pub async fn run(mut self) {
+        while let Some(orphan) = self.orphans.recv().await {
+            self.undo(orphan).await;
+        }
+    }
+
+    async fn undo(&self, orphan: Orphan) {
+        let mut slot = orphan.slot.lock().await;
+        let Some(served) = slot.as_mut() else { return };
+        let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
+        if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
+            return;
+        }
+        let Some(record) = served.book.release(&orphan.owner, self.clock.now(), "undone") else { return };
+        // Nobody waits for the ticket: until the record is durable the address is merely not handed out again.
+        let (place, _ticket) = self.journal.stage(&record);
+        if let Err(conflict) = Arc::make_mut(&mut served.book).apply(place, &record) {
+            tracing::error!(%conflict, owner = %orphan.owner, "an abandoned ADD could not be undone");
+        }
+        tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD whose caller is gone");
+    }
+}
+
+/// Undoes an allocation when dropped, unless it was disarmed.
+pub(crate) struct Undo {
+    sender: Sender,
+    orphan: Option<Orphan>,
+}
+
+impl Undo {
+    pub(crate) fn new(sender: &Sender, slot: Arc<Slot>, allocation: &Allocation, turn: Turn) -> Self {
+        let orphan =
+            Orphan { slot, owner: allocation.owner.clone(), generation: allocation.generation, _turn: turn };
+        Self { sender: sender.clone(), orphan: Some(orphan) }
+    }
+
+    /// The caller has its answer: the allocation stays.
+    pub(crate) fn disarm(mut self) {
+        self.orphan = None;
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if let Some(orphan) = self.orphan.take() {
+            // Fails only when the engine's task is gone; then the daemon is stopping and recovery looks again.
+            let _ = self.sender.send(orphan);
+        }
+    }
+}
