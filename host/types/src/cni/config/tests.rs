@@ -1,0 +1,170 @@
+use super::*;
+
+fn parse(text: &str) -> Configuration<'_> {
+    Configuration::parse(text.as_bytes()).unwrap()
+}
+
+/// A configuration with some `ipam` object.
+fn with_ipam(ipam: &str) -> String {
+    format!(r#"{{"cniVersion": "1.0.0", "name": "net", "ipam": {ipam}}}"#)
+}
+
+fn cause<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidConfig, "{error}");
+    error.cause
+}
+
+#[test]
+fn what_is_not_an_object_is_malformed() {
+    for text in ["", "{", "[]", "\"x\"", "{} {}", "{\"name\": \"a\"}x", "{\"name\": \"\u{0}\"}"] {
+        let error = Configuration::parse(text.as_bytes()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::MalformedConfig, "{text}");
+        assert!(error.cause.starts_with("error unmarshall network config: "), "{error}");
+    }
+    assert!(Configuration::parse(b"{\"name\": \"\xff\"}").is_err());
+}
+
+#[test]
+fn the_name_is_checked_first() {
+    for (text, expected) in [
+        ("{}", "missing network name"),
+        ("null", "missing network name"),
+        (r#"{"name": ""}"#, "missing network name"),
+        (r#"{"name": null, "cniVersion": 7}"#, "missing network name"),
+        (r#"{"name": "a b"}"#, "invalid characters found in network name: a b"),
+        (r#"{"name": 7}"#, "name: expected a string, not 7"),
+    ] {
+        assert_eq!(cause(Configuration::parse(text.as_bytes())), expected);
+    }
+}
+
+#[test]
+fn a_name_is_all_that_a_del_needs() {
+    let text = r#"{"name": "net", "ipam": {"ranges": 7, "routes": "x"}, "prevResult": [1], "args": 0, "runtimeConfig": "x"}"#;
+    let config = parse(text);
+    assert_eq!(config.name().as_str(), "net");
+    assert_eq!(config.version(&Command::Del), Ok(SpecVersion::V0_1_0));
+}
+
+#[test]
+fn keys_match_in_any_case_and_the_last_one_wins() {
+    let config =
+        parse(r#"{"name": "one", "NAME": "two", "CNIVersion": "0.4.0", "IPAM": {"Policy": "mine"}}"#);
+    assert_eq!(config.name().as_str(), "two");
+    assert_eq!(config.version(&Command::Check), Ok(SpecVersion::V0_4_0));
+    assert_eq!(config.policy().unwrap().as_str(), "mine");
+}
+
+#[test]
+fn the_ipam_object_is_kept_as_it_was_written() {
+    let text = with_ipam(r#"{ "type":"tenure",  "big": 1e400 }"#);
+    assert_eq!(parse(&text).ipam_text(), Ok(r#"{ "type":"tenure",  "big": 1e400 }"#));
+    assert_eq!(cause(parse(r#"{"name": "net"}"#).ipam_text()), "IPAM config missing 'ipam' key");
+    assert_eq!(cause(parse(&with_ipam("null")).ipam_text()), "IPAM config missing 'ipam' key");
+    assert_eq!(cause(parse(&with_ipam("[]")).ipam_text()), "ipam: expected an object, not []");
+}
+
+#[test]
+fn the_policy_is_host_local_by_default_and_never_a_path() {
+    assert_eq!(parse(&with_ipam("{}")).policy().unwrap().as_str(), "host-local");
+    assert_eq!(
+        cause(parse(&with_ipam(r#"{"policy": "../x"}"#)).policy()),
+        "ipam.policy: a policy name has letters, digits, '_', '.' and '-' only, at most 64: ../x"
+    );
+}
+
+#[test]
+fn the_daemon_is_found_and_waited_for_as_configured() {
+    let text = with_ipam(r#"{"socket": "/tmp/cni.sock", "timeout": 0.5}"#);
+    assert_eq!(parse(&text).socket(), Ok(Some("/tmp/cni.sock".to_owned())));
+    assert_eq!(parse(&text).timeout(), Ok(Duration::from_millis(500)));
+    assert_eq!(parse(&with_ipam("{}")).socket(), Ok(None));
+    assert_eq!(parse(&with_ipam("{}")).timeout(), Ok(DEFAULT_TIMEOUT));
+    assert_eq!(
+        cause(parse(&with_ipam(r#"{"socket": "cni.sock"}"#)).socket()),
+        "ipam.socket: expected an absolute path"
+    );
+    for bad in ["0", "-1", "3601", "\"5\"", "1e300"] {
+        let text = with_ipam(&format!(r#"{{"timeout": {bad}}}"#));
+        assert!(
+            cause(parse(&text).timeout()).starts_with("ipam.timeout: expected a number of seconds"),
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn routes_are_read_with_all_their_fields() {
+    let text = with_ipam(
+        r#"{"routes": [{"dst": "0.0.0.0/0"}, {"dst": "10.1.2.3/16", "gw": "10.0.0.9", "mtu": 1400, "advmss": 0,
+            "priority": 5, "table": 0, "scope": 253}], "resolvConf": "/etc/resolv.conf"}"#,
+    );
+    let config = parse(&text);
+    insta::assert_snapshot!(
+        serde_json::to_string(&config.routes().unwrap()).unwrap(),
+        @r#"[{"dst":"0.0.0.0/0"},{"dst":"10.1.2.3/16","gw":"10.0.0.9","mtu":1400,"priority":5,"table":0,"scope":253}]"#
+    );
+    assert_eq!(config.resolv_conf(), Ok(Some("/etc/resolv.conf".to_owned())));
+    for (route, expected) in [
+        ("{}", "ipam.routes[0].dst: missing"),
+        ("7", "ipam.routes[0]: expected an object, not 7"),
+        (r#"{"dst": "10.0.0.0"}"#, "ipam.routes[0].dst: not a subnet in CIDR form"),
+        (r#"{"dst": "10.0.0.0/8", "gw": "x"}"#, "ipam.routes[0].gw: not an IP address"),
+        (
+            r#"{"dst": "10.0.0.0/8", "mtu": -1}"#,
+            "ipam.routes[0].mtu: expected a whole number, not negative, not -1",
+        ),
+    ] {
+        let text = with_ipam(&format!(r#"{{"routes": [{route}]}}"#));
+        assert_eq!(cause(parse(&text).routes()), expected);
+    }
+}
+
+#[test]
+fn requested_addresses_come_in_the_reference_order() {
+    let text = r#"{"name": "net", "args": {"cni": {"ips": ["10.0.0.2", "fd00::2/64"]}},
+        "runtimeConfig": {"ips": ["10.0.0.3/24"], "ipRanges": [[{"subnet": "10.0.0.0/24"}]]}}"#;
+    let config = parse(text);
+    let arguments = Arguments::parse("IP=10.0.0.1").unwrap();
+    let requested: Vec<_> = config.requested(&arguments).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(requested, ["10.0.0.1", "10.0.0.2", "fd00::2", "10.0.0.3"]);
+    assert_eq!(config.ip_ranges(), Ok(Some(r#"[[{"subnet": "10.0.0.0/24"}]]"#)));
+
+    let config =
+        parse(r#"{"name": "net", "args": {"cni": null}, "runtimeConfig": {"ips": null, "ipRanges": null}}"#);
+    assert_eq!(config.requested(&Arguments::default()), Ok(vec![]));
+    assert_eq!(config.ip_ranges(), Ok(None));
+
+    let config = parse(r#"{"name": "net", "runtimeConfig": {"ips": ["10.0.0.1", "10.0.0.0/33"]}}"#);
+    assert_eq!(
+        cause(config.requested(&Arguments::default())),
+        "runtimeConfig.ips[1]: not an IP address with a prefix length"
+    );
+}
+
+#[test]
+fn no_list_of_attachments_is_not_an_empty_one() {
+    let list = |text: &str| {
+        let owners = parse(text).valid_attachments()?;
+        Ok::<_, Error>(owners.map(|owners| owners.iter().map(ToString::to_string).collect::<Vec<_>>()))
+    };
+    assert_eq!(list(r#"{"name": "net"}"#), Ok(None));
+    assert_eq!(list(r#"{"name": "net", "cni.dev/valid-attachments": []}"#), Ok(Some(vec![])));
+    assert_eq!(list(r#"{"name": "net", "cni.dev/valid-attachments": null}"#), Ok(Some(vec![])));
+    assert_eq!(
+        list(r#"{"name": "net", "cni.dev/attachments": [{"containerID": "old", "ifname": "eth0"}]}"#),
+        Ok(Some(vec!["old/eth0".to_owned()]))
+    );
+    assert_eq!(
+        list(
+            r#"{"name": "net", "cni.dev/attachments": [{"containerID": "old", "ifname": "eth0"}],
+                "cni.dev/valid-attachments": [{"containerID": "new", "ifname": "eth0"}]}"#
+        ),
+        Ok(Some(vec!["new/eth0".to_owned()]))
+    );
+    assert_eq!(
+        cause(list(r#"{"name": "net", "cni.dev/valid-attachments": [{"containerID": "a"}]}"#)),
+        "cni.dev/valid-attachments[0]: missing interface name"
+    );
+}

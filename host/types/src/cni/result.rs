@@ -1,0 +1,204 @@
+//! The result of an ADD, in the shape of each version of the specification.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::{Dns, Route, SpecVersion};
+use crate::{AssignedAddress, Error, ErrorCode};
+
+/// What an ADD gives, whatever version it is told in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Success {
+    /// The addresses, in the order of the network's pools.
+    pub addresses: Vec<AssignedAddress>,
+    /// The routes, as configured.
+    pub routes: Vec<Route>,
+    /// What to resolve names with.
+    pub dns: Dns,
+}
+
+impl Success {
+    /// The JSON object to print.
+    ///
+    /// # Errors
+    /// `IncompatibleVersion` when the version has no way to tell these addresses: before 0.3.0 there is one of each family.
+    pub fn render(&self, version: SpecVersion) -> Result<String, Error> {
+        let rendered = if version < SpecVersion::V0_3_0 {
+            serde_json::to_string(&self.families(version)?)
+        } else {
+            serde_json::to_string(&self.list(version))
+        };
+        rendered.map_err(|error| {
+            Error::new(ErrorCode::Internal, format_args!("a result does not serialize: {error}"))
+        })
+    }
+
+    fn list(&self, version: SpecVersion) -> List<'_> {
+        let family = |address: IpAddr| if address.is_ipv4() { "4" } else { "6" };
+        let ips = self.addresses.iter().map(|assigned| Listed {
+            version: (version < SpecVersion::V1_0_0).then(|| family(assigned.address.addr())),
+            assigned,
+        });
+        List { cni_version: version, ips: ips.collect(), routes: &self.routes, dns: self.dns_of(version) }
+    }
+
+    fn families(&self, version: SpecVersion) -> Result<Families<'_>, Error> {
+        let refuse = |cause: String| Error::new(ErrorCode::IncompatibleVersion, cause);
+        if self.addresses.is_empty() {
+            return Err(refuse("cannot convert: no valid IP addresses".to_owned()));
+        }
+        let family = |is_ipv4: bool| {
+            let mut members =
+                self.addresses.iter().filter(|assigned| assigned.address.addr().is_ipv4() == is_ipv4);
+            let first = members.next();
+            if members.next().is_some() {
+                let cause = format!("CNI version {version} does not support more than 1 address per family");
+                return Err(refuse(cause));
+            }
+            let routes =
+                self.routes.iter().filter(|route| route.dst.addr().is_ipv4() == is_ipv4).map(Route::plain);
+            Ok(first.map(|assigned| Family {
+                ip: assigned.address.to_string(),
+                gateway: assigned.gateway,
+                routes: routes.collect(),
+            }))
+        };
+        Ok(Families {
+            cni_version: version,
+            ip4: family(true)?,
+            ip6: family(false)?,
+            dns: self.dns_of(version),
+        })
+    }
+
+    /// Versions before 1.0.0 always have the key, later ones only where there is something in it.
+    fn dns_of(&self, version: SpecVersion) -> Option<&Dns> {
+        (version < SpecVersion::V1_0_0 || !self.dns.is_empty()).then_some(&self.dns)
+    }
+}
+
+/// The shape from 0.3.0 on.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    cni_version: SpecVersion,
+    ips: Vec<Listed<'a>>,
+    #[serde(skip_serializing_if = "<[Route]>::is_empty")]
+    routes: &'a [Route],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns: Option<&'a Dns>,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'static str>,
+    #[serde(flatten)]
+    assigned: &'a AssignedAddress,
+}
+
+/// The shape of 0.1.0 and 0.2.0.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Families<'a> {
+    cni_version: SpecVersion,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip4: Option<Family>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip6: Option<Family>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns: Option<&'a Dns>,
+}
+
+#[derive(Serialize)]
+struct Family {
+    ip: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<Route>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assigned(address: &str, gateway: &str) -> AssignedAddress {
+        AssignedAddress { address: address.parse().unwrap(), gateway: gateway.parse().ok() }
+    }
+
+    fn route(dst: &str) -> Route {
+        Route {
+            dst: dst.parse().unwrap(),
+            gw: None,
+            mtu: None,
+            advmss: None,
+            priority: None,
+            table: None,
+            scope: None,
+        }
+    }
+
+    fn dual_stack() -> Success {
+        let v4 = Route { gw: "10.1.2.9".parse().ok(), mtu: Some(1400), table: Some(0), ..route("0.0.0.0/0") };
+        Success {
+            addresses: vec![
+                assigned("10.1.2.2/24", "10.1.2.1"),
+                assigned("2001:db8:1::2/64", "2001:db8:1::1"),
+            ],
+            routes: vec![v4, route("2001:db8::/32")],
+            dns: Dns { nameservers: vec!["192.0.2.53".into()], ..Dns::default() },
+        }
+    }
+
+    #[test]
+    fn each_version_has_its_shape() {
+        let render = |version| dual_stack().render(version).unwrap();
+        insta::assert_snapshot!(render(SpecVersion::V0_2_0), @r#"{"cniVersion":"0.2.0","ip4":{"ip":"10.1.2.2/24","gateway":"10.1.2.1","routes":[{"dst":"0.0.0.0/0","gw":"10.1.2.9"}]},"ip6":{"ip":"2001:db8:1::2/64","gateway":"2001:db8:1::1","routes":[{"dst":"2001:db8::/32"}]},"dns":{"nameservers":["192.0.2.53"]}}"#);
+        insta::assert_snapshot!(render(SpecVersion::V0_4_0), @r#"{"cniVersion":"0.4.0","ips":[{"version":"4","address":"10.1.2.2/24","gateway":"10.1.2.1"},{"version":"6","address":"2001:db8:1::2/64","gateway":"2001:db8:1::1"}],"routes":[{"dst":"0.0.0.0/0","gw":"10.1.2.9","mtu":1400,"table":0},{"dst":"2001:db8::/32"}],"dns":{"nameservers":["192.0.2.53"]}}"#);
+        insta::assert_snapshot!(render(SpecVersion::V1_1_0), @r#"{"cniVersion":"1.1.0","ips":[{"address":"10.1.2.2/24","gateway":"10.1.2.1"},{"address":"2001:db8:1::2/64","gateway":"2001:db8:1::1"}],"routes":[{"dst":"0.0.0.0/0","gw":"10.1.2.9","mtu":1400,"table":0},{"dst":"2001:db8::/32"}],"dns":{"nameservers":["192.0.2.53"]}}"#);
+    }
+
+    #[test]
+    fn versions_that_share_a_shape_differ_in_their_name_only() {
+        for (version, like) in [
+            (SpecVersion::V0_1_0, SpecVersion::V0_2_0),
+            (SpecVersion::V0_3_0, SpecVersion::V0_4_0),
+            (SpecVersion::V0_3_1, SpecVersion::V0_4_0),
+            (SpecVersion::V1_0_0, SpecVersion::V1_1_0),
+        ] {
+            let renamed = dual_stack().render(like).unwrap().replace(like.as_str(), version.as_str());
+            assert_eq!(dual_stack().render(version).unwrap(), renamed);
+        }
+    }
+
+    #[test]
+    fn an_empty_dns_is_told_before_1_0_0_only() {
+        let success = Success { addresses: vec![assigned("10.0.0.2/24", "")], ..Success::default() };
+        for version in SpecVersion::ALL {
+            let text = success.render(version).unwrap();
+            assert_eq!(text.contains(r#""dns":{}"#), version < SpecVersion::V1_0_0, "{text}");
+            assert!(!text.contains("routes") && !text.contains("gateway"), "{text}");
+        }
+    }
+
+    #[test]
+    fn old_versions_tell_one_address_of_each_family() {
+        let mut success = dual_stack();
+        success.addresses.push(assigned("10.9.0.2/24", "10.9.0.1"));
+        let error = success.render(SpecVersion::V0_2_0).unwrap_err();
+        assert_eq!(error.code, ErrorCode::IncompatibleVersion);
+        assert_eq!(error.cause, "CNI version 0.2.0 does not support more than 1 address per family");
+        assert!(success.render(SpecVersion::V0_3_0).is_ok());
+        assert!(Success::default().render(SpecVersion::V0_1_0).is_err());
+    }
+
+    #[test]
+    fn a_route_of_a_family_without_address_is_not_told_before_0_3_0() {
+        let mut success = dual_stack();
+        success.addresses.truncate(1);
+        assert!(!success.render(SpecVersion::V0_2_0).unwrap().contains("2001:db8"));
+        assert!(success.render(SpecVersion::V0_3_0).unwrap().contains("2001:db8"));
+    }
+}
