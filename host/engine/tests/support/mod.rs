@@ -1,0 +1,206 @@
+//! The engine's ports, played by the test: a clock that stands still, a journal that waits for a word, plain policies.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure_engine::ports::{Catalogue, CatalogueEntry, Clock, Decision, Journal, Observer, Policy, Ticket};
+use tenure_engine::{Add, Del, Engine, Ports, Settings};
+use tenure_ledger::{Book, Direction};
+use tenure_types::{
+    ContainerId, Cooling, Definition, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName,
+    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+};
+use tokio::sync::oneshot;
+
+#[derive(Default)]
+pub(crate) struct StillClock(pub(crate) AtomicU64);
+
+impl Clock for StillClock {
+    fn now(&self) -> Moment {
+        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Keeps what was staged; resolves at once, or when told while `held`.
+#[derive(Default)]
+pub(crate) struct WaitingJournal {
+    pub(crate) records: Mutex<Vec<Record>>,
+    pub(crate) held: Mutex<Option<Vec<oneshot::Sender<Result<(), Error>>>>>,
+    pub(crate) broken: Mutex<Option<Error>>,
+}
+
+impl WaitingJournal {
+    fn ticket(&self) -> Ticket {
+        let (sender, ticket) = Ticket::new();
+        match &mut *self.held.lock().unwrap() {
+            Some(held) => held.push(sender),
+            None => drop(sender.send(Ok(()))),
+        }
+        ticket
+    }
+
+    pub(crate) fn hold(&self) {
+        *self.held.lock().unwrap() = Some(Vec::new());
+    }
+
+    pub(crate) fn resolve(&self, result: &Result<(), Error>) {
+        for sender in self.held.lock().unwrap().take().unwrap() {
+            let _ = sender.send(result.clone());
+        }
+    }
+}
+
+impl Journal for WaitingJournal {
+    fn stage(&self, record: &Record) -> (u64, Ticket) {
+        let mut records = self.records.lock().unwrap();
+        records.push(record.clone());
+        (records.len() as u64, self.ticket())
+    }
+    fn barrier(&self) -> Ticket {
+        self.ticket()
+    }
+    fn health(&self) -> Result<(), Error> {
+        self.broken.lock().unwrap().clone().map_or(Ok(()), Err)
+    }
+}
+
+/// A policy that takes the first or the last free address, or always the same one.
+pub(crate) struct PlainPolicy {
+    stamp: PolicyStamp,
+}
+
+impl Policy for PlainPolicy {
+    fn stamp(&self) -> &PolicyStamp {
+        &self.stamp
+    }
+
+    fn define(&self, _: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+        let subnet: ipnet::IpNet =
+            config.ipam.parse().map_err(|error| Error::new(ErrorCode::InvalidConfig, error))?;
+        let mut hosts = subnet.hosts();
+        let gateway = hosts.next();
+        let (first, last) = (hosts.next().unwrap(), subnet.hosts().last().unwrap());
+        let range = Range::new(subnet, first, last, gateway, subnet.prefix_len()).unwrap();
+        Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict })
+    }
+
+    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+        let direction =
+            if self.stamp.name.as_str() == "last" { Direction::Descending } else { Direction::Ascending };
+        let address = match (self.stamp.name.as_str(), request.requested.first()) {
+            ("liar", _) => "203.0.113.7".parse().unwrap(),
+            (_, Some(wanted)) => *wanted,
+            _ => *book
+                .free(0, None, direction, 1)
+                .first()
+                .ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?,
+        };
+        Ok(Proposal { addresses: vec![(0, address)] })
+    }
+}
+
+pub(crate) struct PlainCatalogue;
+
+impl Catalogue for PlainCatalogue {
+    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+        match name.as_str() {
+            "first" | "last" | "liar" => {
+                Ok(Arc::new(PlainPolicy { stamp: PolicyStamp { name: name.clone(), digest: "d".into() } }))
+            }
+            _ => Err(Error::new(ErrorCode::UnknownPolicy, name)),
+        }
+    }
+    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.load(&stamp.name)
+    }
+    fn list(&self) -> Vec<CatalogueEntry> {
+        Vec::new()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Outcomes(pub(crate) Mutex<Vec<(String, Option<ErrorCode>)>>);
+
+impl Observer for Outcomes {
+    fn request(&self, decision: &Decision<'_>) {
+        let error = decision.error.map(|error| error.code);
+        self.0.lock().unwrap().push((decision.verb.to_owned(), error));
+    }
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+}
+
+/// An engine with everything around it in the test's hands.
+pub(crate) struct Bench {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) clock: Arc<StillClock>,
+    pub(crate) journal: Arc<WaitingJournal>,
+    pub(crate) outcomes: Arc<Outcomes>,
+    pub(crate) abandoned: Option<tenure_engine::Abandoned>,
+}
+
+impl Bench {
+    pub(crate) fn new(in_flight: usize, queue: usize) -> Self {
+        let clock = Arc::new(StillClock(AtomicU64::new(1_000_000)));
+        let (journal, outcomes) = (Arc::new(WaitingJournal::default()), Arc::new(Outcomes::default()));
+        let ports = Ports {
+            clock: clock.clone(),
+            catalogue: Arc::new(PlainCatalogue),
+            journal: journal.clone(),
+            observer: outcomes.clone(),
+        };
+        let settings = Settings { cooldown: Duration::from_secs(30), in_flight, queue };
+        let (engine, abandoned) = Engine::new(Vec::new(), ports, settings);
+        Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    pub(crate) fn add(&self, number: u32) -> Add {
+        self.add_with(number, "first", "10.0.0.0/29")
+    }
+
+    pub(crate) fn add_with(&self, number: u32, policy: &str, ipam: &str) -> Add {
+        Add {
+            request: Request {
+                network: network(),
+                owner: owner(number),
+                requested: Vec::new(),
+                pod: None,
+                netns: String::new(),
+                requested_at: self.now(),
+            },
+            policy: PolicyName::new(policy).unwrap(),
+            config: NetworkConfig { ipam: ipam.into(), attributes: Vec::new() },
+        }
+    }
+
+    pub(crate) fn del(&self, number: u32) -> Del {
+        Del { network: network(), owner: owner(number), requested_at: self.now() }
+    }
+
+    pub(crate) async fn address(&self, number: u32) -> Result<String, Error> {
+        let grant = self.engine.add(self.add(number)).await?;
+        Ok(grant.addresses[0].address.addr().to_string())
+    }
+
+    pub(crate) fn tick(&self, milliseconds: u64) {
+        self.clock.0.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn network() -> NetworkName {
+    NetworkName::new("net").unwrap()
+}
+
+pub(crate) fn owner(number: u32) -> Owner {
+    Owner::Attachment {
+        container: ContainerId::new(format!("c{number}")).unwrap(),
+        interface: InterfaceName::new("eth0").unwrap(),
+    }
+}

@@ -1,0 +1,230 @@
+//! The engine between ports that the test holds in its hands.
+
+mod support;
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use support::{Bench, network, owner};
+use tenure_engine::Gc;
+use tenure_types::{Error, ErrorCode, PolicyName, Record};
+
+/// Runs a future as far as it gets without anyone else.
+fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn broken() -> Error {
+    Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
+}
+
+#[tokio::test]
+async fn a_repeated_add_answers_the_same_and_stages_nothing() {
+    let bench = Bench::new(8, 8);
+    let first = bench.engine.add(bench.add(1)).await.unwrap();
+    let staged = bench.journal.records.lock().unwrap().len();
+    assert_eq!(bench.engine.add(bench.add(1)).await.unwrap(), first);
+    assert_eq!(bench.journal.records.lock().unwrap().len(), staged);
+}
+
+#[tokio::test]
+async fn nothing_is_answered_before_it_is_durable() {
+    let bench = Bench::new(8, 8);
+    bench.journal.hold();
+    let mut add = pin!(bench.engine.add(bench.add(1)));
+    assert!(poll_once(add.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    assert!(add.await.is_ok());
+
+    bench.journal.hold();
+    let mut del = pin!(bench.engine.del(bench.del(1)));
+    assert!(poll_once(del.as_mut()).is_pending());
+    bench.journal.resolve(&Err(broken()));
+    assert_eq!(del.await.unwrap_err().code, ErrorCode::CheckpointFailed);
+}
+
+#[tokio::test]
+async fn a_repeated_del_waits_for_what_the_first_could_not_make_durable() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.journal.hold();
+    let mut del = pin!(bench.engine.del(bench.del(1)));
+    assert!(poll_once(del.as_mut()).is_pending());
+    bench.journal.resolve(&Err(broken()));
+    assert!(del.await.is_err());
+    bench.journal.hold();
+    let mut again = pin!(bench.engine.del(bench.del(1)));
+    assert!(poll_once(again.as_mut()).is_pending(), "memory has nothing left to free, the disk has");
+    bench.journal.resolve(&Ok(()));
+    assert!(again.await.is_ok());
+}
+
+#[tokio::test]
+async fn an_add_whose_caller_is_gone_is_undone_before_anyone_sees_it() {
+    let mut bench = Bench::new(8, 8);
+    tokio::spawn(bench.abandoned.take().unwrap().run());
+    bench.journal.hold();
+    {
+        let mut add = pin!(bench.engine.add(bench.add(1)));
+        assert!(poll_once(add.as_mut()).is_pending());
+    }
+    bench.journal.resolve(&Ok(()));
+    // The DEL's turn comes behind the undo's.
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(
+        bench.engine.check(&network(), &owner(1)).await.unwrap_err().code,
+        ErrorCode::UnknownAttachment
+    );
+    let records = bench.journal.records.lock().unwrap();
+    let reasons: Vec<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Release { reason, .. } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, ["undone"]);
+}
+
+#[tokio::test]
+async fn an_add_that_cannot_be_made_durable_is_undone() {
+    let mut bench = Bench::new(8, 8);
+    tokio::spawn(bench.abandoned.take().unwrap().run());
+    bench.journal.hold();
+    let mut add = pin!(bench.engine.add(bench.add(1)));
+    assert!(poll_once(add.as_mut()).is_pending());
+    bench.journal.resolve(&Err(broken()));
+    assert_eq!(add.await.unwrap_err().code, ErrorCode::CheckpointFailed);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3", "the first address cools");
+}
+
+#[tokio::test]
+async fn a_del_overtakes_the_add_that_began_before_it() {
+    let bench = Bench::new(8, 8);
+    let late = bench.add(1);
+    bench.tick(5_000);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.tick(1);
+    assert_eq!(bench.engine.add(late).await.unwrap_err().code, ErrorCode::Superseded);
+    assert!(bench.address(1).await.is_ok(), "an ADD that began later is a new life");
+}
+
+#[tokio::test]
+async fn an_add_older_than_any_tombstone_is_refused() {
+    let bench = Bench::new(8, 8);
+    let ancient = bench.add(1);
+    bench.tick(600_000);
+    assert_eq!(bench.engine.add(ancient).await.unwrap_err().code, ErrorCode::Superseded);
+}
+
+#[tokio::test]
+async fn a_late_duplicate_del_does_not_free_the_next_life() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.tick(10);
+    let duplicate = bench.del(1);
+    bench.engine.del(duplicate.clone()).await.unwrap();
+    bench.tick(10);
+    let address = bench.address(1).await.unwrap();
+    bench.engine.del(duplicate).await.unwrap();
+    assert_eq!(bench.address(1).await.unwrap(), address);
+    assert!(bench.engine.check(&network(), &owner(1)).await.is_ok());
+}
+
+#[tokio::test]
+async fn load_beyond_the_queue_is_refused_at_once() {
+    let bench = Bench::new(1, 1);
+    bench.journal.hold();
+    let mut serving = pin!(bench.engine.add(bench.add(1)));
+    assert!(poll_once(serving.as_mut()).is_pending());
+    {
+        let mut waiting = pin!(bench.engine.add(bench.add(2)));
+        assert!(poll_once(waiting.as_mut()).is_pending());
+        assert_eq!((bench.engine.load().in_flight, bench.engine.load().queued), (1, 1));
+        assert_eq!(bench.engine.add(bench.add(3)).await.unwrap_err().code, ErrorCode::Overloaded);
+    }
+    assert_eq!(bench.engine.load().queued, 0, "a caller that went away left the queue");
+    bench.journal.resolve(&Ok(()));
+    serving.await.unwrap();
+    assert!(bench.address(3).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_lie_fails_its_request_alone() {
+    let bench = Bench::new(8, 8);
+    let error = bench.engine.add(bench.add_with(1, "liar", "10.0.0.0/29")).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ProposalRejected);
+    assert_eq!(error.cause, "policy liar@d proposed what network net forbids: 203.0.113.7 is outside pool 0");
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
+    let outcomes = bench.outcomes.0.lock().unwrap().clone();
+    assert_eq!(outcomes, [("add".into(), Some(ErrorCode::ProposalRejected)), ("add".into(), None)]);
+}
+
+#[tokio::test]
+async fn a_changed_configuration_takes_effect_and_live_allocations_stay() {
+    let bench = Bench::new(8, 8);
+    let old = bench.address(1).await.unwrap();
+    let changed = bench.engine.add(bench.add_with(2, "first", "10.9.0.0/29")).await.unwrap();
+    assert_eq!(changed.addresses[0].address.to_string(), "10.9.0.2/29");
+    let book = bench.engine.book(&network()).await.unwrap();
+    let outside: Vec<_> = book.allocations().filter(|held| book.is_outside(held)).collect();
+    assert_eq!(outside.len(), 1);
+    assert_eq!(outside[0].addresses[0].address.addr().to_string(), old);
+    assert_eq!(
+        bench.engine.add(bench.add_with(3, "first", "what?")).await.unwrap_err().code,
+        ErrorCode::InvalidConfig
+    );
+}
+
+#[tokio::test]
+async fn an_activated_policy_wins_over_the_configuration() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let last = PolicyName::new("last").unwrap();
+    let (before, after) = bench.engine.activate(&network(), &last).await.unwrap();
+    assert_eq!((before.name.as_str(), after.name.as_str()), ("first", "last"));
+    assert_eq!(bench.address(2).await.unwrap(), "10.0.0.6");
+    let missing = PolicyName::new("missing").unwrap();
+    assert_eq!(bench.engine.activate(&network(), &missing).await.unwrap_err().code, ErrorCode::UnknownPolicy);
+    assert_eq!(bench.address(3).await.unwrap(), "10.0.0.5", "the one before goes on serving");
+}
+
+#[tokio::test]
+async fn gc_frees_what_is_not_listed_and_what_is_older_than_itself() {
+    let bench = Bench::new(8, 8);
+    for number in 1..=3 {
+        bench.address(number).await.unwrap();
+    }
+    bench.tick(10);
+    let tenure_types::Owner::Attachment { container, interface } = owner(2);
+    let valid = HashSet::from([(container, interface)]);
+    let gc = Gc { network: network(), valid, requested_at: bench.now() };
+    bench.tick(10);
+    bench.address(4).await.unwrap();
+    assert_eq!(bench.engine.gc(gc).await.unwrap(), 2);
+    let book = bench.engine.book(&network()).await.unwrap();
+    let owners: Vec<_> = book.allocations().map(|held| held.owner.to_string()).collect();
+    assert_eq!(owners, ["c2/eth0", "c4/eth0"]);
+}
+
+#[tokio::test]
+async fn status_says_when_an_add_would_fail() {
+    let bench = Bench::new(8, 8);
+    let add = bench.add_with(1, "first", "10.0.0.0/30");
+    let status = || bench.engine.status(&add.request.network, &add.policy, &add.config);
+    assert!(status().await.is_ok(), "not used yet, and nothing speaks against it");
+    bench.engine.add(add.clone()).await.unwrap();
+    assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable, "strict: it cools");
+    bench.tick(30_000);
+    assert!(status().await.is_ok());
+    bench.engine.close(Some("draining".into()));
+    assert_eq!(status().await.unwrap_err().cause, "not-ready: draining");
+    assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::NotReady);
+    bench.engine.close(None);
+    *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no space"));
+    assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);
+    assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is served all the same");
+}
