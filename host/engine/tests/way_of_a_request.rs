@@ -1,5 +1,6 @@
 //! The engine between ports that the test holds in its hands.
 
+#[cfg(test)]
 mod support;
 
 use std::collections::HashSet;

@@ -25,11 +25,13 @@ impl Clock for StillClock {
     }
 }
 
+type Waiter = oneshot::Sender<Result<(), Error>>;
+
 /// Keeps what was staged; resolves at once, or when told while `held`.
 #[derive(Default)]
 pub(crate) struct WaitingJournal {
     pub(crate) records: Mutex<Vec<Record>>,
-    pub(crate) held: Mutex<Option<Vec<oneshot::Sender<Result<(), Error>>>>>,
+    pub(crate) held: Mutex<Option<Vec<Waiter>>>,
     pub(crate) broken: Mutex<Option<Error>>,
 }
 
