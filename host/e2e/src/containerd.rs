@@ -1,0 +1,229 @@
+//! containerd with everything of its own: no service manager, no network, and no trace when it is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{Enclave, image, suite, wait};
+
+/// The generated part of the container runtime interface.
+pub mod cri {
+    #![expect(missing_docs, reason = "generated; the Kubernetes project documents it")]
+    tonic::include_proto!("runtime.v1");
+}
+
+use cri::runtime_service_client::RuntimeServiceClient;
+
+/// A container runtime of one's own.
+#[derive(Debug)]
+pub struct Containerd {
+    directory: TempDir,
+    enclave: Enclave,
+    process: Child,
+}
+
+impl Containerd {
+    /// Starts containerd with one CNI network, and gives it an image for its pods.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn start(plugins: &Path, network: &Value) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?;
+        let enclave = Enclave::new()?;
+        let at = directory.path();
+        fs::create_dir_all(at.join("net.d"))?;
+        fs::write(at.join("net.d/10-tenure.conflist"), network.to_string())?;
+        // containerd takes one directory: the reference plugins are linked beside tenure's.
+        for entry in fs::read_dir("/usr/lib/cni")? {
+            let entry = entry?;
+            let link = plugins.join(entry.file_name());
+            if !link.exists() {
+                std::os::unix::fs::symlink(entry.path(), link)?;
+            }
+        }
+        let config = at.join("config.toml");
+        fs::write(&config, Self::config(at, plugins))?;
+        let log = fs::File::create(at.join("containerd.log"))?;
+        let process = enclave
+            .command("containerd")
+            .arg("--config")
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("containerd")?;
+        let containerd = Self { directory, enclave, process };
+        containerd.ready()?;
+        Ok(containerd)
+    }
+
+    fn config(at: &Path, plugins: &Path) -> String {
+        // `native` works on every filesystem. The score is restricted because a machine may withhold CAP_SYS_RESOURCE.
+        format!(
+            r#"version = 2
+root = "{at}/root"
+state = "/run/containerd"
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs",
+]
+[grpc]
+  address = "{at}/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{image}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+[plugins."io.containerd.grpc.v1.cri".containerd]
+  snapshotter = "native"
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "{plugins}"
+  conf_dir = "{at}/net.d"
+"#,
+            at = at.display(),
+            plugins = plugins.display(),
+            image = image::NAME,
+        )
+    }
+
+    /// Waits until it answers, and imports the pause image.
+    fn ready(&self) -> anyhow::Result<()> {
+        let socket = self.socket();
+        wait::holds("containerd", Duration::from_secs(30), || {
+            Ok(socket.exists() && self.ctr(&["version"]).is_ok())
+        })?;
+        let archive = image::archive(self.directory.path())?;
+        self.ctr(&["images", "import", &archive.display().to_string()])?;
+        Ok(())
+    }
+
+    fn ctr(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let socket = self.socket().display().to_string();
+        let mut all = vec!["--address", &socket, "--namespace", "k8s.io"];
+        all.extend_from_slice(arguments);
+        self.enclave.run("ctr", &all)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join("containerd.sock")
+    }
+
+    /// The room that containerd and its pods are in.
+    #[must_use]
+    pub fn enclave(&self) -> &Enclave {
+        &self.enclave
+    }
+
+    /// Connects as a kubelet does.
+    ///
+    /// # Errors
+    /// When there is no connection.
+    pub async fn connect(&self) -> anyhow::Result<Pods> {
+        let endpoint = Endpoint::from_shared(format!("unix://{}", self.socket().display()))?;
+        let client = RuntimeServiceClient::new(endpoint.connect().await?);
+        Ok(Pods { client, control_group: self.enclave.control_group() })
+    }
+
+    /// The CNI namespaces that are still there.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn namespaces(&self) -> anyhow::Result<usize> {
+        match fs::read_dir(self.enclave.outside("/run/netns")) {
+            Ok(entries) => Ok(entries.count()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Containerd {
+    fn drop(&mut self) {
+        let log = fs::read_to_string(self.directory.path().join("containerd.log")).unwrap_or_default();
+        let errors: Vec<&str> = log.lines().filter(|line| !line.contains("level=info")).collect();
+        let tail = errors.get(errors.len().saturating_sub(40)..).unwrap_or_default();
+        suite::evidence(format!("--- containerd's log, without level=info\n{}", tail.join("\n")));
+        // Ends nsenter only; the enclave's end is containerd's.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The pods of a containerd.
+#[derive(Debug, Clone)]
+pub struct Pods {
+    client: RuntimeServiceClient<Channel>,
+    control_group: String,
+}
+
+/// A pod that was asked for.
+#[derive(Debug, Clone)]
+pub struct Pod {
+    /// Its id: what CNI plugins see as the container's.
+    pub id: String,
+    /// Its addresses, the first one first.
+    pub addresses: Vec<String>,
+}
+
+impl Pods {
+    /// Starts a pod, and asks for its addresses.
+    ///
+    /// # Errors
+    /// containerd's, as a kubelet would see them; also when it does not answer within the limit.
+    pub async fn run(&mut self, name: &str, limit: Duration) -> anyhow::Result<Pod> {
+        let metadata = cri::PodSandboxMetadata {
+            name: name.to_owned(),
+            uid: format!("uid-of-{name}"),
+            namespace: "tenure".to_owned(),
+            attempt: 0,
+        };
+        let config = cri::PodSandboxConfig {
+            metadata: Some(metadata),
+            hostname: name.to_owned(),
+            log_directory: String::new(),
+            linux: Some(cri::LinuxPodSandboxConfig { cgroup_parent: self.control_group.clone() }),
+        };
+        let mut request = tonic::Request::new(cri::RunPodSandboxRequest { config: Some(config) });
+        request.set_timeout(limit);
+        let id = self.client.run_pod_sandbox(request).await?.into_inner().pod_sandbox_id;
+        let status = self
+            .client
+            .pod_sandbox_status(cri::PodSandboxStatusRequest { pod_sandbox_id: id.clone() })
+            .await?
+            .into_inner()
+            .status
+            .and_then(|status| status.network)
+            .context("a pod without a network")?;
+        ensure!(!status.ip.is_empty(), "a pod without an address");
+        let more = status.additional_ips.into_iter().map(|ip| ip.ip);
+        Ok(Pod { id, addresses: std::iter::once(status.ip).chain(more).collect() })
+    }
+
+    /// Stops a pod; its network goes.
+    ///
+    /// # Errors
+    /// containerd's.
+    pub async fn stop(&mut self, id: &str) -> anyhow::Result<()> {
+        self.client.stop_pod_sandbox(cri::StopPodSandboxRequest { pod_sandbox_id: id.to_owned() }).await?;
+        Ok(())
+    }
+
+    /// Removes a stopped pod.
+    ///
+    /// # Errors
+    /// containerd's.
+    pub async fn remove(&mut self, id: &str) -> anyhow::Result<()> {
+        self.client
+            .remove_pod_sandbox(cri::RemovePodSandboxRequest { pod_sandbox_id: id.to_owned() })
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! A private room for a test: network, mount and process namespaces that end with it.
+//!
+//! A holder process is the room's first process and waits on a pipe from the test. When the test drops the room, or dies
+//! in whatever way, the pipe closes, the holder ends, and the kernel kills and unmounts all that was inside. Control groups
+//! are the one thing that it does not clear away; those are removed when the room is dropped.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use crate::wait;
+
+/// Where control groups are, each hierarchy of version 1 in a directory of its own.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+
+/// Numbers the rooms of this process.
+static ROOMS: AtomicU32 = AtomicU32::new(0);
+
+/// A private room; see the module's text.
+#[derive(Debug)]
+pub struct Enclave {
+    holder: Child,
+    /// The room's first process, as the host numbers it.
+    first: u32,
+    name: String,
+}
+
+impl Enclave {
+    /// Makes a room with an empty /run, and with a place for the caches that libcni keeps.
+    ///
+    /// # Errors
+    /// Without root, or when the kernel refuses.
+    pub fn new() -> anyhow::Result<Self> {
+        // bash, because it reaps the orphans that a first process inherits. It says so when the room is furnished.
+        let script = "set -e; mount -t tmpfs tmpfs /run; mkdir -p /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni
+                      mkdir -p /run/lock; ip link set lo up; exec -a enclave bash -c 'echo >/run/ready; read -r _'";
+        let mut holder = Command::new("unshare")
+            .args([
+                "--net",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "bash",
+                "-c",
+                script,
+            ])
+            .stdin(Stdio::piped())
+            .spawn()
+            .context("unshare")?;
+        let children = format!("/proc/{0}/task/{0}/children", holder.id());
+        let first = wait::until("the enclave", Duration::from_secs(10), || {
+            ensure!(holder.try_wait()?.is_none(), "the enclave's holder ended");
+            let Some(first) = fs::read_to_string(&children)?.split_whitespace().next().map(str::to_owned)
+            else {
+                return Ok(None);
+            };
+            Ok(fs::exists(format!("/proc/{first}/root/run/ready"))?.then_some(first))
+        })?;
+        let room = ROOMS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tenure-e2e-{}-{room}", std::process::id());
+        Ok(Self { holder, first: first.parse()?, name })
+    }
+
+    /// The control group for a runtime's containers.
+    #[must_use]
+    pub fn control_group(&self) -> String {
+        format!("/{}", self.name)
+    }
+
+    /// A command that runs inside.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.first.to_string(), "--net", "--mount", "--pid"]).arg(program);
+        command
+    }
+
+    /// Runs a command inside to its end, and returns what it printed.
+    ///
+    /// # Errors
+    /// When it cannot be run or fails; the error has what it said.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.command(program).args(arguments).stdin(Stdio::null()).output()?;
+        ensure!(
+            output.status.success(),
+            "{program} {arguments:?}: {}: {}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Makes a pod's network namespace, and returns its path as those inside see it.
+    ///
+    /// # Errors
+    /// When `ip` fails.
+    pub fn add_netns(&self, name: &str) -> anyhow::Result<String> {
+        self.run("ip", &["netns", "add", name])?;
+        Ok(format!("/run/netns/{name}"))
+    }
+
+    /// A path inside, as the test sees it.
+    #[must_use]
+    pub fn outside(&self, path: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{path}", self.first))
+    }
+}
+
+impl Drop for Enclave {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        // A holder that cannot be waited for is gone already.
+        let _ = self.holder.wait();
+        let hierarchies = fs::read_dir(CONTROL_GROUPS).into_iter().flatten().flatten();
+        let roots = hierarchies.map(|entry| entry.path()).chain([PathBuf::from(CONTROL_GROUPS)]);
+        for group in roots.map(|root| root.join(&self.name)).filter(|group| group.exists()) {
+            // The kernel may still be taking leave of the last process.
+            if let Err(error) = wait::holds("an empty control group", Duration::from_secs(2), || {
+                Ok(remove_group(&group).is_ok())
+            }) {
+                eprintln!("{}: {error}", group.display());
+            }
+        }
+    }
+}
+
+/// Removes a control group and those below it; only the directories can be, and need be, removed.
+fn remove_group(group: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(group)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_group(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group)
+}

@@ -1,0 +1,20 @@
+//! The harness of the end-to-end tests: it starts the built binaries and real runtimes, and cleans up after them.
+//!
+//! Nothing here knows tenure's insides: the tests see what a runtime or an operator sees. What touches the network does
+//! so inside an [`Enclave`], whose namespaces end with the test process however that ends.
+
+pub mod binaries;
+pub mod cni;
+pub mod containerd;
+pub mod daemon;
+pub mod enclave;
+pub mod image;
+pub mod podman;
+pub mod suite;
+pub mod traffic;
+pub mod wait;
+
+pub use cni::{Attachment, Outcome, Plugin};
+pub use daemon::Daemon;
+pub use enclave::Enclave;
+pub use suite::{Need, Suite};

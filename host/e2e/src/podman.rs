@@ -1,0 +1,69 @@
+//! podman with storage and networks of its own.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{Enclave, image};
+
+/// A podman that shares nothing with the machine's.
+#[derive(Debug)]
+pub struct Podman {
+    directory: TempDir,
+    enclave: Enclave,
+}
+
+impl Podman {
+    /// Prepares podman with its CNI backend and one CNI network.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    pub fn new(plugins: &Path, network: &Value) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?;
+        let at = directory.path();
+        fs::create_dir_all(at.join("net.d"))?;
+        fs::write(at.join("net.d/10-tenure.conflist"), network.to_string())?;
+        image::root(&at.join("rootfs"))?;
+        // Without systemd there is no cgroup manager to ask, and without a journal no place for events.
+        let config = format!(
+            "[network]\nnetwork_backend = \"cni\"\ncni_plugin_dirs = [\"{}\", \"/usr/lib/cni\"]\n\
+             network_config_dir = \"{}\"\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\n\
+             runtime = \"runc\"\n[containers]\nlog_driver = \"k8s-file\"\n",
+            plugins.display(),
+            at.join("net.d").display()
+        );
+        fs::write(at.join("containers.conf"), config)?;
+        Ok(Self { enclave: Enclave::new()?, directory })
+    }
+
+    /// Runs a podman command.
+    ///
+    /// # Errors
+    /// When it fails; the error has what podman said.
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let at = self.directory.path();
+        let config = format!("CONTAINERS_CONF={}", at.join("containers.conf").display());
+        let root = at.join("storage").display().to_string();
+        let mut all = vec![config.as_str(), "podman", "--root", &root, "--runroot", "/run/podman"];
+        all.extend(["--tmpdir", "/run/libpod", "--storage-driver", "vfs"]);
+        all.extend_from_slice(arguments);
+        Ok(self.enclave.run("env", &all)?.trim().to_owned())
+    }
+
+    /// Starts a container that waits for ever on a network, with more arguments for `podman run`.
+    ///
+    /// # Errors
+    /// When podman fails.
+    pub fn start(&self, name: &str, network: &str, more: &[&str]) -> anyhow::Result<()> {
+        let rootfs = self.directory.path().join("rootfs").display().to_string();
+        let group = self.enclave.control_group();
+        let mut arguments = vec!["run", "--detach", "--name", name, "--network", network];
+        arguments.extend(["--cgroup-parent", &group]);
+        arguments.extend_from_slice(more);
+        arguments.extend(["--rootfs", &rootfs, "/pause"]);
+        self.run(&arguments)?;
+        Ok(())
+    }
+}

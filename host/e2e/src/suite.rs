@@ -1,0 +1,114 @@
+//! A suite of tests under one runner, which prints what libtest prints and skips with a reason.
+//!
+//! A test that needs root or a package is skipped where that is missing, by name and with the reason; with `CI=true`
+//! that is a failure, so that a test cannot vanish there unseen.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// What a test cannot run without.
+#[derive(Debug, Clone, Copy)]
+pub enum Need {
+    /// Namespaces, mounts and runtimes want root.
+    Root,
+    /// A file, and the Debian package that it is in.
+    File(&'static str, &'static str),
+}
+
+impl Need {
+    /// The reference plugins.
+    pub const PLUGINS: Self = Self::File("/usr/lib/cni/bridge", "containernetworking-plugins");
+    /// `ip`.
+    pub const IPROUTE: Self = Self::File("/usr/sbin/ip", "iproute2");
+    /// containerd itself.
+    pub const CONTAINERD: Self = Self::File("/usr/bin/containerd", "containerd");
+    /// The runtime that containerd and podman start containers with.
+    pub const RUNC: Self = Self::File("/usr/sbin/runc", "runc");
+    /// podman itself.
+    pub const PODMAN: Self = Self::File("/usr/bin/podman", "podman");
+    /// `unshare` and `nsenter`.
+    pub const UTIL_LINUX: Self = Self::File("/usr/bin/nsenter", "util-linux");
+
+    /// What an [`Enclave`](crate::Enclave) with plugins in it wants.
+    pub const NAMESPACES: &[Self] = &[Self::Root, Self::PLUGINS, Self::IPROUTE, Self::UTIL_LINUX];
+
+    /// Why the need is not met.
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Root if rustix::process::geteuid().is_root() => None,
+            Self::Root => Some("needs root".to_owned()),
+            Self::File(path, _) if Path::new(path).exists() => None,
+            Self::File(path, package) => Some(format!("needs {path} of the package {package}")),
+        }
+    }
+}
+
+thread_local! {
+    /// What would explain a failure of the test that runs on this thread: the logs of what it started.
+    static EVIDENCE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps something to be printed if the running test fails.
+pub fn evidence(text: String) {
+    EVIDENCE.with_borrow_mut(|evidence| evidence.push(text));
+}
+
+/// Tests that run together.
+#[derive(Debug)]
+pub struct Suite {
+    trials: Vec<Trial>,
+}
+
+impl Suite {
+    /// An empty suite.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a suite is always filled right away")]
+    pub fn new() -> Self {
+        Self { trials: Vec::new() }
+    }
+
+    /// Adds a test.
+    #[must_use]
+    pub fn test(
+        mut self,
+        name: impl Into<String>,
+        needs: &[Need],
+        run: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
+    ) -> Self {
+        let name = name.into();
+        let needs = needs.to_vec();
+        self.trials.push(Trial::ignorable_test(name.clone(), move || {
+            let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
+            if missing.is_empty() {
+                return attempt(run);
+            }
+            let reason = missing.join(", ");
+            if std::env::var_os("CI").is_some_and(|value| value == "true") {
+                return Err(Failed::from(format!("may not be skipped in CI: {reason}")));
+            }
+            println!("SKIP {name}: {reason}");
+            Ok(Completion::ignored_with(reason))
+        }));
+        self
+    }
+
+    /// Runs what the command line asks for.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        libtest_mimic::run(&Arguments::from_args(), self.trials).exit_code()
+    }
+}
+
+/// Runs a test and adds its evidence to its failure.
+fn attempt(run: impl FnOnce() -> anyhow::Result<()>) -> Result<Completion, Failed> {
+    EVIDENCE.take();
+    let result = run();
+    let evidence = EVIDENCE.take();
+    match result {
+        Ok(()) => Ok(Completion::Completed),
+        Err(error) => Err(Failed::from(format!("{error:?}\n{}", evidence.join("\n")))),
+    }
+}

@@ -1,0 +1,230 @@
+//! The acceptance table of the CNI IPAM contract, through the real shim and daemon.
+//!
+//! Each case of `acceptance/*.json` is a test: calls in a row on a network of its own, each with what it must answer. A name
+//! begins with the number of the case, or of the defect of host-local, that it stands for. See [`Case`] and [`Step`].
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure_e2e::daemon::Shared;
+use tenure_e2e::{Attachment, Outcome, Plugin, Suite};
+
+const CASES: [&str; 6] = [
+    include_str!("acceptance/calls.json"),
+    include_str!("acceptance/addresses.json"),
+    include_str!("acceptance/requested.json"),
+    include_str!("acceptance/configuration.json"),
+    include_str!("acceptance/results.json"),
+    include_str!("acceptance/verbs.json"),
+];
+
+/// Where `$DATA` points to in a case.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acceptance");
+
+/// Calls in a row, on a network that is named after the case (`$NETWORK`).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    /// What host-local does instead, where it is wrong.
+    why: Option<String>,
+    /// Laid over a configuration that has a name, version 1.0.0 and tenure as its IPAM plugin.
+    #[serde(default)]
+    config: Value,
+    steps: Vec<Step>,
+}
+
+/// One call and what it must answer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    /// `CNI_COMMAND`.
+    call: String,
+    #[serde(default = "Step::container")]
+    container: String,
+    #[serde(default = "Step::interface")]
+    interface: String,
+    /// Variables to set, or to take away.
+    #[serde(default)]
+    environment: BTreeMap<String, Option<String>>,
+    /// Laid over the case's configuration; `null` takes a key away.
+    #[serde(default)]
+    config: Value,
+    /// Standard input to be sent instead of a configuration.
+    stdin: Option<String>,
+    /// The addresses of the result.
+    gives: Option<Vec<String>>,
+    /// The only address of each result of a row of calls, for the containers `<container>-1`, `-2` and so on.
+    each: Option<Vec<String>>,
+    /// All that the result is.
+    prints: Option<Value>,
+    /// What is part of the result.
+    has: Option<Value>,
+    /// Success, with nothing on standard output.
+    #[serde(default)]
+    silent: bool,
+    /// The error.
+    fails: Option<Expected>,
+    /// What is part of standard error.
+    says: Option<String>,
+}
+
+/// What must be part of an error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    code: Option<u32>,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: String,
+}
+
+fn main() -> ExitCode {
+    let shared = Shared::default();
+    let mut suite = Suite::new();
+    for text in CASES {
+        let text = text.replace("$DATA", DATA);
+        let cases: Vec<Case> = match serde_json::from_str(&text) {
+            Ok(cases) => cases,
+            Err(error) => {
+                eprintln!("a file of cases: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        for case in cases {
+            let shared = shared.clone();
+            suite = suite.test(case.name.clone(), &[], move || {
+                let daemon = shared.get()?;
+                case.run(&daemon.shim()?).with_context(|| {
+                    let why = case.why.as_deref().unwrap_or_default();
+                    format!("{why}\n--- the daemon's log about it\n{}", daemon.log(&case.name))
+                })
+            });
+        }
+    }
+    suite.run()
+}
+
+impl Case {
+    fn run(&self, shim: &Plugin) -> anyhow::Result<()> {
+        let mut config = json!({ "cniVersion": "1.0.0", "name": "$NETWORK", "ipam": { "type": "tenure" } });
+        overlay(&mut config, &self.config);
+        for (index, step) in self.steps.iter().enumerate() {
+            let mut config = config.clone();
+            overlay(&mut config, &step.config);
+            let input = step.stdin.clone().unwrap_or_else(|| config.to_string());
+            let input = input.replace("$NETWORK", &self.name);
+            step.run(shim, &input).with_context(|| format!("step {} ({})", index + 1, step.call))?;
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    fn container() -> String {
+        "a".to_owned()
+    }
+
+    fn interface() -> String {
+        "eth0".to_owned()
+    }
+
+    fn run(&self, shim: &Plugin, input: &str) -> anyhow::Result<()> {
+        if let Some(each) = &self.each {
+            for (number, address) in (1..).zip(each) {
+                let outcome = self.call(shim, &format!("{}-{number}", self.container), input)?;
+                equal(&outcome.address()?, address)?;
+            }
+            return Ok(());
+        }
+        let outcome = self.call(shim, &self.container, input)?;
+        self.check(&outcome)
+    }
+
+    fn call(&self, shim: &Plugin, container: &str, input: &str) -> anyhow::Result<Outcome> {
+        let mut shim = shim.clone();
+        for (name, value) in &self.environment {
+            shim = match value {
+                Some(value) => shim.env(name, value),
+                None => shim.without(name),
+            };
+        }
+        let mut attachment = Attachment::of(container);
+        attachment.interface.clone_from(&self.interface);
+        shim.start(&self.call, &attachment, input.as_bytes())?.finish()
+    }
+
+    fn check(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        if let Some(addresses) = &self.gives {
+            equal(&outcome.addresses()?, addresses)?;
+        } else if let Some(result) = &self.prints {
+            equal(&outcome.result()?, result)?;
+        } else if let Some(part) = &self.has {
+            let result = outcome.result()?;
+            ensure!(contains(&result, part), "expected {part} in {result}");
+        } else if let Some(expected) = &self.fails {
+            let error = outcome.error()?;
+            ensure!(
+                expected.code.is_none_or(|code| code == error.code)
+                    && error.msg.contains(&expected.message)
+                    && error.details.contains(&expected.details),
+                "expected {:?} {:?} {:?}, got {error:?}",
+                expected.code,
+                expected.message,
+                expected.details
+            );
+        } else if self.silent {
+            outcome.silent()?;
+        } else {
+            bail!("the step expects nothing");
+        }
+        if let Some(text) = &self.says {
+            ensure!(outcome.stderr.contains(text.as_str()), "expected {text:?} on standard error: {outcome}");
+        }
+        Ok(())
+    }
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> anyhow::Result<()> {
+    ensure!(actual == expected, "expected {expected:?}, got {actual:?}");
+    Ok(())
+}
+
+/// Lays one JSON value over another, as RFC 7396 does.
+fn overlay(base: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        if !patch.is_null() {
+            base.clone_from(patch);
+        }
+        return;
+    };
+    if !base.is_object() {
+        *base = json!({});
+    }
+    if let Value::Object(base) = base {
+        for (key, value) in patch {
+            if value.is_null() {
+                base.remove(key);
+            } else {
+                overlay(base.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+    }
+}
+
+/// Whether a value has all that another one has.
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
+        }
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part).all(|(whole, part)| contains(whole, part))
+        }
+        (whole, part) => whole == part,
+    }
+}

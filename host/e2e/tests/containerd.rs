@@ -1,0 +1,145 @@
+//! containerd with runc, driven over the container runtime interface as a kubelet drives it.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tenure_e2e::containerd::{Containerd, Pod};
+use tenure_e2e::{Daemon, Need, Suite, wait};
+use tokio::task::JoinSet;
+
+/// How long a pod may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How many pods are started, and how many of them at once.
+const PODS: usize = 24;
+const AT_ONCE: usize = 8;
+
+const NEEDS: &[Need] =
+    &[Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("pods_come_in_parallel_and_go_without_a_trace", NEEDS, || block_on(pods_come_and_go))
+        .test("a_plugin_that_is_killed_at_a_deadline_leaves_nothing", NEEDS, || {
+            block_on(killed_at_a_deadline)
+        })
+        .run()
+}
+
+fn block_on(test: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(test())
+}
+
+/// A containerd whose one network is a bridge of both families.
+fn start(daemon: &Daemon) -> anyhow::Result<Containerd> {
+    let network = json!({
+        "cniVersion": "0.4.0",
+        "name": "pods",
+        "plugins": [{
+            "type": "bridge",
+            "bridge": "br0",
+            "isGateway": true,
+            "ipam": {
+                "type": "tenure",
+                "socket": daemon.socket(),
+                "ranges": [[{ "subnet": "10.64.0.0/24" }], [{ "subnet": "fd64::/64" }]],
+                "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }],
+            },
+        }],
+    });
+    Containerd::start(&daemon.plugin_directory(&["tenure"])?, &network)
+}
+
+/// The pods that tenure knows, as containerd names them, with their addresses.
+fn known(daemon: &Daemon) -> anyhow::Result<BTreeSet<(String, Vec<String>)>> {
+    let bare = |cidr: &Value| Some(cidr.as_str()?.split('/').next()?.to_owned());
+    let entry = |allocation: Value| {
+        let id = allocation.get("container_id")?.as_str()?.to_owned();
+        let addresses = allocation.get("addresses")?.as_array()?;
+        Some((id, addresses.iter().filter_map(bare).collect()))
+    };
+    daemon
+        .allocations("pods")?
+        .into_iter()
+        .map(|allocation| entry(allocation.clone()).with_context(|| allocation.to_string()))
+        .collect()
+}
+
+/// Starts pods, so many at once.
+async fn run_pods(containerd: &Containerd) -> anyhow::Result<Vec<Pod>> {
+    let client = containerd.connect().await?;
+    let mut running = JoinSet::new();
+    let mut pods = Vec::new();
+    for number in 0..PODS {
+        if running.len() == AT_ONCE {
+            pods.push(running.join_next().await.context("no pod under way")???);
+        }
+        let mut client = client.clone();
+        running.spawn(async move { client.run(&format!("pod-{number}"), PATIENCE).await });
+    }
+    while let Some(pod) = running.join_next().await {
+        pods.push(pod??);
+    }
+    Ok(pods)
+}
+
+/// Stops pods twice and removes them, so many at once.
+async fn remove_pods(containerd: &Containerd, pods: &[Pod]) -> anyhow::Result<()> {
+    let client = containerd.connect().await?;
+    for some in pods.chunks(AT_ONCE) {
+        let mut running = JoinSet::new();
+        for pod in some {
+            let (mut client, id) = (client.clone(), pod.id.clone());
+            running.spawn(async move {
+                client.stop(&id).await?;
+                client.stop(&id).await?;
+                client.remove(&id).await
+            });
+        }
+        while let Some(removed) = running.join_next().await {
+            removed??;
+        }
+    }
+    Ok(())
+}
+
+async fn pods_come_and_go() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let containerd = start(&daemon)?;
+    let pods = run_pods(&containerd).await?;
+    let seen: BTreeSet<_> = pods.iter().map(|pod| (pod.id.clone(), pod.addresses.clone())).collect();
+    let known_pods = known(&daemon)?;
+    ensure!(known_pods == seen, "containerd has {seen:?}, tenure {known_pods:?}");
+    let addresses: BTreeSet<_> = pods.iter().flat_map(|pod| &pod.addresses).collect();
+    ensure!(addresses.len() == 2 * PODS, "not each pod has addresses of its own: {addresses:?}");
+    remove_pods(&containerd, &pods).await?;
+    let left = known(&daemon)?;
+    ensure!(left.is_empty(), "left behind: {left:?}");
+    let namespaces = containerd.namespaces()?;
+    ensure!(namespaces == 0, "containerd left {namespaces} namespaces");
+    Ok(())
+}
+
+/// The daemon hangs, the caller's patience ends, containerd kills the plugin; its DEL finds the daemon hanging as well.
+async fn killed_at_a_deadline() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let containerd = start(&daemon)?;
+    let mut client = containerd.connect().await?;
+    let survivor = client.run("survivor", PATIENCE).await?;
+    daemon.signal(Signal::STOP)?;
+    let failed = client.run("unlucky", Duration::from_secs(5)).await;
+    ensure!(failed.is_err(), "a pod came while the daemon was stopped: {failed:?}");
+    daemon.signal(Signal::CONT)?;
+    // A kubelet tries again, and whatever is left of the first attempt goes.
+    let retried = client.run("unlucky", PATIENCE).await?;
+    let expected: BTreeSet<_> =
+        [&survivor, &retried].map(|pod| (pod.id.clone(), pod.addresses.clone())).into();
+    wait::holds("the killed attempt to be undone", PATIENCE, || Ok(known(&daemon)? == expected))?;
+    remove_pods(&containerd, &[survivor, retried]).await?;
+    let left = known(&daemon)?;
+    ensure!(left.is_empty(), "left behind: {left:?}");
+    Ok(())
+}
