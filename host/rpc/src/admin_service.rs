@@ -1,0 +1,298 @@
+//! The Admin service: what operators see and change. Glue between messages and the engine, and nothing else.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::{Stream, stream};
+use tenure_engine::Engine;
+use tenure_engine::ports::{Catalogue, CatalogueEntry};
+use tenure_ledger::{Book, Standing};
+use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner, PolicyName, PolicyStamp};
+use tonic::{Request, Response, Status};
+
+use crate::status::to_status;
+use crate::v1;
+
+/// What the daemon knows beside its engine.
+pub trait Node: Send + Sync + 'static {
+    /// The daemon's version.
+    fn version(&self) -> &str;
+    /// The kernel's id of this boot.
+    fn boot_id(&self) -> &str;
+    /// Milliseconds since the daemon started.
+    fn uptime_ms(&self) -> u64;
+    /// Where the checkpoint lies.
+    fn state_dir(&self) -> &Path;
+    /// Bytes of the checkpoint's log and of its snapshot.
+    fn checkpoint_bytes(&self) -> (u64, u64);
+    /// The books as the checkpoint on disk would give them back.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when recovery would stop.
+    fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
+}
+
+/// Implements the generated service over an engine.
+pub struct AdminService {
+    engine: Arc<Engine>,
+    node: Arc<dyn Node>,
+}
+
+impl AdminService {
+    /// The service of one node.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, node: Arc<dyn Node>) -> Self {
+        Self { engine, node }
+    }
+
+    async fn books(&self) -> Vec<Arc<Book>> {
+        let mut books = Vec::new();
+        for name in self.engine.network_names() {
+            books.extend(self.engine.book(&name).await);
+        }
+        books
+    }
+}
+
+type AllocationStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl v1::admin_server::Admin for AdminService {
+    type ListAllocationsStream = AllocationStream;
+
+    async fn get_status(
+        &self,
+        _: Request<v1::GetStatusRequest>,
+    ) -> Result<Response<v1::GetStatusResponse>, Status> {
+        let (mut reasons, mut state) = (Vec::new(), "ready");
+        if let Err(error) = self.engine.readiness() {
+            state = "not-ready";
+            reasons.push(format!("{}: {error}; {}", error.code, error.code.next_step()));
+        }
+        let unusable = self.engine.ports().catalogue.list().into_iter().filter_map(|entry| {
+            Some(format!("policy {} cannot be used: {}", entry.stamp.name, entry.problem?))
+        });
+        reasons.extend(unusable);
+        if state == "ready" && !reasons.is_empty() {
+            state = "degraded";
+        }
+        let books = self.books().await;
+        let (log_bytes, snapshot_bytes) = self.node.checkpoint_bytes();
+        let load = self.engine.load();
+        Ok(Response::new(v1::GetStatusResponse {
+            state: state.to_owned(),
+            reasons,
+            version: self.node.version().to_owned(),
+            boot_id: self.node.boot_id().to_owned(),
+            uptime_ms: self.node.uptime_ms(),
+            networks: count(books.len()),
+            allocations: books.iter().map(|book| book.allocations().len() as u64).sum(),
+            cooling: books.iter().map(|book| book.cooling_addresses().len() as u64).sum(),
+            in_flight: count(load.in_flight),
+            queued: count(load.queued),
+            state_dir: self.node.state_dir().display().to_string(),
+            log_bytes,
+            snapshot_bytes,
+        }))
+    }
+
+    async fn list_networks(
+        &self,
+        _: Request<v1::ListNetworksRequest>,
+    ) -> Result<Response<v1::ListNetworksResponse>, Status> {
+        let networks = self.books().await.iter().map(|book| network(book)).collect();
+        Ok(Response::new(v1::ListNetworksResponse { networks }))
+    }
+
+    async fn list_allocations(
+        &self,
+        request: Request<v1::ListAllocationsRequest>,
+    ) -> Result<Response<AllocationStream>, Status> {
+        let books = match request.into_inner().network.as_str() {
+            "" => self.books().await,
+            name => {
+                let book = match NetworkName::new(name) {
+                    Ok(name) => self.engine.book(&name).await,
+                    Err(_) => None,
+                };
+                vec![book.ok_or_else(|| to_status(&unknown_network(name)))?]
+            }
+        };
+        let allocations = books.into_iter().flat_map(|book| {
+            let mut held: Vec<_> = book.allocations().cloned().collect();
+            held.sort_by_key(|held| held.addresses.first().map(|address| address.address.addr()));
+            held.into_iter().map(move |held| Ok(allocation(&book, &held)))
+        });
+        Ok(Response::new(Box::pin(stream::iter(allocations))))
+    }
+
+    async fn get_address(
+        &self,
+        request: Request<v1::GetAddressRequest>,
+    ) -> Result<Response<v1::GetAddressResponse>, Status> {
+        let text = request.into_inner().address;
+        let unknown = |cause: String| to_status(&Error::new(ErrorCode::UnknownAddress, cause));
+        let address: IpAddr = text.parse().map_err(|_| unknown(format!("{text:?} is not an IP address")))?;
+        let states: Vec<_> =
+            self.books().await.iter().filter_map(|book| self.address_state(book, address)).collect();
+        if states.is_empty() {
+            return Err(unknown(format!("{address} is in no range of any network on this node")));
+        }
+        Ok(Response::new(v1::GetAddressResponse { states }))
+    }
+
+    async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
+        // Requests go on meanwhile, so memory and disk are read at different moments: only what both looks show is real.
+        let (_, first) = self.compare().await?;
+        let (compared, mut findings) = self.compare().await?;
+        findings.retain(|finding| first.contains(finding));
+        Ok(Response::new(v1::CheckResponse { compared, findings }))
+    }
+
+    async fn list_policies(
+        &self,
+        _: Request<v1::ListPoliciesRequest>,
+    ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
+        let books = self.books().await;
+        let users = |stamp: &PolicyStamp| {
+            let used = books.iter().filter(|book| book.network().policy.name == stamp.name);
+            used.map(|book| book.network().name.to_string()).collect()
+        };
+        let policies = self.engine.ports().catalogue.list().into_iter().map(|CatalogueEntry { stamp, source, problem }| {
+            let networks = users(&stamp);
+            v1::Policy { policy: Some(policy_ref(&stamp)), source, networks, problem: problem.unwrap_or_default() }
+        });
+        Ok(Response::new(v1::ListPoliciesResponse { policies: policies.collect() }))
+    }
+
+    async fn activate_policy(
+        &self,
+        request: Request<v1::ActivatePolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        let v1::ActivatePolicyRequest { network, policy } = request.into_inner();
+        let network = NetworkName::new(&network).map_err(|_| to_status(&unknown_network(&network)))?;
+        let policy = PolicyName::new(policy)
+            .map_err(|error| to_status(&Error::new(ErrorCode::UnknownPolicy, error)))?;
+        let (before, after) =
+            self.engine.activate(&network, &policy).await.map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::ActivatePolicyResponse {
+            before: Some(policy_ref(&before)),
+            after: Some(policy_ref(&after)),
+        }))
+    }
+}
+
+impl AdminService {
+    fn address_state(&self, book: &Book, address: IpAddr) -> Option<v1::AddressState> {
+        let standing = match book.standing(address) {
+            Standing::Outside => return None,
+            Standing::Free => "free",
+            Standing::Held => "held",
+            Standing::Cooling => "cooling",
+            Standing::Reserved => "reserved",
+        };
+        let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
+            let now = self.engine.ports().clock.now().boot_ms;
+            let over = since.boot_ms + u64::try_from(self.engine.settings().cooldown.as_millis()).unwrap_or(u64::MAX);
+            over.saturating_sub(now)
+        });
+        Some(v1::AddressState {
+            network: book.network().name.to_string(),
+            standing: standing.to_owned(),
+            allocation: book.holder(address).map(|held| allocation(book, held)),
+            cooling_for_ms,
+        })
+    }
+
+    /// Compares memory with what the checkpoint would give back.
+    async fn compare(&self) -> Result<(u64, Vec<v1::Finding>), Status> {
+        let node = Arc::clone(&self.node);
+        let on_disk = tokio::task::spawn_blocking(move || node.books_on_disk())
+            .await
+            .map_err(|error| to_status(&Error::new(ErrorCode::Internal, error)))?
+            .map_err(|error| to_status(&error))?;
+        let keyed = |book: &Book| -> BTreeMap<Generation, Arc<Allocation>> {
+            book.allocations().map(|held| (held.generation, Arc::clone(held))).collect()
+        };
+        let on_disk: BTreeMap<NetworkName, _> =
+            on_disk.iter().map(|book| (book.network().name.clone(), keyed(book))).collect();
+        let in_memory: BTreeMap<NetworkName, _> =
+            self.books().await.iter().map(|book| (book.network().name.clone(), keyed(book))).collect();
+        let mut compared = 0;
+        let mut findings = Vec::new();
+        let nothing = BTreeMap::new();
+        for network in on_disk.keys().chain(in_memory.keys().filter(|name| !on_disk.contains_key(*name))) {
+            let (disk, memory) = (on_disk.get(network).unwrap_or(&nothing), in_memory.get(network).unwrap_or(&nothing));
+            compared += disk.len().max(memory.len()) as u64;
+            let missing = |kind: &str, held: &Allocation, next_step: &str| v1::Finding {
+                kind: kind.to_owned(),
+                network: network.to_string(),
+                subject: held.owner.to_string(),
+                detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
+                next_step: next_step.to_owned(),
+            };
+            findings.extend(memory.iter().filter(|(generation, held)| disk.get(generation) != Some(held)).map(
+                |(_, held)| missing("missing-from-checkpoint", held, "read the daemon's log for checkpoint errors, and report it"),
+            ));
+            findings.extend(disk.iter().filter(|(generation, held)| memory.get(generation) != Some(held)).map(
+                |(_, held)| missing("missing-from-memory", held, "restart tenured: the checkpoint is what counts; and report it"),
+            ));
+        }
+        Ok((compared, findings))
+    }
+}
+
+fn unknown_network(name: &str) -> Error {
+    Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name:?} on this node"))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn policy_ref(stamp: &PolicyStamp) -> v1::PolicyRef {
+    v1::PolicyRef { name: stamp.name.to_string(), sha256: stamp.digest.clone() }
+}
+
+fn network(book: &Book) -> v1::Network {
+    let network = book.network();
+    let pools = network.definition.pools.iter().enumerate().map(|(index, pool)| {
+        let usage = book.usage(index);
+        let ranges = pool.ranges.iter().map(ToString::to_string).collect();
+        v1::Pool { ranges, total: usage.total, held: usage.held, cooling: usage.cooling }
+    });
+    v1::Network {
+        name: network.name.to_string(),
+        policy: Some(policy_ref(&network.policy)),
+        activated: network.activated,
+        pools: pools.collect(),
+        outside: count(book.allocations().filter(|held| book.is_outside(held)).count()),
+    }
+}
+
+fn addresses(allocation: &Allocation) -> Vec<String> {
+    allocation.addresses.iter().map(|address| address.address.to_string()).collect()
+}
+
+fn allocation(book: &Book, held: &Allocation) -> v1::Allocation {
+    let Owner::Attachment { container, interface } = &held.owner;
+    let pod = held.pod.clone().unwrap_or_default();
+    v1::Allocation {
+        network: held.network.to_string(),
+        generation: held.generation.0,
+        container_id: container.to_string(),
+        interface: interface.to_string(),
+        addresses: addresses(held),
+        gateways: held.addresses.iter().filter_map(|address| Some(address.gateway?.to_string())).collect(),
+        pod_namespace: pod.namespace,
+        pod_name: pod.name,
+        pod_uid: pod.uid,
+        netns: held.netns.clone(),
+        policy: Some(policy_ref(&held.policy)),
+        allocated_at_ms: held.allocated_at.wall_ms,
+        outside: book.is_outside(held),
+    }
+}

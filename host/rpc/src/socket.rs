@@ -1,0 +1,145 @@
+//! Unix sockets: who may reach them, who is on the other end, and what a crashed daemon left behind.
+//!
+//! The file system's modes keep others out; peer credentials are checked as well, because a socket's mode is easily
+//! changed and a directory easily mounted into a container.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::net::{UnixListener, UnixStream};
+
+/// Who may open the directory of the sockets.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// Who may connect.
+const SOCKET_MODE: u32 = 0o600;
+
+/// How long to wait when the process has no descriptor left for a connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Makes a socket and listens on it. Needs a tokio runtime.
+///
+/// The socket takes its final name only when its mode is set, and a dead daemon's socket is replaced in the same step:
+/// no caller ever sees one that it may not use, or none at all.
+///
+/// # Errors
+/// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    if let Some(directory) = path.parent() {
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
+    }
+    check_unused(path)?;
+    let draft = draft_name(path);
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&draft)?;
+    fs::set_permissions(&draft, Permissions::from_mode(SOCKET_MODE))?;
+    fs::rename(&draft, path)?;
+    Ok(listener)
+}
+
+/// The connections of root and of the daemon's own user; others are closed unheard.
+pub fn trusted(listener: UnixListener) -> impl Stream<Item = io::Result<UnixStream>> {
+    let own = rustix::process::geteuid().as_raw();
+    futures_util::stream::unfold(listener, move |listener| async move {
+        loop {
+            match listener.accept().await.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream))) {
+                Ok((peer, stream)) if is_trusted(peer.uid(), own) => return Some((Ok(stream), listener)),
+                Ok((peer, _)) => {
+                    tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection of a stranger");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not accept a connection");
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                }
+            }
+        }
+    })
+}
+
+fn is_trusted(uid: u32, own: u32) -> bool {
+    uid == 0 || uid == own
+}
+
+fn check_unused(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(io::Error::new(
+                ErrorKind::AlreadyExists,
+                format!("{} is not a socket", path.display()),
+            ));
+        }
+        Ok(_) => {}
+    }
+    match BlockingStream::connect(path) {
+        Ok(_) => Err(io::Error::new(
+            ErrorKind::AddrInUse,
+            format!("somebody listens on {} already", path.display()),
+        )),
+        // Nobody holds it open any more.
+        Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn draft_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.new"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_for_its_owner_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run/cni.sock");
+        let _listener = listen(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o750);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_live_socket_is_kept_and_a_dead_one_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cni.sock");
+        let first = listen(&path).unwrap();
+        assert_eq!(listen(&path).unwrap_err().kind(), ErrorKind::AddrInUse);
+        BlockingStream::connect(&path).unwrap();
+
+        drop(first);
+        assert_eq!(BlockingStream::connect(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let _second = listen(&path).unwrap();
+        BlockingStream::connect(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_not_a_socket_is_never_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cni.sock");
+        fs::write(&path, "precious").unwrap();
+        assert_eq!(listen(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn root_and_oneself_are_trusted() {
+        assert!(is_trusted(0, 1000) && is_trusted(1000, 1000) && is_trusted(0, 0));
+        assert!(!is_trusted(1000, 0) && !is_trusted(1001, 1000));
+    }
+}

@@ -1,0 +1,203 @@
+//! Errors on the wire: the one place that maps an [`ErrorCode`] to a gRPC code, and an [`Error`] to a status and back.
+//!
+//! A status carries a `google.rpc.Status` with one `google.rpc.ErrorInfo` in its `grpc-status-details-bin`. The messages are
+//! written out here because the CNI plugin reads them too, and needs nothing else of Google's protos.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use tenure_types::cni::ErrorReport;
+use tenure_types::{Error, ErrorCode};
+
+/// What `ErrorInfo.domain` says for tenure's own errors.
+pub const DOMAIN: &str = "tenure";
+
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+
+/// A code of gRPC, as the specification numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum GrpcCode {
+    /// What was asked is wrong, whatever the state of the node.
+    InvalidArgument = 3,
+    /// The deadline came first.
+    DeadlineExceeded = 4,
+    /// What was asked about does not exist.
+    NotFound = 5,
+    /// Addresses, memory, disk or places in a queue are used up.
+    ResourceExhausted = 8,
+    /// What was asked is right, but not in this state of the node.
+    FailedPrecondition = 9,
+    /// A later request has taken this one's place.
+    Aborted = 10,
+    /// Something of the node's own is broken.
+    Internal = 13,
+    /// Asking again later helps.
+    Unavailable = 14,
+}
+
+/// The gRPC code of a kind of failure.
+#[must_use]
+pub fn grpc_code(code: ErrorCode) -> GrpcCode {
+    use ErrorCode as E;
+    match code {
+        E::IncompatibleVersion
+        | E::InvalidEnvironment
+        | E::MalformedConfig
+        | E::InvalidConfig
+        | E::HostNetns => GrpcCode::InvalidArgument,
+        E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
+        E::UnknownAttachment | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => GrpcCode::NotFound,
+        E::Overloaded | E::PoolExhausted | E::DiskFull => GrpcCode::ResourceExhausted,
+        E::AddressUnavailable | E::PolicyRefused | E::PolicyUnloadable | E::Degraded => {
+            GrpcCode::FailedPrecondition
+        }
+        E::Superseded => GrpcCode::Aborted,
+        E::Unreachable | E::NotReady | E::Unavailable | E::CheckpointFailed => GrpcCode::Unavailable,
+        // Input and output, a policy's defect, our own; and what is added to the codes before it is added here.
+        _ => GrpcCode::Internal,
+    }
+}
+
+/// The details of a status: a `google.rpc.Status` with the error's `ErrorInfo`.
+#[must_use]
+pub fn details(error: &Error) -> Vec<u8> {
+    let info = ErrorInfo {
+        reason: error.code.name().to_owned(),
+        domain: DOMAIN.to_owned(),
+        metadata: BTreeMap::from([
+            ("cni_code".to_owned(), error.code.cni().to_string()),
+            ("next_step".to_owned(), error.code.next_step().to_owned()),
+        ]),
+    };
+    let detail = Any { type_url: ERROR_INFO.to_owned(), value: info.encode_to_vec() };
+    let status =
+        Status { code: grpc_code(error.code) as i32, message: error.cause.clone(), details: vec![detail] };
+    status.encode_to_vec()
+}
+
+/// Reads the details of a status back; `None` when they are not tenure's.
+///
+/// The daemon may be newer than the reader, so the report is taken as it is written, known reason or not.
+#[must_use]
+pub fn report(details: &[u8]) -> Option<ErrorReport> {
+    let status = Status::decode(details).ok()?;
+    let detail = status.details.iter().find(|detail| detail.type_url == ERROR_INFO)?;
+    let mut info = ErrorInfo::decode(detail.value.as_slice()).ok()?;
+    if info.domain != DOMAIN {
+        return None;
+    }
+    let code = info.metadata.get("cni_code").and_then(|code| code.parse().ok()).filter(|code| *code != 0);
+    Some(ErrorReport {
+        code: code.unwrap_or_else(|| ErrorCode::Internal.cni()),
+        reason: info.reason,
+        cause: status.message,
+        next_step: info.metadata.remove("next_step").unwrap_or_default(),
+    })
+}
+
+/// The status that tells an error.
+#[cfg(feature = "server")]
+#[must_use]
+pub fn to_status(error: &Error) -> tonic::Status {
+    let code = tonic::Code::from_i32(grpc_code(error.code) as i32);
+    tonic::Status::with_details(code, &error.cause, details(error).into())
+}
+
+/// The error that a status tells; a status that is not tenure's own comes from the way to the daemon.
+#[cfg(feature = "client")]
+#[must_use]
+pub fn from_status(status: &tonic::Status) -> Error {
+    match report(status.details()) {
+        Some(report) => match ErrorCode::from_name(&report.reason) {
+            Some(code) => Error::new(code, report.cause),
+            None => Error::new(ErrorCode::Internal, format_args!("{}: {}", report.reason, report.cause)),
+        },
+        None if status.code() == tonic::Code::DeadlineExceeded => {
+            Error::new(ErrorCode::DeadlineExceeded, status.message())
+        }
+        None => Error::new(ErrorCode::Unreachable, status.message()),
+    }
+}
+
+/// `google.rpc.Status`.
+#[derive(Clone, PartialEq, Message)]
+struct Status {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Clone, PartialEq, Message)]
+struct Any {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// `google.rpc.ErrorInfo`.
+#[derive(Clone, PartialEq, Message)]
+struct ErrorInfo {
+    #[prost(string, tag = "1")]
+    reason: String,
+    #[prost(string, tag = "2")]
+    domain: String,
+    #[prost(btree_map = "string, string", tag = "3")]
+    metadata: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_survives_the_wire() {
+        for code in ErrorCode::ALL {
+            let error = Error::new(*code, "the cause: é");
+            assert_eq!(report(&details(&error)), Some(ErrorReport::from(&error)));
+        }
+    }
+
+    #[test]
+    fn a_newer_daemons_error_is_told_as_it_is() {
+        let info = ErrorInfo {
+            reason: "from-the-future".into(),
+            domain: DOMAIN.into(),
+            metadata: BTreeMap::from([
+                ("cni_code".into(), "150".into()),
+                ("next_step".into(), "wait".into()),
+            ]),
+        };
+        let detail = Any { type_url: ERROR_INFO.into(), value: info.encode_to_vec() };
+        let status = Status { code: 9, message: "why".into(), details: vec![detail] };
+        let report = report(&status.encode_to_vec()).unwrap();
+        assert_eq!((report.code, report.reason.as_str()), (150, "from-the-future"));
+        assert_eq!((report.cause.as_str(), report.next_step.as_str()), ("why", "wait"));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_no_report() {
+        assert_eq!(report(b""), None);
+        assert_eq!(report(b"\xff\xff\xff"), None);
+        let info = ErrorInfo { domain: "elsewhere".into(), ..ErrorInfo::default() };
+        let detail = Any { type_url: ERROR_INFO.into(), value: info.encode_to_vec() };
+        let status = Status { code: 9, message: String::new(), details: vec![detail] };
+        assert_eq!(report(&status.encode_to_vec()), None);
+    }
+
+    #[cfg(all(feature = "server", feature = "client"))]
+    #[test]
+    fn a_status_is_the_error_again() {
+        for code in ErrorCode::ALL {
+            let error = Error::new(*code, "the cause");
+            assert_eq!(from_status(&to_status(&error)), error);
+        }
+        let foreign = tonic::Status::unimplemented("no such method");
+        assert_eq!(from_status(&foreign), Error::new(ErrorCode::Unreachable, "no such method"));
+    }
+}

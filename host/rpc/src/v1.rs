@@ -1,0 +1,9 @@
+//! The generated messages and services of package `tenure.v1`; `proto/` documents them.
+#![expect(missing_docs, reason = "generated")]
+#![cfg_attr(any(feature = "server", feature = "client"), expect(clippy::allow_attributes, reason = "generated"))]
+
+include!(concat!(env!("OUT_DIR"), "/tenure.v1.rs"));
+
+/// The compiled protos, for reflection.
+#[cfg(feature = "server")]
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tenure.v1.bin"));
