@@ -1,0 +1,14 @@
+//! Which boot this is.
+
+use std::io;
+
+use tenure_types::BootId;
+
+/// Reads the kernel's id of the running boot.
+///
+/// # Errors
+/// When `/proc` is not there.
+pub fn boot_id() -> io::Result<BootId> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(BootId(id.trim_end().to_owned()))
+}

@@ -1,0 +1,72 @@
+//! Compaction: a snapshot taken bit by bit between groups, so that no request waits for all of it.
+
+use std::collections::VecDeque;
+use std::io;
+
+use tenure_engine::ports::Images;
+use tenure_types::NetworkName;
+
+use crate::disk::Disk;
+use crate::header::SnapshotHeader;
+use crate::names::{self, Listing};
+use crate::snapshot::SnapshotWriter;
+
+/// How much is written at a time.
+const PIECE: usize = 1 << 20;
+
+/// A snapshot that is being taken.
+pub(crate) struct Compaction {
+    snapshot: SnapshotWriter,
+    /// The networks that were not looked at yet.
+    networks: VecDeque<NetworkName>,
+}
+
+impl Compaction {
+    /// Begins one. The segment of its number is there already, so that what is staged from now on is in it.
+    pub(crate) fn begin(disk: &dyn Disk, header: SnapshotHeader, images: &dyn Images) -> io::Result<Self> {
+        let snapshot = SnapshotWriter::begin(disk, header)?;
+        Ok(Self { snapshot, networks: images.networks().into() })
+    }
+
+    /// Writes a piece; `true` when that was the last and the snapshot is whole and durable under its temporary name.
+    pub(crate) fn advance(&mut self, images: &dyn Images) -> io::Result<bool> {
+        if self.snapshot.is_drained() {
+            let Some(network) = self.networks.pop_front() else {
+                self.snapshot.end()?;
+                return Ok(true);
+            };
+            if let Some(image) = images.image(&network) {
+                self.snapshot.add(image);
+            }
+        }
+        self.snapshot.write(PIECE)?;
+        Ok(false)
+    }
+
+    /// Gives the snapshot its name. Returns its size.
+    pub(crate) fn publish(self, disk: &dyn Disk) -> io::Result<u64> {
+        self.snapshot.publish(disk)
+    }
+
+    /// Gives it up; the log has everything.
+    pub(crate) fn abandon(self, disk: &dyn Disk) {
+        self.snapshot.abandon(disk);
+    }
+}
+
+/// Removes what neither the snapshot of this number nor the one before it needs.
+pub(crate) fn sweep(disk: &dyn Disk, newest: u64) {
+    let Ok(listing) = Listing::read(disk) else { return };
+    let before = listing.snapshots.iter().rev().find(|number| **number < newest);
+    // Before the first snapshot everything began with the first segment.
+    let oldest = before.copied().unwrap_or(1);
+    let logs = listing.logs.iter().filter(|number| **number < oldest).map(|number| names::log(*number));
+    let snapshots =
+        listing.snapshots.iter().filter(|number| **number < oldest).map(|number| names::snapshot(*number));
+    for name in logs.chain(snapshots) {
+        // What stays is removed by the next compaction.
+        if let Err(error) = disk.remove(&name) {
+            tracing::debug!(name, %error, "an old checkpoint file stays for now");
+        }
+    }
+}

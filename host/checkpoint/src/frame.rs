@@ -1,0 +1,128 @@
+//! One line of a file: `crc32c seq len json\n`.
+//!
+//! The checksum is eight hexadecimal digits over everything behind it and before the newline; the length is the
+//! JSON's in bytes. JSON has no raw newline in it, so a file is split at newlines whatever has happened to it.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// Longer lines are never written; it bounds what a damaged file makes a reader hold.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// A line whose checksum holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    /// The record's place in the log; 0 for a header.
+    pub(crate) place: u64,
+    /// What the line says.
+    pub(crate) json: &'a [u8],
+}
+
+/// Appends a line to a buffer.
+pub(crate) fn encode(out: &mut Vec<u8>, place: u64, json: &[u8]) {
+    let start = out.len();
+    let body = start + 9;
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{:08x} {place} {} ", 0, json.len());
+    out.extend_from_slice(json);
+    let checksum = crc32c::crc32c(out.get(body..).unwrap_or_default());
+    if let Some(column) = out.get_mut(start..body) {
+        column.copy_from_slice(format!("{checksum:08x} ").as_bytes());
+    }
+    out.push(b'\n');
+}
+
+/// Reads a line, given without its newline; the reason says what is wrong with it.
+pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, &'static str> {
+    let (checksum, body) = split(line).ok_or("no checksum")?;
+    let checksum = hexadecimal(checksum).ok_or("no checksum")?;
+    if crc32c::crc32c(body) != checksum {
+        return Err("the checksum does not match");
+    }
+    let (place, rest) = split(body).ok_or("no place")?;
+    let (length, json) = split(rest).ok_or("no length")?;
+    let place = decimal(place).ok_or("no place")?;
+    if decimal(length) != u64::try_from(json.len()).ok() {
+        return Err("the length does not match");
+    }
+    Ok(Frame { place, json })
+}
+
+/// Whether bytes without a newline may be the beginning of a line, and no more than that.
+pub(crate) fn is_beginning(piece: &[u8]) -> bool {
+    let mut columns = piece.splitn(4, |byte| *byte == b' ');
+    let (checksum, place, length, json) = (columns.next(), columns.next(), columns.next(), columns.next());
+    let checksum = checksum.unwrap_or_default();
+    let hexadecimal_digits = checksum.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let whole = checksum.len() == 8 || (checksum.len() < 8 && place.is_none());
+    let digits = |column: Option<&[u8]>| column.unwrap_or_default().iter().all(u8::is_ascii_digit);
+    let json_fits = match (json, length.and_then(decimal)) {
+        (None, _) => true,
+        (Some(json), Some(length)) => match u64::try_from(json.len()) {
+            Ok(present) if present == length => decode(piece).is_ok(),
+            Ok(present) => present < length,
+            Err(_) => false,
+        },
+        (Some(_), None) => false,
+    };
+    hexadecimal_digits && whole && digits(place) && digits(length) && json_fits
+}
+
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = bytes.iter().position(|byte| *byte == b' ')?;
+    Some((bytes.get(..at)?, bytes.get(at + 1..)?))
+}
+
+fn hexadecimal(column: &[u8]) -> Option<u32> {
+    let lower = column.len() == 8 && column.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !lower {
+        return None;
+    }
+    u32::from_str_radix(std::str::from_utf8(column).ok()?, 16).ok()
+}
+
+fn decimal(column: &[u8]) -> Option<u64> {
+    if !column.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(column).ok()?.parse().ok()
+}
+
+/// A file's lines, one at a time, each in the same buffer.
+pub(crate) struct Lines {
+    reader: BufReader<Box<dyn Read + Send>>,
+    buffer: Vec<u8>,
+    offset: u64,
+}
+
+/// A line as it is in the file.
+pub(crate) struct Line<'a> {
+    /// Where it begins.
+    pub(crate) offset: u64,
+    /// Where the next one begins.
+    pub(crate) end: u64,
+    /// What it says, without the newline.
+    pub(crate) bytes: &'a [u8],
+    /// Whether its newline is there.
+    pub(crate) terminated: bool,
+}
+
+impl Lines {
+    /// The lines of a file that was opened at an offset.
+    pub(crate) fn new(reader: Box<dyn Read + Send>, offset: u64) -> Self {
+        Self { reader: BufReader::with_capacity(256 << 10, reader), buffer: Vec::new(), offset }
+    }
+
+    /// The next line; `None` at the end of the file.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.buffer.clear();
+        let read = (&mut self.reader).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let offset = self.offset;
+        self.offset += read as u64;
+        let terminated = self.buffer.last() == Some(&b'\n');
+        let bytes = if terminated { self.buffer.get(..read - 1).unwrap_or_default() } else { &self.buffer };
+        Ok(Some(Line { offset, end: self.offset, bytes, terminated }))
+    }
+}

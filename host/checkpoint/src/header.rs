@@ -1,0 +1,95 @@
+//! The first line of each file: what it is, which format it has, and which boot of which node wrote it.
+//!
+//! The way to the version, a framed first line with `{"log":{"version":N` or `{"snapshot":{"version":N`, never
+//! changes, so that any version can name any other.
+
+use serde::{Deserialize, Serialize};
+use tenure_types::{BootId, Moment};
+
+use crate::Error;
+use crate::frame::{self, Line};
+
+/// The format version that this program writes, and the only one that it reads.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// What a log segment stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Base {
+    /// The segment before it: it goes on where that one ends.
+    Log,
+    /// The snapshot of its own number alone, since writing the segment before it failed.
+    Snapshot,
+}
+
+/// The header of a log segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogHeader {
+    /// The format.
+    pub version: u64,
+    /// Which segment this is.
+    pub number: u64,
+    /// The place of its first record.
+    pub first: u64,
+    /// What it stands on.
+    pub base: Base,
+    /// The boot that wrote it. Where it differs from the boot before, every pod allocation before this line has ended.
+    pub boot: BootId,
+    /// The node that wrote it.
+    pub node: String,
+    /// When it was begun.
+    pub opened: Moment,
+}
+
+/// The header of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotHeader {
+    pub(crate) version: u64,
+    pub(crate) number: u64,
+    pub(crate) boot: BootId,
+    pub(crate) node: String,
+    pub(crate) opened: Moment,
+}
+
+/// Either kind of first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Header {
+    Log(LogHeader),
+    Snapshot(SnapshotHeader),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum AnyVersion {
+    Log { version: u64 },
+    Snapshot { version: u64 },
+}
+
+impl Header {
+    /// The framed line.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        frame::encode(out, 0, &serde_json::to_vec(self)?);
+        Ok(())
+    }
+
+    /// Reads the first line of a file, `None` for an empty file.
+    pub(crate) fn decode(file: &str, line: Option<Line<'_>>) -> Result<Self, Error> {
+        let damaged = |why: String| Error::Damaged { file: file.to_owned(), offset: 0, why };
+        let line = line.ok_or_else(|| damaged("the file is empty".to_owned()))?;
+        if !line.terminated {
+            return Err(damaged("the header is cut off".to_owned()));
+        }
+        let frame = frame::decode(line.bytes).map_err(|why| damaged(format!("the header: {why}")))?;
+        let (AnyVersion::Log { version } | AnyVersion::Snapshot { version }) =
+            serde_json::from_slice(frame.json).map_err(|error| damaged(format!("the header: {error}")))?;
+        if version != FORMAT_VERSION {
+            return Err(Error::UnknownVersion {
+                file: file.to_owned(),
+                found: version,
+                known: FORMAT_VERSION,
+            });
+        }
+        serde_json::from_slice(frame.json).map_err(|error| damaged(format!("the header: {error}")))
+    }
+}

@@ -1,0 +1,63 @@
+//! The checkpoint: makes the ledger's records durable, and the ledger out of them again.
+//!
+//! It owns the state directory. It knows what a [`Record`](tenure_types::Record) is and never whether one is right:
+//! that is the ledger's. A start goes [`Lock::take`], [`recover`], [`Writer::open`]; the engine then gets the
+//! [`CheckpointJournal`] and the writer the engine's [`Images`](tenure_engine::ports::Images).
+//!
+//! ```text
+//! stage ──▶ queue ──▶ writer: append a group ──▶ one fdatasync ──▶ tickets
+//!                        │ failed: never retried                 ▲
+//!                        ▼                                       │
+//!                     snapshot from memory + a new segment ──────┘
+//! ```
+//!
+//! # Files
+//! | name | what it is |
+//! |---|---|
+//! | `log.0000000007` | a log segment: a header line, then a line for each record |
+//! | `snapshot.0000000007` | the state that `log.0000000007` goes on from |
+//! | `*.tmp` | not whole yet, and never read |
+//! | `quarantine.*` | copies of damaged files and of bytes that were cut; yours to remove |
+//! | `lock` | held by the daemon that is running; says its process id |
+//!
+//! Every line is `crc32c seq len json`, so the JSON begins at the fourth column:
+//! ```text
+//! cut -d' ' -f4- log.* | jq 'select(.record.allocate) | .record.allocate.owner'
+//! ```
+
+mod books;
+mod boot;
+mod compaction;
+mod disk;
+mod entry;
+mod error;
+mod frame;
+mod header;
+mod lock;
+mod log;
+mod names;
+mod queue;
+mod reader;
+mod recovery;
+mod segment;
+#[cfg(feature = "sim")]
+pub mod sim;
+mod snapshot;
+mod torn;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use boot::boot_id;
+pub use disk::{Disk, File, FileDisk};
+pub use error::Error;
+pub use header::{Base, FORMAT_VERSION, LogHeader};
+pub use lock::{Lock, LockError};
+pub use queue::CheckpointJournal;
+pub use reader::{LogItem, LogReader};
+pub use recovery::{Recovered, Report, recover, recover_read_only};
+pub use writer::{Options, Progress, Running, Writer};
+
+/// The result of reading the state.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

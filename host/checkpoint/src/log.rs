@@ -1,0 +1,92 @@
+//! The segment that is being written: one append and one sync for a group, and room reserved ahead.
+
+use std::io;
+
+use crate::disk::{Disk, File};
+use crate::header::{Header, LogHeader};
+use crate::names;
+
+/// A log segment open for writing.
+///
+/// After an error it is poisoned and must be dropped: what of it is on the disk is not known any more.
+pub(crate) struct Log {
+    file: Box<dyn File>,
+    number: u64,
+    /// Where the last durable group ends.
+    length: u64,
+    /// Where the reserved room ends.
+    reserved: u64,
+    can_reserve: bool,
+}
+
+impl Log {
+    /// Writes a new segment under its temporary name; [`publish`](Self::publish) makes it real.
+    pub(crate) fn prepare(disk: &dyn Disk, header: LogHeader) -> io::Result<Self> {
+        let number = header.number;
+        let mut bytes = Vec::new();
+        Header::Log(header).encode(&mut bytes)?;
+        let mut file = disk.create(&names::temporary(&names::log(number)))?;
+        file.append(&bytes)?;
+        file.sync_data()?;
+        let length = bytes.len() as u64;
+        Ok(Self { file, number, length, reserved: length, can_reserve: true })
+    }
+
+    /// Gives the segment its name, durably.
+    pub(crate) fn publish(&self, disk: &dyn Disk) -> io::Result<()> {
+        let name = names::log(self.number);
+        disk.rename(&names::temporary(&name), &name)?;
+        disk.sync_dir()
+    }
+
+    /// Goes on with a segment that recovery has read.
+    pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64) -> io::Result<Self> {
+        let mut file = disk.open(&names::log(number))?;
+        // A group that was written and not synced before the last daemon died was kept, and will be acted on.
+        file.sync_data()?;
+        Ok(Self { file, number, length, reserved: length, can_reserve: true })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Makes a group durable.
+    pub(crate) fn append(&mut self, group: &[u8]) -> io::Result<()> {
+        let result = self.file.append(group).and_then(|()| self.file.sync_data());
+        match result {
+            Ok(()) => self.length += group.len() as u64,
+            // So that a start after this does not take for durable what only the page cache still has.
+            Err(_) => _ = self.file.truncate(self.length),
+        }
+        result
+    }
+
+    /// Keeps at least half of `room` reserved behind the end, so that releases fit when the disk is full.
+    pub(crate) fn keep_room(&mut self, room: u64) -> io::Result<()> {
+        if !self.can_reserve || self.reserved >= self.length + room / 2 {
+            return Ok(());
+        }
+        match self.file.reserve(self.length + room) {
+            Ok(()) => {
+                self.reserved = self.length + room;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                self.can_reserve = false;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the reserved room back, when nothing more comes.
+    pub(crate) fn seal(mut self) {
+        // The room comes back by itself when the segment goes.
+        let _ = self.file.truncate(self.length);
+    }
+}

@@ -1,0 +1,62 @@
+//! The names of the files in a state directory.
+
+use crate::disk::Disk;
+use crate::{Error, Result};
+
+/// The name of a log segment.
+pub(crate) fn log(number: u64) -> String {
+    format!("log.{number:010}")
+}
+
+/// The name of a snapshot.
+pub(crate) fn snapshot(number: u64) -> String {
+    format!("snapshot.{number:010}")
+}
+
+/// What a file is called until it is whole and durable.
+pub(crate) fn temporary(name: &str) -> String {
+    format!("{name}.tmp")
+}
+
+/// Where a copy of a damaged file, or of bytes that were cut, is put aside.
+pub(crate) fn quarantine(name: &str, offset: u64) -> String {
+    format!("quarantine.{name}.{offset}")
+}
+
+/// What there is in a state directory, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) logs: Vec<u64>,
+    pub(crate) snapshots: Vec<u64>,
+    pub(crate) temporaries: Vec<String>,
+}
+
+impl Listing {
+    /// Looks.
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Self> {
+        let mut listing = Self::default();
+        for name in disk.list().map_err(Error::io("listing the state directory"))? {
+            if let Some(number) = number(&name, "log.") {
+                listing.logs.push(number);
+            } else if let Some(number) = number(&name, "snapshot.") {
+                listing.snapshots.push(number);
+            } else if name
+                .strip_suffix(".tmp")
+                .is_some_and(|whole| number(whole, "log.").or_else(|| number(whole, "snapshot.")).is_some())
+            {
+                listing.temporaries.push(name);
+            }
+        }
+        listing.logs.sort_unstable();
+        listing.snapshots.sort_unstable();
+        Ok(listing)
+    }
+}
+
+fn number(name: &str, prefix: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix)?;
+    if digits.len() < 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}

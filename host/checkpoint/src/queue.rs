@@ -1,0 +1,214 @@
+//! What is staged and not yet durable: where the engine and the writer meet.
+//!
+//! One `std::sync::Mutex` guards all of it. It is held for a few moves of memory and never while the disk works, so
+//! `stage` may be called with a book held. Encoding happens before it is taken; only the place is given under it.
+//!
+//! ```text
+//!           a group fails                      a snapshot and a new segment are durable
+//! serving ────────────────▶ failed: tickets fail ─────────────────────────────────────▶ serving
+//!    ▲ │ no room to reserve
+//!    └─┴─▶ full: health() refuses ADD, tickets still resolve
+//! ```
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_engine::ports::{Journal, Ticket};
+use tenure_types::{Error, ErrorCode, Record};
+use tokio::sync::oneshot;
+
+use crate::disk;
+use crate::entry;
+
+/// How often the writer looks whether a disk that refused has come back.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The engine's end of the checkpoint.
+#[derive(Clone)]
+pub struct CheckpointJournal {
+    queue: Arc<Queue>,
+}
+
+impl CheckpointJournal {
+    pub(crate) fn new(queue: Arc<Queue>) -> Self {
+        Self { queue }
+    }
+}
+
+impl Journal for CheckpointJournal {
+    fn stage(&self, record: &Record) -> (u64, Ticket) {
+        let json = entry::encode_record(record);
+        let (sender, ticket) = Ticket::new();
+        let mut state = self.queue.lock();
+        let place = state.next;
+        state.next += 1;
+        // Without a writer the sender is dropped, and the ticket fails.
+        if !state.closed {
+            state.waiting.push(Waiting { place: Some((place, json)), sender });
+        }
+        drop(state);
+        self.queue.wake.notify_one();
+        (place, ticket)
+    }
+
+    fn barrier(&self) -> Ticket {
+        let (sender, ticket) = Ticket::new();
+        let mut state = self.queue.lock();
+        let answer = match &state.failed {
+            Some(error) => Err(error.clone()),
+            None if state.waiting.is_empty() && !state.writing => Ok(()),
+            None => {
+                state.waiting.push(Waiting { place: None, sender });
+                drop(state);
+                self.queue.wake.notify_one();
+                return ticket;
+            }
+        };
+        drop(state);
+        // The ticket is ours still, so there is someone to hear it.
+        let _ = sender.send(answer);
+        ticket
+    }
+
+    fn health(&self) -> Result<(), Error> {
+        let state = self.queue.lock();
+        match state.failed.as_ref().or(state.full.as_ref()) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A record, or a barrier, that somebody waits for.
+pub(crate) struct Waiting {
+    /// The record's place and JSON; `None` for a barrier.
+    pub(crate) place: Option<(u64, io::Result<Vec<u8>>)>,
+    sender: oneshot::Sender<Result<(), Error>>,
+}
+
+struct State {
+    next: u64,
+    waiting: Vec<Waiting>,
+    /// A group is on its way to the disk.
+    writing: bool,
+    /// What memory says is not what the disk says: the failure, until the log is reopened.
+    failed: Option<Error>,
+    /// There is no room to reserve.
+    full: Option<Error>,
+    stopping: bool,
+    /// The writer is gone.
+    closed: bool,
+}
+
+/// The queue between the engine and the writer.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+impl Queue {
+    pub(crate) fn new(next: u64) -> Self {
+        let state = State {
+            next,
+            waiting: Vec::new(),
+            writing: false,
+            failed: None,
+            full: None,
+            stopping: false,
+            closed: false,
+        };
+        Self { state: Mutex::new(state), wake: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes everything that waits, to be written as one group.
+    pub(crate) fn take(&self) -> Vec<Waiting> {
+        let mut state = self.lock();
+        state.writing = !state.waiting.is_empty();
+        std::mem::take(&mut state.waiting)
+    }
+
+    /// The place of the first record that was not taken yet.
+    pub(crate) fn first_untaken(&self) -> u64 {
+        let state = self.lock();
+        let place = |waiting: &Waiting| waiting.place.as_ref().map(|(place, _)| *place);
+        state.waiting.iter().find_map(place).unwrap_or(state.next)
+    }
+
+    /// Tells everybody of a group that it is durable, or why not; in that case nothing more is acknowledged first.
+    pub(crate) fn resolve(&self, group: Vec<Waiting>, result: io::Result<()>) {
+        let answer = result.map_err(|error| explain(&error));
+        let mut state = self.lock();
+        state.writing = false;
+        if let Err(error) = &answer {
+            state.failed = Some(error.clone());
+        }
+        drop(state);
+        for waiting in group {
+            // Whoever asked may be gone.
+            let _ = waiting.sender.send(answer.clone());
+        }
+    }
+
+    /// The log could not be opened: whatever waits fails, and goes into the snapshot that reopens it.
+    pub(crate) fn fail(&self, error: io::Error) {
+        let group = self.take();
+        self.resolve(group, Err(error));
+    }
+
+    /// What memory says is on the disk again.
+    pub(crate) fn reopened(&self) {
+        self.lock().failed = None;
+    }
+
+    /// Says whether there is room to reserve.
+    pub(crate) fn set_full(&self, error: Option<&io::Error>) {
+        self.lock().full = error.map(explain);
+    }
+
+    /// Asks the writer to write what waits and to end.
+    pub(crate) fn stop(&self) {
+        self.lock().stopping = true;
+        self.wake.notify_one();
+    }
+
+    /// The writer is gone, in whatever way: whatever waits fails, and whatever comes.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.failed = Some(Error::new(ErrorCode::CheckpointFailed, "the checkpoint has stopped"));
+        state.waiting.clear();
+    }
+
+    /// Waits for something to do; `false` when there is nothing and never will be.
+    pub(crate) fn wait(&self) -> bool {
+        let mut state = self.lock();
+        loop {
+            if !state.waiting.is_empty() {
+                return true;
+            }
+            if state.stopping {
+                return false;
+            }
+            if state.failed.is_none() && state.full.is_none() {
+                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let (again, timeout) =
+                self.wake.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner);
+            state = again;
+            if timeout.timed_out() {
+                return true;
+            }
+        }
+    }
+}
+
+fn explain(error: &io::Error) -> Error {
+    let code = if disk::is_full(error) { ErrorCode::DiskFull } else { ErrorCode::CheckpointFailed };
+    Error::new(code, format!("the checkpoint: {error}"))
+}

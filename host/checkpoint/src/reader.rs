@@ -1,0 +1,109 @@
+//! Reading the log while the daemon writes it, for `tenurectl log`.
+
+use std::io;
+use std::sync::Arc;
+
+use tenure_types::Record;
+
+use crate::disk::Disk;
+use crate::entry::Entry;
+use crate::frame::{self, Lines};
+use crate::header::{Header, LogHeader};
+use crate::names::{self, Listing};
+use crate::{Error, Result};
+
+/// What stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogItem {
+    /// A segment begins.
+    Segment(LogHeader),
+    /// A record. It may be of a group that is not durable yet.
+    Record {
+        /// Its place in the log.
+        place: u64,
+        /// The places of the first and the last record that one sync made durable.
+        group: (u64, u64),
+        /// The fact.
+        record: Record,
+    },
+}
+
+/// Reads the segments that there are, oldest first, and then whatever comes.
+pub struct LogReader {
+    disk: Arc<dyn Disk>,
+    /// The segment that is being read; `None` before the first.
+    number: Option<u64>,
+    offset: u64,
+    lines: Option<Lines>,
+}
+
+impl LogReader {
+    /// Reads from the oldest segment on.
+    #[must_use]
+    pub fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, number: None, offset: 0, lines: None }
+    }
+
+    /// The next line; `None` when there is no more for now, so that following is asking again later.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for a line that is whole and wrong; asking again gives the same.
+    pub fn next_item(&mut self) -> Result<Option<LogItem>> {
+        loop {
+            let continued = self.lines.is_some();
+            // A segment that another one follows is written no more, so its end is only final when that was seen first.
+            let following = if continued { None } else { self.following()? };
+            if let Some(item) = self.in_segment()? {
+                return Ok(Some(item));
+            }
+            if continued {
+                continue;
+            }
+            let Some(following) = following else { return Ok(None) };
+            (self.number, self.offset, self.lines) = (Some(following), 0, None);
+        }
+    }
+
+    fn following(&self) -> Result<Option<u64>> {
+        let listing = Listing::read(self.disk.as_ref())?;
+        Ok(listing.logs.into_iter().find(|number| self.number.is_none_or(|current| *number > current)))
+    }
+
+    fn in_segment(&mut self) -> Result<Option<LogItem>> {
+        let Some(number) = self.number else { return Ok(None) };
+        let file = names::log(number);
+        let mut lines = match self.lines.take() {
+            Some(lines) => lines,
+            None => match self.disk.read(&file, self.offset) {
+                Ok(reader) => Lines::new(reader, self.offset),
+                // Compaction has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(Error::io(format!("opening {file}"))(error)),
+            },
+        };
+        let line = lines.next().map_err(Error::io(format!("reading {file}")))?;
+        let Some(line) = line.filter(|line| line.terminated) else { return Ok(None) };
+        let (offset, end) = (line.offset, line.end);
+        let item = if offset == 0 {
+            match Header::decode(&file, Some(line))? {
+                Header::Log(header) => LogItem::Segment(header),
+                Header::Snapshot(_) => {
+                    return Err(Error::Damaged { file, offset, why: "it is a snapshot".to_owned() });
+                }
+            }
+        } else {
+            let damaged = |why: String| Error::Damaged { file, offset, why };
+            let frame = match frame::decode(line.bytes) {
+                Ok(frame) => frame,
+                Err(why) => return Err(damaged(why.to_owned())),
+            };
+            match serde_json::from_slice(frame.json) {
+                Ok(Entry { group, record }) => LogItem::Record { place: frame.place, group, record },
+                Err(error) => return Err(damaged(format!("the record: {error}"))),
+            }
+        };
+        self.offset = end;
+        self.lines = Some(lines);
+        Ok(Some(item))
+    }
+}

@@ -1,0 +1,339 @@
+//! From files to books: what a start does before anything is served.
+//!
+//! [`look`] reads and decides, and changes nothing; [`recover`] then does what was decided. What is decided:
+//!
+//! | found | decided |
+//! |---|---|
+//! | a whole group | kept, whether anybody was told or not |
+//! | a torn group at the end of the last segment | cut, after its bytes were put aside |
+//! | damage anywhere else | stop; a copy is put aside, nothing is changed |
+//! | a damaged snapshot | the one before it and all segments since then, which say the same |
+//! | a segment or snapshot that is not there | stop |
+//! | another format version | stop |
+//! | another boot | every attachment has ended, all cooling begins anew |
+//! | a segment begun after a failure, its snapshot not durable | put away: nobody was told anything since |
+
+use std::fmt;
+
+use tenure_ledger::Book;
+use tenure_types::{BootId, Moment, Record};
+
+use crate::books::Books;
+use crate::disk::Disk;
+use crate::header::Base;
+use crate::names::Listing;
+use crate::segment::{Next, Segment};
+use crate::{Error, Result, names, snapshot};
+
+/// What a recovery found and did, for the log and the metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// No snapshot and no log: there was no state here.
+    pub fresh: bool,
+    /// The snapshot that was read.
+    pub snapshot: Option<u64>,
+    /// A newer snapshot that was damaged, and in what way.
+    pub damaged_snapshot: Option<String>,
+    /// How many log segments were read.
+    pub segments: usize,
+    /// How many groups were kept.
+    pub groups: u64,
+    /// How many records those had.
+    pub records: u64,
+    /// How many bytes of a torn group were cut.
+    pub cut_bytes: u64,
+    /// How many allocations ended because their boot did.
+    pub ended_by_reboot: usize,
+    /// The place of the last record.
+    pub last: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.fresh {
+            return formatter.write_str("no state was found");
+        }
+        write!(
+            formatter,
+            "{} records in {} groups of {} log segments",
+            self.records, self.groups, self.segments
+        )?;
+        if let Some(snapshot) = self.snapshot {
+            write!(formatter, " on top of snapshot {snapshot}")?;
+        }
+        if let Some(damage) = &self.damaged_snapshot {
+            write!(formatter, "; a newer snapshot was passed over: {damage}")?;
+        }
+        if self.cut_bytes > 0 {
+            write!(formatter, "; {} bytes that nobody was told of were cut", self.cut_bytes)?;
+        }
+        if self.ended_by_reboot > 0 {
+            write!(formatter, "; {} allocations ended with their boot", self.ended_by_reboot)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where writing goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Tail {
+    /// The last segment; 0 where there is none.
+    pub(crate) number: u64,
+    /// Its length.
+    pub(crate) length: u64,
+    /// The place of the next record.
+    pub(crate) next: u64,
+    /// Whether the last segment may go on: it is of this boot, and the next record is the one after its last.
+    pub(crate) resumable: bool,
+}
+
+/// The state as it was found.
+pub struct Recovered {
+    /// The books, by network name.
+    pub books: Vec<Book>,
+    /// What was found and done.
+    pub report: Report,
+    pub(crate) tail: Tail,
+}
+
+/// What looking at the files found, and what is to be done about it.
+struct Found {
+    books: Books,
+    report: Report,
+    tail: Tail,
+    repairs: Vec<Repair>,
+}
+
+enum Repair {
+    /// Bytes behind the last whole group go.
+    Cut { file: String, length: u64 },
+    /// A file that says nothing goes.
+    Remove(String),
+    /// A file goes out of the way, and is kept.
+    PutAside(String),
+}
+
+/// Rebuilds the books and mends what a crash has left behind. The state directory's [`Lock`](crate::Lock) is held.
+///
+/// # Errors
+/// [`Error`] when the state is not known for certain. Then a copy of the file that is wrong is put aside and nothing is changed.
+pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
+    let found = match look(disk) {
+        Ok(found) => found,
+        Err(error) => {
+            if let Error::Damaged { file, offset, .. } = &error {
+                keep_copy(disk, file, 0, *offset);
+            }
+            return Err(error);
+        }
+    };
+    for repair in &found.repairs {
+        mend(disk, repair)?;
+    }
+    if !found.repairs.is_empty() {
+        disk.sync_dir().map_err(Error::io("syncing the state directory"))?;
+    }
+    finish(found, boot, now)
+}
+
+/// Rebuilds the books as [`recover`] would, and changes nothing; the daemon may be running.
+///
+/// # Errors
+/// As [`recover`].
+pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
+    let mut attempts = 0;
+    loop {
+        match look(disk) {
+            // A running daemon removes old files between the listing and the reading.
+            Err(Error::Missing { .. }) if attempts < 3 => attempts += 1,
+            Err(Error::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound && attempts < 3 =>
+            {
+                attempts += 1;
+            }
+            found => return finish(found?, boot, now),
+        }
+    }
+}
+
+fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
+    // A place that a book has seen is never given again: the book would take the record for one that it knows.
+    let next = found.tail.next.max(found.books.through() + 1);
+    found.tail.resumable = found.books.is_of(boot) && next == found.tail.next;
+    found.tail.next = next;
+    found.books.enter(boot, now).map_err(|conflict| Error::Contradiction {
+        file: names::log(found.tail.number),
+        place: found.tail.next,
+        conflict,
+    })?;
+    found.report.ended_by_reboot = found.books.ended_by_reboot;
+    found.report.last = found.tail.next.saturating_sub(1);
+    Ok(Recovered { books: found.books.into_books(), report: found.report, tail: found.tail })
+}
+
+/// Reads all there is and decides.
+fn look(disk: &dyn Disk) -> Result<Found> {
+    let listing = Listing::read(disk)?;
+    let mut report = Report::default();
+    let repairs = listing.temporaries.iter().cloned().map(Repair::Remove).collect();
+    if listing.logs.is_empty() && listing.snapshots.is_empty() {
+        report.fresh = true;
+        let tail = Tail { next: 1, ..Tail::default() };
+        return Ok(Found { books: Books::default(), report, tail, repairs });
+    }
+    let mut damage = None;
+    for number in listing.snapshots.iter().rev().copied() {
+        match snapshot::read(disk, number) {
+            Ok(books) => {
+                report.snapshot = Some(number);
+                return replay(
+                    disk,
+                    &listing,
+                    number,
+                    Found { books, report, tail: Tail::default(), repairs },
+                    damage,
+                );
+            }
+            Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
+                damage.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // Without a snapshot the first segment is where everything began.
+    replay(
+        disk,
+        &listing,
+        1,
+        Found { books: Books::default(), report, tail: Tail::default(), repairs },
+        damage,
+    )
+}
+
+/// Applies the segments from a base on. `damage` is that of newer snapshots, which the segments make up for or not.
+fn replay(
+    disk: &dyn Disk,
+    listing: &Listing,
+    base: u64,
+    mut found: Found,
+    damage: Option<Error>,
+) -> Result<Found> {
+    let last = listing.logs.last().copied().unwrap_or(base).max(base);
+    let mut torn: Option<Error> = None;
+    let mut records = Vec::new();
+    for number in base..=last {
+        if !listing.logs.contains(&number) {
+            return Err(damage.unwrap_or(Error::Missing { file: names::log(number) }));
+        }
+        let mut segment = Segment::open(disk, number)?;
+        let follows = found.report.segments > 0;
+        if segment.header().base == Base::Snapshot && (follows || found.report.snapshot != Some(number)) {
+            if let Some(damage) = damage {
+                return Err(damage);
+            }
+            if !matches!(segment.next_group(&mut records)?, Next::End) {
+                return Err(Error::Missing { file: names::snapshot(number) });
+            }
+            found.repairs.push(Repair::PutAside(names::log(number)));
+            continue;
+        }
+        if let Some(torn) = torn {
+            return Err(torn);
+        }
+        let first = segment.header().first;
+        if follows && first != found.tail.next && first != found.books.through() + 1 {
+            let why = format!(
+                "it begins with record {}, and the segment before it ends before record {}",
+                first, found.tail.next
+            );
+            return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
+        }
+        torn = apply(&mut found, &mut segment)?;
+    }
+    if let Some(damage) = damage {
+        // The next snapshot takes its place; until then it must not be met again.
+        let file = damage.file().unwrap_or_default().to_owned();
+        found.report.damaged_snapshot = Some(damage.to_string());
+        found.repairs.push(Repair::PutAside(file));
+    }
+    Ok(found)
+}
+
+/// Applies one segment. Returns what its torn end means if it is not the last.
+fn apply(found: &mut Found, segment: &mut Segment<'_>) -> Result<Option<Error>> {
+    let contradiction = |file: &str, place| {
+        let file = file.to_owned();
+        move |conflict| Error::Contradiction { file, place, conflict }
+    };
+    let header = segment.header();
+    found.books.enter(&header.boot, header.opened).map_err(contradiction(segment.file(), header.first))?;
+    let mut records: Vec<Record> = Vec::new();
+    let mut torn = None;
+    loop {
+        match segment.next_group(&mut records)? {
+            Next::Group { first } => {
+                found.report.groups += 1;
+                found.report.records += records.len() as u64;
+                for (place, record) in (first..).zip(records.drain(..)) {
+                    found.books.apply(place, record).map_err(contradiction(segment.file(), place))?;
+                }
+            }
+            Next::End => break,
+            Next::Torn { bytes } => {
+                let (file, length) = (segment.file().to_owned(), segment.whole_length());
+                found.report.cut_bytes = bytes;
+                found.repairs.push(Repair::Cut { file: file.clone(), length });
+                let why = "its last group is not whole, and another segment follows".to_owned();
+                torn = Some(Error::Damaged { file, offset: length, why });
+                break;
+            }
+        }
+    }
+    found.report.segments += 1;
+    found.tail.number = segment.header().number;
+    found.tail.length = segment.whole_length();
+    found.tail.next = segment.next_place();
+    Ok(torn)
+}
+
+fn mend(disk: &dyn Disk, repair: &Repair) -> Result<()> {
+    match repair {
+        Repair::Cut { file, length } => {
+            keep_copy(disk, file, *length, *length);
+            let cutting = || Error::io(format!("cutting {file} at {length}"));
+            let mut log = disk.open(file).map_err(cutting())?;
+            log.truncate(*length).map_err(cutting())?;
+            log.sync_data().map_err(cutting())
+        }
+        Repair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
+        Repair::PutAside(file) => {
+            disk.rename(file, &names::quarantine(file, 0)).map_err(Error::io(format!("putting {file} aside")))
+        }
+    }
+}
+
+/// Copies a file, from an offset on, out of the way. A disk that refuses does not hide what was found.
+fn keep_copy(disk: &dyn Disk, file: &str, from: u64, at: u64) {
+    let name = names::quarantine(file, at);
+    let copy = || -> std::io::Result<()> {
+        if disk.list()?.contains(&name) {
+            return Ok(());
+        }
+        let mut reader = disk.read(file, from)?;
+        let mut copy = disk.create(&name)?;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = reader.read(&mut buffer)?;
+            if read == 0 {
+                break;
+            }
+            copy.append(buffer.get(..read).unwrap_or_default())?;
+        }
+        copy.sync_data()?;
+        disk.sync_dir()
+    };
+    match copy() {
+        Ok(()) => tracing::warn!(file, copy = name, "a copy of what is wrong was put aside"),
+        Err(error) => tracing::warn!(file, %error, "no copy of what is wrong could be put aside"),
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading one log segment, group by group.
+
+use tenure_types::Record;
+
+use crate::disk::Disk;
+use crate::entry::Entry;
+use crate::frame::{self, Lines};
+use crate::header::{Header, LogHeader};
+use crate::{Error, Result, names, torn};
+
+/// A log segment that is being read.
+pub(crate) struct Segment<'a> {
+    disk: &'a dyn Disk,
+    file: String,
+    lines: Lines,
+    header: LogHeader,
+    /// The place that the next record must have.
+    next: u64,
+    /// Where the last whole group ends.
+    whole: u64,
+}
+
+/// What comes next in a segment.
+pub(crate) enum Next {
+    /// A whole group; its records are in the caller's buffer.
+    Group { first: u64 },
+    /// The end, behind a whole group.
+    End,
+    /// A group that a crash kept from becoming whole, up to the end: nobody was told that it is durable.
+    Torn { bytes: u64 },
+}
+
+impl<'a> Segment<'a> {
+    /// Opens a segment and reads its header.
+    pub(crate) fn open(disk: &'a dyn Disk, number: u64) -> Result<Self> {
+        let file = names::log(number);
+        let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
+        let mut lines = Lines::new(reader, 0);
+        let line = lines.next().map_err(Error::io(format!("reading {file}")))?;
+        let whole = line.as_ref().map_or(0, |line| line.end);
+        match Header::decode(&file, line)? {
+            Header::Log(header) if header.number == number => {
+                Ok(Self { disk, file, lines, next: header.first, header, whole })
+            }
+            Header::Log(header) => {
+                let why = format!("its header says that it is {}", names::log(header.number));
+                Err(Error::Damaged { file, offset: 0, why })
+            }
+            Header::Snapshot(_) => Err(Error::Damaged {
+                file,
+                offset: 0,
+                why: "its header says that it is a snapshot".to_owned(),
+            }),
+        }
+    }
+
+    pub(crate) fn header(&self) -> &LogHeader {
+        &self.header
+    }
+
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The place of the record after the last whole group.
+    pub(crate) fn next_place(&self) -> u64 {
+        self.next
+    }
+
+    /// Where the last whole group ends.
+    pub(crate) fn whole_length(&self) -> u64 {
+        self.whole
+    }
+
+    /// Reads the next group into `records`, which is emptied first.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for anything that no crash could have left behind.
+    pub(crate) fn next_group(&mut self, records: &mut Vec<Record>) -> Result<Next> {
+        records.clear();
+        let first = self.next;
+        loop {
+            let place = first + records.len() as u64;
+            let line = self.lines.next().map_err(Error::io(format!("reading {}", self.file)))?;
+            let Some(line) = line else {
+                if records.is_empty() {
+                    return Ok(Next::End);
+                }
+                return self.torn_or_damaged(self.whole, "the last group is not whole");
+            };
+            let (offset, end) = (line.offset, line.end);
+            if !line.terminated {
+                return self.torn_or_damaged(offset, "the line is cut off");
+            }
+            let frame = match frame::decode(line.bytes) {
+                Ok(frame) => frame,
+                Err(why) => return self.torn_or_damaged(offset, why),
+            };
+            let entry: Entry = match serde_json::from_slice(frame.json) {
+                Ok(entry) => entry,
+                Err(error) => return self.torn_or_damaged(offset, &format!("the record: {error}")),
+            };
+            if frame.place != place || entry.group.0 != first || entry.group.1 < place {
+                let why = format!(
+                    "record {} of group {}-{} stands where record {place} of the group from {first} on should",
+                    frame.place, entry.group.0, entry.group.1
+                );
+                return self.torn_or_damaged(offset, &why);
+            }
+            records.push(entry.record);
+            if entry.group.1 == place {
+                self.next = place + 1;
+                self.whole = end;
+                return Ok(Next::Group { first });
+            }
+        }
+    }
+
+    /// Decides what the bytes behind the last whole group are.
+    fn torn_or_damaged(&self, offset: u64, why: &str) -> Result<Next> {
+        let mut rest = Vec::new();
+        self.disk
+            .read(&self.file, self.whole)
+            .and_then(|mut reader| reader.read_to_end(&mut rest))
+            .map_err(Error::io(format!("reading {}", self.file)))?;
+        if torn::is_torn(&rest, self.whole, self.next) {
+            Ok(Next::Torn { bytes: rest.len() as u64 })
+        } else {
+            Err(Error::Damaged { file: self.file.clone(), offset, why: why.to_owned() })
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Telling what a crash leaves behind from damage.
+//!
+//! A crash before the sync of a group takes bytes away: the file ends too early, or sectors that were never written read
+//! as zeros. It does not change bytes, and it does not touch what was synced before. So a tail is torn only if it is of
+//! one group, that group is not whole, and what is wrong with it is that something is missing. Anything else,
+//! a flipped bit in the very last line included, was acknowledged once and is damage.
+
+use crate::entry::GroupOf;
+use crate::frame;
+
+/// The least that a disk writes as one.
+const SECTOR: usize = 512;
+
+/// Whether the bytes behind the last whole group, from `offset` to the end of the file, are a torn group.
+///
+/// `next` is the place that the group's first record has.
+pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
+    let mut pieces: Vec<&[u8]> = rest.split(|byte| *byte == b'\n').collect();
+    let unterminated = pieces.pop().unwrap_or_default();
+    let mut intact = true;
+    let mut last = None;
+    for (place, piece) in (next..).zip(pieces) {
+        let Some((found, group)) = group_of(piece) else {
+            intact = false;
+            continue;
+        };
+        if group.0 != next {
+            // A later group was written after this one was durable.
+            return false;
+        }
+        intact &= found == place;
+        last = Some((found, group.1));
+    }
+    let whole = last.is_some_and(|(found, last)| found >= last);
+    has_hole(rest, offset) || (intact && !whole && frame::is_beginning(unterminated))
+}
+
+fn group_of(line: &[u8]) -> Option<(u64, (u64, u64))> {
+    let frame = frame::decode(line).ok()?;
+    let entry: GroupOf = serde_json::from_slice(frame.json).ok()?;
+    Some((frame.place, entry.group))
+}
+
+/// Whether a sector, or what of it lies in these bytes, is nothing but zeros.
+fn has_hole(bytes: &[u8], offset: u64) -> bool {
+    let into_sector = usize::try_from(offset % SECTOR as u64).unwrap_or_default();
+    let (head, sectors) = bytes.split_at(bytes.len().min(SECTOR - into_sector));
+    let zeros = |sector: &[u8]| !sector.is_empty() && sector.iter().all(|byte| *byte == 0);
+    zeros(head) || sectors.chunks(SECTOR).any(zeros)
+}

@@ -1,0 +1,300 @@
+//! The writer: the only one that writes while the daemon runs.
+//!
+//! It has no thread of its own: [`Writer::step`] does what is due, and [`Writer::run`] calls it from a thread. A
+//! simulation calls it when it likes. Between steps nothing is held but the open segment.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tenure_engine::ports::{Clock, Images};
+use tenure_types::BootId;
+
+use crate::compaction::{self, Compaction};
+use crate::disk::Disk;
+use crate::entry;
+use crate::header::{Base, FORMAT_VERSION, LogHeader, SnapshotHeader};
+use crate::log::Log;
+use crate::queue::{CheckpointJournal, Queue, Waiting};
+use crate::recovery::Recovered;
+
+/// What the writer is told.
+#[derive(Clone)]
+pub struct Options {
+    /// The state directory.
+    pub disk: Arc<dyn Disk>,
+    /// Tells when a file was begun.
+    pub clock: Arc<dyn Clock>,
+    /// The running boot.
+    pub boot: BootId,
+    /// The node's name, for people.
+    pub node: String,
+    /// How much room is reserved ahead; half of it is for releases on a full disk.
+    pub reserve: u64,
+    /// The least length of a segment that is worth a snapshot.
+    pub compact_above: u64,
+}
+
+impl Options {
+    /// Options with the reserve and the compaction threshold of a node.
+    #[must_use]
+    pub fn new(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, boot: BootId, node: impl Into<String>) -> Self {
+        Self { disk, clock, boot, node: node.into(), reserve: 4 << 20, compact_above: 4 << 20 }
+    }
+}
+
+/// Whether another step would do something right away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Something was done, and more may be due.
+    Worked,
+    /// Nothing is due until something is staged or time has passed.
+    Idle,
+}
+
+/// Drains the queue to the disk.
+pub struct Writer {
+    options: Options,
+    queue: Arc<Queue>,
+    /// The open segment; `None` after a failure, until it is reopened.
+    log: Option<Log>,
+    compaction: Option<Compaction>,
+    /// The highest number that a segment has had.
+    number: u64,
+    /// The place of the next record to be written.
+    next: u64,
+    /// The length at which the segment is compacted.
+    compact_at: u64,
+}
+
+impl Writer {
+    /// Goes on where recovery ended. A disk that refuses does not fail this: the journal says so and recovers by itself.
+    #[must_use]
+    pub fn open(options: Options, recovered: &Recovered) -> (Self, CheckpointJournal) {
+        let tail = recovered.tail;
+        let queue = Arc::new(Queue::new(tail.next));
+        let mut writer = Self {
+            queue: Arc::clone(&queue),
+            log: None,
+            compaction: None,
+            number: tail.number,
+            next: tail.next,
+            compact_at: options.compact_above,
+            options,
+        };
+        let disk = Arc::clone(&writer.options.disk);
+        let log = if tail.resumable {
+            Log::resume(disk.as_ref(), tail.number, tail.length)
+        } else {
+            writer.prepare(Base::Log, tail.next).and_then(|log| writer.publish(log))
+        };
+        match log {
+            Ok(log) => writer.log = Some(log),
+            Err(error) => writer.failed(Vec::new(), error),
+        }
+        writer.keep_room();
+        (writer, CheckpointJournal::new(queue))
+    }
+
+    /// Does what is due: reopens after a failure, writes what is staged as one group, keeps room, takes a bit of a snapshot.
+    pub fn step(&mut self, images: &dyn Images) -> Progress {
+        if self.log.is_none() {
+            match self.reopen(images) {
+                Ok(()) => self.queue.reopened(),
+                Err(error) => {
+                    tracing::warn!(%error, "the checkpoint cannot be reopened yet");
+                    self.queue.fail(error);
+                    return Progress::Idle;
+                }
+            }
+        }
+        let group = self.queue.take();
+        let worked = !group.is_empty();
+        if worked {
+            self.write(group);
+        }
+        self.keep_room();
+        if self.compact(images) || worked { Progress::Worked } else { Progress::Idle }
+    }
+
+    /// Writes a group and tells everybody in it.
+    fn write(&mut self, group: Vec<Waiting>) {
+        match self.append(&group) {
+            Ok(()) => self.queue.resolve(group, Ok(())),
+            Err(error) => self.failed(group, error),
+        }
+    }
+
+    fn append(&mut self, group: &[Waiting]) -> io::Result<()> {
+        let records: Vec<_> = group.iter().filter_map(|waiting| waiting.place.as_ref()).collect();
+        let (Some((first, _)), Some((last, _))) = (records.first(), records.last()) else { return Ok(()) };
+        let mut bytes = Vec::new();
+        for (place, json) in &records {
+            let json = json.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+            entry::encode(&mut bytes, *place, (*first, *last), json);
+        }
+        let log = self.log.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        log.append(&bytes)?;
+        self.next = last + 1;
+        Ok(())
+    }
+
+    /// Stops acknowledging. Memory has facts now that the disk may not have, so only a snapshot of memory mends it.
+    fn failed(&mut self, group: Vec<Waiting>, error: io::Error) {
+        tracing::error!(%error, waiting = group.len(), "the checkpoint could not be written; it is reopened from memory");
+        self.log = None;
+        if let Some(compaction) = self.compaction.take() {
+            compaction.abandon(self.options.disk.as_ref());
+        }
+        self.queue.resolve(group, Err(error));
+    }
+
+    /// Makes the disk say what memory says: a whole snapshot and an empty segment that stands on nothing else.
+    ///
+    /// Whatever failed was applied to its book before its place was taken, so the images have it.
+    fn reopen(&mut self, images: &dyn Images) -> io::Result<()> {
+        let disk = Arc::clone(&self.options.disk);
+        let first = self.queue.first_untaken();
+        let log = self.prepare(Base::Snapshot, first)?;
+        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), images)?;
+        while !compaction.advance(images)? {}
+        // The segment first: without its snapshot it is known to say nothing, the other way round it would be missing.
+        let log = self.publish(log)?;
+        let live = compaction.publish(disk.as_ref())?;
+        tracing::info!(number = log.number(), "the checkpoint is reopened");
+        self.compacted(log.number(), live);
+        self.next = first;
+        self.log = Some(log);
+        Ok(())
+    }
+
+    /// Reserves room ahead, and says so when there is none.
+    fn keep_room(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        self.queue.set_full(log.keep_room(self.options.reserve).err().as_ref());
+    }
+
+    /// Takes a bit of a snapshot if one is due or under way; whether it did anything.
+    fn compact(&mut self, images: &dyn Images) -> bool {
+        let disk = Arc::clone(&self.options.disk);
+        let Some(log) = &self.log else { return false };
+        let (number, length) = (log.number(), log.length());
+        let Some(mut compaction) = self.compaction.take() else {
+            if length < self.compact_at {
+                return false;
+            }
+            if let Err(error) = self.begin_compaction(images) {
+                self.postpone(length, &error);
+            }
+            return true;
+        };
+        match compaction.advance(images) {
+            Ok(false) => self.compaction = Some(compaction),
+            Ok(true) => match compaction.publish(disk.as_ref()) {
+                Ok(live) => self.compacted(number, live),
+                Err(error) => self.postpone(length, &error),
+            },
+            Err(error) => {
+                compaction.abandon(disk.as_ref());
+                self.postpone(length, &error);
+            }
+        }
+        true
+    }
+
+    /// Goes over to a new segment and begins the snapshot that it will stand on.
+    fn begin_compaction(&mut self, images: &dyn Images) -> io::Result<()> {
+        let next = self.prepare(Base::Log, self.next)?;
+        let number = next.number();
+        match self.publish(next) {
+            Ok(next) => {
+                if let Some(sealed) = self.log.replace(next) {
+                    sealed.seal();
+                }
+            }
+            Err(error) => {
+                // Nobody knows whether the new name is durable, so neither segment can be gone on with.
+                self.failed(Vec::new(), error);
+                return Ok(());
+            }
+        }
+        self.compaction =
+            Some(Compaction::begin(self.options.disk.as_ref(), self.snapshot_header(number), images)?);
+        Ok(())
+    }
+
+    /// A snapshot could not be taken; the log has everything, so it is tried again when the log has grown.
+    fn postpone(&mut self, length: u64, error: &io::Error) {
+        tracing::warn!(%error, "a snapshot could not be taken; the log goes on");
+        self.compact_at = length + self.options.compact_above;
+    }
+
+    fn compacted(&mut self, number: u64, live: u64) {
+        self.compact_at = self.options.compact_above.max(live.saturating_mul(2));
+        compaction::sweep(self.options.disk.as_ref(), number);
+    }
+
+    fn prepare(&self, base: Base, first: u64) -> io::Result<Log> {
+        let header = LogHeader {
+            version: FORMAT_VERSION,
+            number: self.number + 1,
+            first,
+            base,
+            boot: self.options.boot.clone(),
+            node: self.options.node.clone(),
+            opened: self.options.clock.now(),
+        };
+        Log::prepare(self.options.disk.as_ref(), header)
+    }
+
+    fn publish(&mut self, log: Log) -> io::Result<Log> {
+        // From here on the name may be there, whatever the disk says.
+        self.number = log.number();
+        log.publish(self.options.disk.as_ref())?;
+        Ok(log)
+    }
+
+    fn snapshot_header(&self, number: u64) -> SnapshotHeader {
+        SnapshotHeader {
+            version: FORMAT_VERSION,
+            number,
+            boot: self.options.boot.clone(),
+            node: self.options.node.clone(),
+            opened: self.options.clock.now(),
+        }
+    }
+
+    /// Steps in a thread of its own until [`Running`] is stopped or dropped.
+    ///
+    /// # Errors
+    /// When no thread can be had.
+    pub fn run(mut self, images: Arc<dyn Images>) -> io::Result<Running> {
+        let queue = Arc::clone(&self.queue);
+        let thread = std::thread::Builder::new()
+            .name("checkpoint".to_owned())
+            .spawn(move || while self.step(images.as_ref()) == Progress::Worked || self.queue.wait() {})?;
+        Ok(Running { queue, thread: Some(thread) })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// A writer in its thread. Dropping it writes what is staged and ends the thread.
+pub struct Running {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has failed every ticket by being gone.
+            let _ = thread.join();
+        }
+    }
+}
