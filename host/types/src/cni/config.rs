@@ -3,13 +3,13 @@
 //! Only the name is read at once; everything else is read when it is asked for. So a DEL, which needs no more than
 //! the name, works however broken the rest has become since the ADD. `prevResult` is never read.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::json::{Node, Object};
 use super::{Arguments, Command, Route, SpecVersion, address};
-use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, Owner, PolicyName};
+use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, PolicyName};
 
 /// How long a call may take where `ipam.timeout` does not say.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -151,7 +151,7 @@ impl<'a> Configuration<'a> {
     ///
     /// # Errors
     /// `InvalidConfig` for an entry that is no attachment.
-    pub fn valid_attachments(&self) -> Result<Option<BTreeSet<Owner>>, Error> {
+    pub fn valid_attachments(&self) -> Result<Option<HashSet<(ContainerId, InterfaceName)>>, Error> {
         let keys = ["cni.dev/valid-attachments", "cni.dev/attachments"];
         let Some(node) = keys.iter().find_map(|key| self.root.get_or_null(key)) else { return Ok(None) };
         node.list()?.iter().map(attachment).collect::<Result<_, _>>().map(Some)
@@ -173,12 +173,12 @@ impl<'a> Configuration<'a> {
     }
 }
 
-fn attachment(node: &Node<'_>) -> Result<Owner, Error> {
+fn attachment(node: &Node<'_>) -> Result<(ContainerId, InterfaceName), Error> {
     let object = node.object()?;
     let text = |key| Ok::<_, Error>(object.text(key)?.unwrap_or_default());
     let container = ContainerId::new(text("containerID")?).map_err(|error| node.invalid(error))?;
     let interface = InterfaceName::new(text("ifname")?).map_err(|error| node.invalid(error))?;
-    Ok(Owner::Attachment { container, interface })
+    Ok((container, interface))
 }
 
 #[cfg(test)]

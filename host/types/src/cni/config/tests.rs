@@ -147,7 +147,9 @@ fn requested_addresses_come_in_the_reference_order() {
 fn no_list_of_attachments_is_not_an_empty_one() {
     let list = |text: &str| {
         let owners = parse(text).valid_attachments()?;
-        Ok::<_, Error>(owners.map(|owners| owners.iter().map(ToString::to_string).collect::<Vec<_>>()))
+        Ok::<_, Error>(owners.map(|owners| {
+            owners.iter().map(|(container, interface)| format!("{container}/{interface}")).collect::<Vec<_>>()
+        }))
     };
     assert_eq!(list(r#"{"name": "net"}"#), Ok(None));
     assert_eq!(list(r#"{"name": "net", "cni.dev/valid-attachments": []}"#), Ok(Some(vec![])));

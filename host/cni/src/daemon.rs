@@ -1,0 +1,211 @@
+//! Asking the daemon: one gRPC call on one connection, as little of gRPC as that takes.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
+
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use h2::client::{self, SendRequest};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use prost::Message as _;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tenure_rpc::status;
+use tenure_rpc::v1::{Answer, Invocation};
+use tenure_types::cni::ErrorReport;
+use tenure_types::{Error, ErrorCode};
+
+use crate::deadline::Deadline;
+use crate::wait::{self, Socket};
+
+/// The most bytes of an answer; a result is a few hundred.
+const LONGEST_ANSWER: usize = 4 << 20;
+
+/// Before each message: a byte that says whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// gRPC's numbers for what a proxy, a library or an old daemon may answer by itself.
+const CANCELLED: i32 = 1;
+const DEADLINE_EXCEEDED: i32 = 4;
+const UNAVAILABLE: i32 = 14;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The daemon has answered: no.
+    #[error("{}", .0.cause)]
+    Refused(ErrorReport),
+    /// The daemon was not there, went away, or does not speak the protocol. Whether it has done anything is not known.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The deadline came first.
+    #[error("no answer in time")]
+    Late,
+}
+
+impl From<h2::Error> for Failure {
+    fn from(error: h2::Error) -> Self {
+        Self::Unreachable(format!("the connection has failed: {error}"))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(error.to_string())
+    }
+}
+
+/// Calls a method of the service `tenure.v1.Cni`.
+pub(crate) fn ask(
+    path: &Path,
+    method: &str,
+    invocation: &Invocation,
+    deadline: Deadline,
+) -> Result<Answer, Failure> {
+    let socket = Socket::new(connect(path, deadline)?)?;
+    let exchange = exchange(socket.clone(), method, invocation, deadline);
+    wait::drive(&socket, deadline, exchange)?.ok_or(Failure::Late)?
+}
+
+/// Connects, and waits for a place in the daemon's queue if it is full.
+fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, Failure> {
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)?;
+    let remaining = deadline.remaining().ok_or(Failure::Late)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(remaining)).map_err(io::Error::from)?;
+    let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) => Ok(UnixStream::from(socket)),
+        Err(rustix::io::Errno::AGAIN) => Err(Failure::Late),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+async fn exchange(
+    socket: Socket,
+    method: &str,
+    invocation: &Invocation,
+    deadline: Deadline,
+) -> Result<Answer, Failure> {
+    let (sender, connection) = client::Builder::new().enable_push(false).handshake(socket).await?;
+    let mut connection = pin!(connection);
+    let mut call = pin!(call(sender, method, invocation, deadline));
+    // The call moves only as the connection does, and an answer may have come before the connection broke.
+    poll_fn(|context| {
+        if let Poll::Ready(answer) = call.as_mut().poll(context) {
+            return Poll::Ready(answer);
+        }
+        let Poll::Ready(ended) = connection.as_mut().poll(context) else { return Poll::Pending };
+        let answer = call.as_mut().poll(context);
+        let closed = || Failure::Unreachable("the daemon has closed the connection".to_owned());
+        if answer.is_ready() {
+            answer
+        } else {
+            Poll::Ready(Err(ended.err().map_or_else(closed, Failure::from)))
+        }
+    })
+    .await
+}
+
+async fn call(
+    sender: SendRequest<Bytes>,
+    method: &str,
+    invocation: &Invocation,
+    deadline: Deadline,
+) -> Result<Answer, Failure> {
+    let mut sender = sender.ready().await?;
+    let (response, mut body) = sender.send_request(request(method, deadline)?, false)?;
+    body.send_data(framed(invocation)?, true)?;
+
+    let (head, mut body) = response.await?.into_parts();
+    let head = Response::from_parts(head, ());
+    if head.status() != StatusCode::OK {
+        return Err(garbage(format_args!("HTTP status {}", head.status())));
+    }
+    let mut message = BytesMut::new();
+    while let Some(chunk) = body.data().await {
+        let chunk = chunk?;
+        body.flow_control().release_capacity(chunk.len())?;
+        message.extend_from_slice(&chunk);
+        if message.len() > LONGEST_ANSWER {
+            return Err(garbage("it is too long"));
+        }
+    }
+    // An answer without a message has its status in the head.
+    let trailers = body.trailers().await?;
+    check_status(trailers.as_ref().unwrap_or(head.headers()))?;
+    unframed(&message)
+}
+
+fn request(method: &str, deadline: Deadline) -> Result<Request<()>, Failure> {
+    let remaining = deadline.remaining().ok_or(Failure::Late)?;
+    Request::builder()
+        .version(Version::HTTP_2)
+        .method(Method::POST)
+        .uri(format!("http://localhost/tenure.v1.Cni/{method}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        // At most eight digits are allowed; an hour has seven.
+        .header("grpc-timeout", format!("{}m", remaining.as_millis().max(1)))
+        .body(())
+        .map_err(|error| Failure::Unreachable(error.to_string()))
+}
+
+fn framed(invocation: &Invocation) -> Result<Bytes, Failure> {
+    let length = invocation.encoded_len();
+    let announced = u32::try_from(length).map_err(|_| garbage("the request is too long"))?;
+    let mut bytes = BytesMut::with_capacity(PREFIX + length);
+    bytes.put_u8(0);
+    bytes.put_u32(announced);
+    bytes.put_slice(&invocation.encode_to_vec());
+    Ok(bytes.freeze())
+}
+
+fn unframed(bytes: &[u8]) -> Result<Answer, Failure> {
+    match bytes.split_first_chunk::<PREFIX>() {
+        Some((&[0, a, b, c, d], message)) if u32::from_be_bytes([a, b, c, d]) as usize == message.len() => {
+            Answer::decode(message).map_err(garbage)
+        }
+        _ => Err(garbage("its message is malformed")),
+    }
+}
+
+/// What a status says: nothing when it is OK.
+fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let code = text("grpc-status").and_then(|code| code.parse::<i32>().ok());
+    let code = code.ok_or_else(|| garbage("it has no status"))?;
+    if code == 0 {
+        return Ok(());
+    }
+    let details = text("grpc-status-details-bin").and_then(|details| base64().decode(details).ok());
+    if let Some(report) = details.and_then(|details| status::report(&details)) {
+        return Err(Failure::Refused(report));
+    }
+    let message =
+        percent_encoding::percent_decode_str(text("grpc-message").unwrap_or_default()).decode_utf8_lossy();
+    Err(match code {
+        CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
+        UNAVAILABLE => Failure::Unreachable(message.into_owned()),
+        code => {
+            let cause = format!("the daemon has answered with gRPC status {code}: {message}");
+            Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))
+        }
+    })
+}
+
+/// gRPC sends base64 without padding and accepts both.
+fn base64() -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    GeneralPurpose::new(&alphabet::STANDARD, config)
+}
+
+fn garbage(why: impl std::fmt::Display) -> Failure {
+    Failure::Unreachable(format!("the daemon's answer makes no sense: {why}"))
+}

@@ -1,0 +1,191 @@
+//! How the plugin asks the daemon, and what it makes of every way in which that can end.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Daemon, Plugin, Reply};
+use tenure_rpc::spool::Spool;
+use tenure_types::{Error, ErrorCode};
+
+const RESULT: &str = r#"{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.2/24"}]}"#;
+
+#[test]
+fn each_command_reaches_its_method_with_all_it_was_given() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    for (index, command) in ["ADD", "DEL", "CHECK", "GC", "STATUS"].into_iter().enumerate() {
+        let config = r#"{ "cniVersion": "1.1.0", "name": "net", "ipam": {} }"#;
+        let plugin =
+            Plugin::new(command, &daemon.socket()).variable("CNI_ARGS", "IP=10.0.0.2").config(config);
+        assert_eq!(plugin.succeed(), RESULT);
+
+        let (method, invocation) = &daemon.calls()[index];
+        assert_eq!(*method, command.to_lowercase());
+        assert_eq!(invocation.config, config.as_bytes());
+        assert_eq!((invocation.container_id.as_str(), invocation.interface.as_str()), ("pod-1", "eth0"));
+        assert_eq!((invocation.netns.as_str(), invocation.path.as_str()), ("/no/such/netns", "/opt/cni/bin"));
+        assert_eq!(invocation.args, "IP=10.0.0.2");
+    }
+    let started: Vec<_> =
+        daemon.calls().iter().map(|(_, invocation)| invocation.started_at_boot_ms).collect();
+    assert!(started[0] > 0 && started.is_sorted(), "{started:?}");
+}
+
+#[test]
+fn the_configuration_names_the_socket_before_the_environment_does() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    let socket = daemon.socket();
+    let config =
+        format!(r#"{{"cniVersion":"1.1.0","name":"net","ipam":{{"socket":"{}"}}}}"#, socket.display());
+    assert_eq!(Plugin::new("ADD", Path::new("/no/such.sock")).config(config).succeed(), RESULT);
+}
+
+#[test]
+fn it_serves_under_the_name_of_host_local() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    let link = daemon.socket().with_file_name("host-local");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &link).unwrap();
+    assert_eq!(Plugin::new("ADD", &daemon.socket()).program(link).succeed(), RESULT);
+}
+
+#[test]
+fn a_large_configuration_arrives_whole() {
+    let daemon = Daemon::new(Reply::Output(""));
+    let attachments = vec![r#"{"containerID":"0123456789abcdef","ifname":"eth0"}"#; 40_000].join(",");
+    let config = format!(
+        r#"{{"cniVersion":"1.1.0","name":"net","ipam":{{}},"cni.dev/valid-attachments":[{attachments}]}}"#
+    );
+    assert_eq!(Plugin::new("GC", &daemon.socket()).config(config.clone()).succeed(), "");
+    assert!(daemon.calls()[0].1.config == config.as_bytes());
+}
+
+#[test]
+fn the_daemons_refusal_is_printed_with_code_cause_and_next_step() {
+    for code in [ErrorCode::PoolExhausted, ErrorCode::Overloaded, ErrorCode::InvalidConfig] {
+        let daemon = Daemon::new(Reply::Refuse(Error::new(code, "the cause: é")));
+        let printed = Plugin::new("ADD", &daemon.socket()).run();
+        let error: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+        let details = format!("{code}: {}", code.next_step());
+        let expected = serde_json::json!({"cniVersion": "1.1.0", "code": code.cni(), "msg": "the cause: é", "details": details});
+        assert_eq!((printed.code, error), (Some(1), expected));
+    }
+}
+
+#[test]
+fn a_refused_del_is_an_error_and_not_spooled() {
+    let daemon = Daemon::new(Reply::Refuse(Error::new(ErrorCode::CheckpointFailed, "the disk is gone")));
+    assert_eq!(Plugin::new("DEL", &daemon.socket()).fail().0, 111);
+    assert_eq!(Spool::beside(&daemon.socket()).read().unwrap().0, []);
+}
+
+#[test]
+fn statuses_that_are_not_the_daemons_own_are_understood() {
+    for (status, code, cause) in [
+        (
+            tonic::Status::unimplemented("no such é"),
+            199,
+            "the daemon has answered with gRPC status 12: no such é",
+        ),
+        (tonic::Status::deadline_exceeded("late"), 11, "tenured did not answer within 20s"),
+    ] {
+        let daemon = Daemon::new(Reply::Status(status));
+        let (found, message, _) = Plugin::new("ADD", &daemon.socket()).fail();
+        assert_eq!((found, message.as_str()), (code, cause));
+    }
+    let daemon = Daemon::new(Reply::Status(tonic::Status::unavailable("draining")));
+    let (code, message, _) = Plugin::new("ADD", &daemon.socket()).fail();
+    assert!(code == 11 && message.ends_with("draining"), "{message}");
+}
+
+#[test]
+fn an_empty_answer_to_add_is_no_result() {
+    let daemon = Daemon::new(Reply::Output(""));
+    assert_eq!(Plugin::new("ADD", &daemon.socket()).fail().0, 199);
+}
+
+#[test]
+fn a_hanging_daemon_ends_in_try_again() {
+    let daemon = Daemon::new(Reply::Hang);
+    let config = r#"{"cniVersion":"1.1.0","name":"net","ipam":{"timeout":0.2}}"#;
+    for command in ["ADD", "DEL", "CHECK", "GC", "STATUS"] {
+        let (code, message, _) = Plugin::new(command, &daemon.socket()).config(config).fail();
+        assert_eq!((code, message.as_str()), (11, "tenured did not answer within 200ms"));
+    }
+}
+
+#[test]
+fn a_daemon_that_accepts_nobody_ends_in_try_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cni.sock");
+    let _never_accepts = UnixListener::bind(&socket).unwrap();
+    let config = r#"{"cniVersion":"1.1.0","name":"net","ipam":{"timeout":0.2}}"#;
+    assert_eq!(Plugin::new("ADD", &socket).config(config).fail().0, 11);
+}
+
+/// Checks what each command does when nobody answers at a socket.
+fn check_daemon_down(socket: &Path) {
+    for (command, expected) in [("ADD", 11), ("CHECK", 11), ("GC", 11), ("STATUS", 50)] {
+        let (code, message, _) = Plugin::new(command, socket).fail();
+        assert_eq!(code, expected, "{command}: {message}");
+        assert!(message.starts_with(&format!("cannot reach tenured at {}: ", socket.display())), "{message}");
+    }
+    let del = Plugin::new("DEL", socket).variable("CNI_NETNS", "").config(r#"{"name":"net","ipam":7}"#);
+    assert_eq!(del.succeed(), "");
+    let (waiting, unreadable) = Spool::beside(socket).read().unwrap();
+    assert_eq!((waiting.len(), unreadable.len()), (1, 0));
+    let invocation = &waiting[0].invocation;
+    assert_eq!((invocation.container_id.as_str(), invocation.interface.as_str()), ("pod-1", "eth0"));
+    assert_eq!(invocation.config, br#"{"name":"net","ipam":7}"#);
+    assert!(invocation.started_at_boot_ms > 0);
+}
+
+#[test]
+fn a_daemon_that_was_never_there() {
+    let directory = tempfile::tempdir().unwrap();
+    check_daemon_down(&directory.path().join("run/cni.sock"));
+}
+
+#[test]
+fn a_daemon_that_has_died() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cni.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    check_daemon_down(&socket);
+}
+
+/// Listens with something that is no daemon: it answers every connection with these bytes and closes it.
+fn impostor(directory: &Path, answer: &'static [u8]) -> PathBuf {
+    let socket = directory.join("cni.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The request has begun to arrive before it is answered; the plugin may be gone by then.
+            stream.read_exact(&mut [0; 24]).ok();
+            stream.write_all(answer).ok();
+        }
+    });
+    socket
+}
+
+#[test]
+fn a_daemon_that_closes_the_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    check_daemon_down(&impostor(directory.path(), b""));
+}
+
+#[test]
+fn a_daemon_that_speaks_nonsense() {
+    let directory = tempfile::tempdir().unwrap();
+    check_daemon_down(&impostor(directory.path(), b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"));
+}
+
+#[test]
+fn a_del_that_cannot_be_kept_is_not_done() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("spool"), "in the way").unwrap();
+    let (code, message, _) = Plugin::new("DEL", &directory.path().join("cni.sock")).fail();
+    assert_eq!(code, 11);
+    assert!(message.contains("; nor could the DEL be kept for later: "), "{message}");
+}
