@@ -1,0 +1,181 @@
+//! Metrics and health over HTTP, for a scraper on the same node.
+//!
+//! Off unless the configuration names an address, and then only where nobody but this node can reach it: loopback
+//! or a unix socket. It answers one GET for each connection, a few at a time, each within a deadline, so that a
+//! scraper that hangs costs nothing that the data path needs.
+
+mod address;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinSet;
+
+pub use address::{Address, AddressError};
+
+use crate::Metrics;
+
+/// The connections that are served at a time; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 16;
+
+/// How long a connection may last.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What one accepts again after, when the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// `Content-Type` of what [`Metrics::exposition`] writes.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What the daemon answers when it is asked how it is.
+pub trait Node: Send + Sync + 'static {
+    /// Whether it serves, and what is wrong.
+    fn readiness(&self) -> impl Future<Output = Readiness> + Send;
+
+    /// Sets the gauges that are only worth counting when somebody looks.
+    fn refresh(&self, metrics: &Metrics) -> impl Future<Output = ()> + Send;
+}
+
+/// Whether a node serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// An ADD would be served.
+    pub ready: bool,
+    /// Why it is not ready, or what is wrong although it is; a line each.
+    pub reasons: Vec<String>,
+}
+
+/// A bound address.
+#[derive(Debug)]
+pub struct Listener(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Binds an address. A socket file that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// What the kernel says; `AddrInUse` when somebody listens there.
+    pub async fn bind(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => TcpListener::bind(address).await.map(|tcp| Self(Socket::Tcp(tcp))),
+            Address::Unix(path) => address::bind_unix(path).await.map(|unix| Self(Socket::Unix(unix))),
+        }
+    }
+
+    /// The port, where it is TCP: the configuration may leave it to the kernel.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        match &self.0 {
+            Socket::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
+            Socket::Unix(_) => None,
+        }
+    }
+}
+
+/// Serves until `shutdown` resolves. What is being answered then is cut off: a scraper asks again.
+pub async fn serve<N: Node>(
+    listener: Listener,
+    node: Arc<N>,
+    metrics: Arc<Metrics>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let mut connections = JoinSet::new();
+    let accept = async {
+        loop {
+            while connections.len() >= CONNECTIONS {
+                connections.join_next().await;
+            }
+            while connections.try_join_next().is_some() {}
+            let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
+            let accepted = match &listener.0 {
+                Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
+                    connections.spawn(connection(stream, node, metrics));
+                }),
+                Socket::Unix(unix) => unix.accept().await.map(|(stream, _)| {
+                    connections.spawn(connection(stream, node, metrics));
+                }),
+            };
+            if let Err(error) = accepted {
+                tracing::warn!(%error, "a connection for metrics could not be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = accept => {}
+        () = shutdown => {}
+    }
+}
+
+/// Answers one request of a connection, or drops it at its deadline.
+async fn connection<N: Node>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    node: Arc<N>,
+    metrics: Arc<Metrics>,
+) {
+    let service = service_fn(|request| {
+        let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
+        async move { Ok::<_, Infallible>(answer(&request, &*node, &metrics).await) }
+    });
+    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    // A client that hangs or talks nonsense is its own trouble.
+    let _ = tokio::time::timeout(DEADLINE, connection).await;
+}
+
+/// The whole surface.
+async fn answer<N: Node>(request: &Request<Incoming>, node: &N, metrics: &Metrics) -> Response<Full<Bytes>> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match request.uri().path() {
+        "/metrics" => {
+            node.refresh(metrics).await;
+            let mut response = text(StatusCode::OK, metrics.exposition());
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+            response
+        }
+        "/healthz" => text(StatusCode::OK, "alive\n".to_owned()),
+        "/readyz" => {
+            let Readiness { ready, reasons } = node.readiness().await;
+            let (status, state) = if ready {
+                (StatusCode::OK, "ready")
+            } else {
+                (StatusCode::SERVICE_UNAVAILABLE, "not ready")
+            };
+            let mut body = format!("{state}\n");
+            body.extend(reasons.iter().flat_map(|reason| ["- ", reason, "\n"]));
+            text(status, body)
+        }
+        _ => text(StatusCode::NOT_FOUND, "/metrics, /healthz, /readyz\n".to_owned()),
+    }
+}
+
+/// A plain answer.
+fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+#[cfg(test)]
+mod tests;

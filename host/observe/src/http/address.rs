@@ -1,0 +1,142 @@
+//! Where metrics and health may be served: loopback or a unix socket, nothing else.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tokio::net::{UnixListener, UnixStream};
+
+/// An address that only this node can reach: `127.0.0.1:9464`, `[::1]:9464` or `unix:/run/tenure/metrics.sock`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Address {
+    /// A loopback address and port.
+    Tcp(SocketAddr),
+    /// The path of a socket.
+    Unix(PathBuf),
+}
+
+/// Why an address is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is reachable from other nodes, or from pods.
+    #[error("{0} is not a loopback address: metrics are served on 127.0.0.0/8, [::1] or unix:PATH only")]
+    NotLoopback(SocketAddr),
+    /// It is neither `IP:PORT` nor `unix:PATH` with an absolute path.
+    #[error("{0:?} is neither a loopback IP:PORT nor unix:/ABSOLUTE/PATH")]
+    Malformed(String),
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let malformed = || AddressError::Malformed(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = PathBuf::from(path);
+            return if path.is_absolute() { Ok(Self::Unix(path)) } else { Err(malformed()) };
+        }
+        let address: SocketAddr = text.parse().map_err(|_| malformed())?;
+        if address.ip().to_canonical().is_loopback() {
+            Ok(Self::Tcp(address))
+        } else {
+            Err(AddressError::NotLoopback(address))
+        }
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        address.to_string()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(formatter),
+            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Binds a socket file for its owner and group, in place of one that a dead process left.
+pub(super) async fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket
+        && UnixStream::connect(path)
+            .await
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+    Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        text.parse::<Address>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn loopback_and_sockets_are_taken_and_read_back_the_same() {
+        for text in ["127.0.0.1:9464", "127.1.2.3:0", "[::1]:9464", "unix:/run/tenure/metrics.sock"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_others_can_reach_is_refused_by_name() {
+        insta::assert_snapshot!(refusal("0.0.0.0:9464"), @"0.0.0.0:9464 is not a loopback address: metrics are served on 127.0.0.0/8, [::1] or unix:PATH only");
+        for text in
+            ["[::]:9464", "10.0.0.1:9464", "169.254.20.10:9464", "[fe80::1]:9464", "[::ffff:10.0.0.1]:1"]
+        {
+            assert!(matches!(text.parse::<Address>(), Err(AddressError::NotLoopback(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_as_such() {
+        insta::assert_snapshot!(refusal("localhost:9464"), @r#""localhost:9464" is neither a loopback IP:PORT nor unix:/ABSOLUTE/PATH"#);
+        for text in ["", "9464", "127.0.0.1", "unix:", "unix:metrics.sock", "/run/tenure/metrics.sock"] {
+            assert!(matches!(text.parse::<Address>(), Err(AddressError::Malformed(_))), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socket_left_behind_is_replaced_and_one_in_use_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics.sock");
+        let first = bind_unix(&path).await.unwrap();
+        assert_eq!(bind_unix(&path).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        bind_unix(&path).await.unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o660);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_socket_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics.sock");
+        std::fs::write(&path, "precious").unwrap();
+        assert_eq!(bind_unix(&path).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    }
+}

@@ -1,0 +1,40 @@
+//! Lines for systemd's journal.
+
+use std::fmt;
+
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::{Format, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
+use tracing_subscriber::registry::LookupSpan;
+
+/// The text format behind a `<priority>` of sd-daemon(3), which the journal takes off again.
+///
+/// The level's name is left out, since the priority says it, and so is the time.
+pub(super) struct Journal;
+
+impl<S, N> FormatEvent<S, N> for Journal
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let priority = match *event.metadata().level() {
+            Level::ERROR => 3,
+            Level::WARN => 4,
+            Level::INFO => 6,
+            Level::DEBUG | Level::TRACE => 7,
+        };
+        write!(writer, "<{priority}>")?;
+        text().format_event(context, writer, event)
+    }
+}
+
+/// What stands behind the priority.
+fn text() -> Format<format::Full, ()> {
+    Format::default().without_time().with_level(false)
+}

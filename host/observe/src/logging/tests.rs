@@ -1,0 +1,78 @@
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a format makes of the same few events.
+fn logged(format: Format, filter: &str) -> String {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let filter = Filter::try_from(filter.to_owned()).unwrap();
+    tracing::subscriber::with_default(subscriber(format, filter, false, move || writer.clone()), || {
+        tracing::info!(network = "pods", "a network was created");
+        tracing::warn!(target: "policy", "no address is left");
+        tracing::debug!("in detail");
+    });
+    String::from_utf8(captured.0.lock().unwrap().clone()).unwrap()
+}
+
+#[test]
+fn the_journal_gets_priorities_and_no_time() {
+    insta::assert_snapshot!(logged(Format::Journal, "debug"), @r#"
+    <6>tenure_observe::logging::tests: a network was created network="pods"
+    <4>policy: no address is left
+    <7>tenure_observe::logging::tests: in detail
+    "#);
+}
+
+#[test]
+fn a_filter_chooses_by_target() {
+    insta::assert_snapshot!(logged(Format::Journal, "error,policy=warn"), @"<4>policy: no address is left");
+}
+
+#[test]
+fn json_is_an_object_a_line_with_fields_at_the_top() {
+    let text = logged(Format::Json, "info");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    for line in text.lines() {
+        assert!(line.starts_with('{') && line.ends_with('}'), "{line}");
+    }
+    assert!(text.contains(r#""network":"pods""#), "{text}");
+}
+
+#[test]
+fn text_has_a_time_and_a_level() {
+    let text = logged(Format::Text, "info");
+    let line = text.lines().next().unwrap();
+    assert!(line.contains("Z  INFO "), "{line}");
+    assert!(!line.contains('\u{1b}'), "{line}");
+}
+
+#[test]
+fn the_journal_is_known_by_its_stream_and_not_by_the_variable_alone() {
+    let found = rustix::fs::fstat(io::stderr().as_fd()).unwrap();
+    assert!(is_journal(Some(&format!("{}:{}", found.st_dev, found.st_ino))));
+    assert!(!is_journal(Some(&format!("{}:{}", found.st_dev, found.st_ino + 1))));
+    assert!(!is_journal(Some("nonsense")));
+    assert!(!is_journal(None));
+}
+
+#[test]
+fn a_filter_reads_back_what_it_was() {
+    assert_eq!(Filter::default().to_string(), "info");
+    assert!(Filter::try_from("policy=shout".to_owned()).is_err());
+}

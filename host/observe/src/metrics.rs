@@ -1,0 +1,244 @@
+//! The numbers of a node, and their text for Prometheus.
+//!
+//! Observing costs an atomic addition and a shared lock, and allocates only when a series is seen for the first
+//! time: label values are static names or cheap copies of names that were checked on their way in, so nobody
+//! outside chooses how many series there are. Gauges that somebody else can count are set when a scraper asks.
+
+use std::borrow::Borrow;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use tenure_types::{ErrorCode, NetworkName, PolicyName};
+
+/// A family of histograms with one choice of buckets.
+type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// The numbers of a node.
+#[derive(Debug)]
+pub struct Metrics {
+    /// What a scraper reads; it shares the series below.
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    request_duration: Histograms<VerbLabels>,
+    in_flight: Gauge,
+    queue_depth: Gauge,
+    allocations: Family<NetworkLabels, Gauge>,
+    cooling: Family<NetworkLabels, Gauge>,
+    policy_call_duration: Histograms<PolicyLabels>,
+    policy_failures: Family<FailureLabels, Counter>,
+    sync_duration: Histogram,
+    sync_failures: Counter,
+    group_size: Histogram,
+    log_bytes: Gauge,
+    spool_replayed: Counter,
+    recoveries: Family<OutcomeLabels, Counter>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    verb: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerbLabels {
+    verb: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NetworkLabels {
+    network: Name<NetworkName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PolicyLabels {
+    policy: Name<PolicyName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailureLabels {
+    policy: Name<PolicyName>,
+    kind: &'static str,
+}
+
+/// A checked name as a label's value; copying it counts a reference.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Name<N>(N);
+
+impl<N: Borrow<str>> EncodeLabelValue for Name<N> {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.borrow().encode(encoder)
+    }
+}
+
+impl Metrics {
+    /// Every metric at nought, with the daemon's version.
+    #[must_use]
+    pub fn new(version: &'static str) -> Self {
+        let metrics = Self {
+            registry: Registry::with_prefix("tenure"),
+            requests: Family::default(),
+            // 0.25 ms to 16 s: the shim gives up after 20 s.
+            request_duration: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.000_25, 2.0, 17))
+            }),
+            in_flight: Gauge::default(),
+            queue_depth: Gauge::default(),
+            allocations: Family::default(),
+            cooling: Family::default(),
+            // 10 us to 1.3 s: an instance costs tens of microseconds, and no policy may take seconds.
+            policy_call_duration: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.000_01, 2.0, 18))
+            }),
+            policy_failures: Family::default(),
+            // 50 us to 3.3 s: from a battery-backed cache to a disk in trouble.
+            sync_duration: Histogram::new(exponential_buckets(0.000_05, 2.0, 17)),
+            sync_failures: Counter::default(),
+            group_size: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
+            log_bytes: Gauge::default(),
+            spool_replayed: Counter::default(),
+            recoveries: Family::default(),
+        };
+        metrics.registered(version)
+    }
+
+    /// Enters each series under the name and help that the book's reference repeats.
+    fn registered(mut self, version: &'static str) -> Self {
+        let registry = &mut self.registry;
+        registry.register("build", "The daemon's version", Info::new([("version", version)]));
+        registry.register(
+            "requests",
+            "Requests by CNI verb; outcome is ok or the error's name",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "request_duration",
+            "Time from a request's arrival to its reply",
+            Unit::Seconds,
+            self.request_duration.clone(),
+        );
+        registry.register("requests_in_flight", "Requests being served", self.in_flight.clone());
+        registry.register("requests_queued", "Requests waiting to be served", self.queue_depth.clone());
+        registry.register("allocations", "Live allocations", self.allocations.clone());
+        registry.register("addresses_cooling", "Freed addresses that still cool", self.cooling.clone());
+        registry.register_with_unit(
+            "policy_call_duration",
+            "Time of one call of a policy, its instance included",
+            Unit::Seconds,
+            self.policy_call_duration.clone(),
+        );
+        registry.register(
+            "policy_failures",
+            "Calls in which a policy trapped, broke a limit or proposed what the ledger refused",
+            self.policy_failures.clone(),
+        );
+        registry.register_with_unit(
+            "checkpoint_sync_duration",
+            "Time of one sync of the checkpoint's log",
+            Unit::Seconds,
+            self.sync_duration.clone(),
+        );
+        registry.register("checkpoint_sync_failures", "Syncs that failed", self.sync_failures.clone());
+        registry.register(
+            "checkpoint_group_size",
+            "Records that one sync made durable",
+            self.group_size.clone(),
+        );
+        registry.register_with_unit(
+            "checkpoint_log",
+            "Size of the checkpoint's log",
+            Unit::Bytes,
+            self.log_bytes.clone(),
+        );
+        registry.register(
+            "spool_replayed",
+            "DELs that the plugin spooled while the daemon was away, replayed since",
+            self.spool_replayed.clone(),
+        );
+        registry.register("recoveries", "What the checkpoint was like at start", self.recoveries.clone());
+        self
+    }
+
+    /// A request was answered.
+    pub fn request(&self, verb: &'static str, outcome: Result<(), ErrorCode>, took: Duration) {
+        let outcome = outcome.map_or_else(ErrorCode::name, |()| "ok");
+        self.requests.get_or_create(&RequestLabels { verb, outcome }).inc();
+        self.request_duration.get_or_create(&VerbLabels { verb }).observe(took.as_secs_f64());
+    }
+
+    /// How many requests are being served and how many wait.
+    pub fn load(&self, in_flight: usize, queued: usize) {
+        self.in_flight.set(saturating(in_flight));
+        self.queue_depth.set(saturating(queued));
+    }
+
+    /// What a network holds now.
+    pub fn network(&self, network: &NetworkName, allocations: usize, cooling: usize) {
+        let labels = NetworkLabels { network: Name(network.clone()) };
+        self.allocations.get_or_create(&labels).set(saturating(allocations));
+        self.cooling.get_or_create(&labels).set(saturating(cooling));
+    }
+
+    /// A policy answered or failed.
+    pub fn policy_call(&self, policy: &PolicyName, took: Duration) {
+        let labels = PolicyLabels { policy: Name(policy.clone()) };
+        self.policy_call_duration.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A policy failed; `kind` is a short stable name, such as `trap`, `deadline`, `memory` or `rejected`.
+    pub fn policy_failed(&self, policy: &PolicyName, kind: &'static str) {
+        self.policy_failures.get_or_create(&FailureLabels { policy: Name(policy.clone()), kind }).inc();
+    }
+
+    /// One sync made a group of records durable; the log is this long now.
+    pub fn checkpoint_synced(&self, took: Duration, group: usize, log_bytes: u64) {
+        self.sync_duration.observe(took.as_secs_f64());
+        self.group_size.observe(f64::from(u32::try_from(group).unwrap_or(u32::MAX)));
+        self.log_bytes.set(saturating(log_bytes));
+    }
+
+    /// A sync failed.
+    pub fn checkpoint_failed(&self) {
+        self.sync_failures.inc();
+    }
+
+    /// Spooled DELs were replayed.
+    pub fn spool_replayed(&self, count: u64) {
+        self.spool_replayed.inc_by(count);
+    }
+
+    /// The checkpoint was opened; `outcome` is a short stable name, such as `clean`, `torn-tail` or `new-boot`.
+    pub fn recovered(&self, outcome: &'static str) {
+        self.recoveries.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    /// Everything, in the OpenMetrics text format.
+    #[must_use]
+    pub fn exposition(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string fails only where a value's own formatting does, and ours are names and numbers.
+        if text::encode(&mut out, &self.registry).is_err() {
+            tracing::error!("the metrics could not be written out in full");
+        }
+        out
+    }
+}
+
+/// A count as a gauge takes it.
+fn saturating(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+use super::*;
+
+/// The exposition's lines for one metric, in an order that does not depend on hashing.
+fn lines(metrics: &Metrics, name: &str) -> String {
+    let text = metrics.exposition();
+    let mut lines: Vec<&str> = text.lines().filter(|line| line.contains(name)).collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+#[test]
+fn requests_are_counted_by_verb_and_outcome() {
+    let metrics = Metrics::new("0.1.0");
+    metrics.request("add", Ok(()), Duration::from_millis(1));
+    metrics.request("add", Ok(()), Duration::from_millis(1));
+    metrics.request("add", Err(ErrorCode::PoolExhausted), Duration::from_millis(1));
+    insta::assert_snapshot!(lines(&metrics, "tenure_requests_total"), @r#"
+    tenure_requests_total{verb="add",outcome="ok"} 2
+    tenure_requests_total{verb="add",outcome="pool-exhausted"} 1
+    "#);
+}
+
+#[test]
+fn durations_are_seconds() {
+    let metrics = Metrics::new("0.1.0");
+    metrics.checkpoint_synced(Duration::from_millis(500), 3, 4096);
+    insta::assert_snapshot!(lines(&metrics, "sync_duration_seconds_sum"), @"tenure_checkpoint_sync_duration_seconds_sum 0.5");
+    insta::assert_snapshot!(lines(&metrics, "tenure_checkpoint_log_bytes 4096"), @"tenure_checkpoint_log_bytes 4096");
+    insta::assert_snapshot!(lines(&metrics, "group_size_bucket{le=\"4.0\"}"), @r#"tenure_checkpoint_group_size_bucket{le="4.0"} 1"#);
+}
+
+#[test]
+fn a_network_is_a_label() {
+    let metrics = Metrics::new("0.1.0");
+    let network = NetworkName::new("pods").unwrap();
+    metrics.network(&network, 7, 2);
+    metrics.network(&network, 6, 3);
+    insta::assert_snapshot!(lines(&metrics, "{network="), @r#"
+    tenure_addresses_cooling{network="pods"} 3
+    tenure_allocations{network="pods"} 6
+    "#);
+}
+
+/// Metrics that have seen everything once: a family shows itself with its first series.
+fn used() -> Metrics {
+    let metrics = Metrics::new("0.1.0");
+    let policy = PolicyName::new("host-local").unwrap();
+    metrics.request("add", Ok(()), Duration::from_millis(1));
+    metrics.network(&NetworkName::new("pods").unwrap(), 1, 1);
+    metrics.policy_call(&policy, Duration::from_micros(40));
+    metrics.policy_failed(&policy, "trap");
+    metrics.recovered("clean");
+    metrics
+}
+
+/// The book's table of metrics is kept by hand, so that it can say what each is for; this keeps it whole.
+#[test]
+fn the_book_names_every_metric() {
+    let book = include_str!("../../../../deploy/book/src/operations.md");
+    let text = used().exposition();
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').unwrap();
+        let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+        let name = if kind == "info" { format!("{name}_info") } else { name };
+        assert!(book.contains(&format!("| `{name}`")), "{name} is not in the book");
+    }
+}
+
+#[test]
+fn every_metric_says_what_it_is() {
+    insta::assert_snapshot!(lines(&used(), "# HELP"), @"
+    # HELP tenure_addresses_cooling Freed addresses that still cool.
+    # HELP tenure_allocations Live allocations.
+    # HELP tenure_build The daemon's version.
+    # HELP tenure_checkpoint_group_size Records that one sync made durable.
+    # HELP tenure_checkpoint_log_bytes Size of the checkpoint's log.
+    # HELP tenure_checkpoint_sync_duration_seconds Time of one sync of the checkpoint's log.
+    # HELP tenure_checkpoint_sync_failures Syncs that failed.
+    # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
+    # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or proposed what the ledger refused.
+    # HELP tenure_recoveries What the checkpoint was like at start.
+    # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
+    # HELP tenure_requests Requests by CNI verb; outcome is ok or the error's name.
+    # HELP tenure_requests_in_flight Requests being served.
+    # HELP tenure_requests_queued Requests waiting to be served.
+    # HELP tenure_spool_replayed DELs that the plugin spooled while the daemon was away, replayed since.
+    ");
+    assert!(used().exposition().ends_with("# EOF\n"));
+}
