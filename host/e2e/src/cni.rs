@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Enclave;
+use crate::{Enclave, wait};
 
 /// A CNI plugin, ready to be called.
 #[derive(Debug, Clone)]
@@ -89,6 +90,16 @@ impl Plugin {
     /// # Errors
     /// When the plugin cannot be run.
     pub fn start(&self, verb: &str, attachment: &Attachment, input: &[u8]) -> anyhow::Result<Running> {
+        let mut running = self.begin(verb, attachment)?;
+        running.send(input)?;
+        Ok(running)
+    }
+
+    /// Starts the plugin, which waits for its standard input.
+    ///
+    /// # Errors
+    /// When the plugin cannot be run.
+    pub fn begin(&self, verb: &str, attachment: &Attachment) -> anyhow::Result<Running> {
         let (program, arguments) = self.command.split_first().context("a plugin without a program")?;
         let mut command = Command::new(program);
         command
@@ -103,15 +114,8 @@ impl Plugin {
                 None => command.env_remove(name),
             };
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("run {program}"))?;
-        // A plugin may end without having read its input.
-        let _ = child.stdin.take().context("no standard input")?.write_all(input);
-        Ok(Running(child))
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running(command.spawn().with_context(|| format!("run {program}"))?))
     }
 }
 
@@ -120,6 +124,31 @@ impl Plugin {
 pub struct Running(Child);
 
 impl Running {
+    /// Sends the whole standard input.
+    ///
+    /// # Errors
+    /// When it was sent before.
+    pub fn send(&mut self, input: &[u8]) -> anyhow::Result<()> {
+        // A plugin may end without having read its input.
+        let _ = self.0.stdin.take().context("the input was sent")?.write_all(input);
+        Ok(())
+    }
+
+    /// Waits until the plugin has nothing to do but wait: for its input, or for a daemon.
+    ///
+    /// # Errors
+    /// When it ends instead.
+    pub fn rests(&self) -> anyhow::Result<()> {
+        let path = format!("/proc/{}/stat", self.0.id());
+        wait::holds("the plugin to wait", Duration::from_secs(10), || {
+            let stat = std::fs::read_to_string(&path)?;
+            // The state follows the name, which stands in parentheses.
+            let (_, state) = stat.rsplit_once(") ").context("a malformed stat")?;
+            ensure!(!state.starts_with('Z'), "the plugin ended");
+            Ok(state.starts_with('S'))
+        })
+    }
+
     /// Waits for the answer.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A daemon under test: `tenured` with directories of its own, its log kept for when the test fails.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,8 @@ use crate::{Plugin, binaries, cni, suite, wait};
 
 /// How long a start or a stop may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Where the kernel tells the boot's id.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// How much of the log a failure shows.
 const LOG_LINES: usize = 80;
 
@@ -25,6 +27,8 @@ const LOG_LINES: usize = 80;
 pub struct Daemon {
     directory: TempDir,
     child: Option<Child>,
+    /// A file that stands for the kernel's boot id.
+    boot_id: Option<PathBuf>,
 }
 
 impl Daemon {
@@ -54,7 +58,11 @@ impl Daemon {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare() -> anyhow::Result<Self> {
-        Ok(Self { directory: tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?, child: None })
+        Ok(Self {
+            directory: tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?,
+            child: None,
+            boot_id: None,
+        })
     }
 
     /// Writes the configuration that the next start uses.
@@ -63,6 +71,17 @@ impl Daemon {
     /// When it cannot be written.
     pub fn configure(&self, config: &str) -> anyhow::Result<()> {
         Ok(std::fs::write(self.path("tenured.toml"), config)?)
+    }
+
+    /// Lets the next start see another boot of the machine. Needs root.
+    ///
+    /// # Errors
+    /// When the file that stands for it cannot be written.
+    pub fn reboot(&mut self) -> anyhow::Result<()> {
+        let path = self.path("boot_id");
+        std::fs::write(&path, "7e5e1e57-0000-4000-8000-000000000001\n")?;
+        self.boot_id = Some(path);
+        Ok(())
     }
 
     /// A path in the daemon's directory.
@@ -94,9 +113,26 @@ impl Daemon {
     /// # Errors
     /// When the binary is not there.
     pub fn command(&self) -> anyhow::Result<Command> {
+        self.command_in(&self.run_directory())
+    }
+
+    /// The same command with another directory for its sockets.
+    ///
+    /// # Errors
+    /// When the binary is not there.
+    pub fn command_in(&self, run_directory: &Path) -> anyhow::Result<Command> {
         let log = File::options().create(true).append(true).open(self.path("tenured.log"))?;
-        let mut command = Command::new(binaries::find("tenured")?);
-        command.arg("--run-dir").arg(self.run_directory()).arg("--state-dir").arg(self.state_directory());
+        let mut command = match &self.boot_id {
+            // `exec` keeps the process id.
+            Some(boot_id) => {
+                let script = format!("mount --bind {} {BOOT_ID} && exec \"$@\"", boot_id.display());
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "sh", "-c", &script, "sh"]).arg(binaries::find("tenured")?);
+                command
+            }
+            None => Command::new(binaries::find("tenured")?),
+        };
+        command.arg("--run-dir").arg(run_directory).arg("--state-dir").arg(self.state_directory());
         let config = self.path("tenured.toml");
         if config.exists() {
             command.arg("--config").arg(config);
@@ -215,9 +251,21 @@ impl Daemon {
     /// # Errors
     /// When `tenurectl` fails.
     pub fn allocations(&self, network: &str) -> anyhow::Result<Vec<Value>> {
-        let answer = self.ctl(&["allocations", "--network", network])?;
-        let list = answer.get("allocations").unwrap_or(&answer);
-        list.as_array().cloned().ok_or_else(|| anyhow!("no list of allocations: {answer}"))
+        self.list(&["allocations", "--network", network], "allocations")
+    }
+
+    /// The networks.
+    ///
+    /// # Errors
+    /// When `tenurectl` fails.
+    pub fn networks(&self) -> anyhow::Result<Vec<Value>> {
+        self.list(&["networks"], "networks")
+    }
+
+    fn list(&self, arguments: &[&str], key: &str) -> anyhow::Result<Vec<Value>> {
+        let answer = self.ctl(arguments)?;
+        let list = answer.get(key).and_then(Value::as_array);
+        list.cloned().ok_or_else(|| anyhow!("no list of {key}: {answer}"))
     }
 
     /// The most memory that the process has had resident, in KiB.

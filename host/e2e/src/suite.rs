@@ -60,6 +60,8 @@ pub fn evidence(text: String) {
 #[derive(Debug)]
 pub struct Suite {
     trials: Vec<Trial>,
+    /// The tests that will be skipped, with the reason.
+    skips: Vec<(String, String)>,
 }
 
 impl Suite {
@@ -67,7 +69,7 @@ impl Suite {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a suite is always filled right away")]
     pub fn new() -> Self {
-        Self { trials: Vec::new() }
+        Self { trials: Vec::new(), skips: Vec::new() }
     }
 
     /// Adds a test.
@@ -79,36 +81,38 @@ impl Suite {
         run: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
     ) -> Self {
         let name = name.into();
-        let needs = needs.to_vec();
-        self.trials.push(Trial::ignorable_test(name.clone(), move || {
-            let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
-            if missing.is_empty() {
-                return attempt(run);
-            }
-            let reason = missing.join(", ");
-            if std::env::var_os("CI").is_some_and(|value| value == "true") {
-                return Err(Failed::from(format!("may not be skipped in CI: {reason}")));
-            }
-            println!("SKIP {name}: {reason}");
-            Ok(Completion::ignored_with(reason))
-        }));
+        let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
+        let reason = missing.join(", ");
+        let trial = if reason.is_empty() {
+            Trial::test(name, || attempt(run))
+        } else if std::env::var_os("CI").is_some_and(|value| value == "true") {
+            Trial::test(name, move || Err(Failed::from(format!("may not be skipped in CI: {reason}"))))
+        } else {
+            self.skips.push((name.clone(), reason.clone()));
+            Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason)))
+        };
+        self.trials.push(trial);
         self
     }
 
     /// Runs what the command line asks for.
     #[must_use]
     pub fn run(self) -> ExitCode {
-        libtest_mimic::run(&Arguments::from_args(), self.trials).exit_code()
+        let arguments = Arguments::from_args();
+        let selected = |name: &str| {
+            self.trials.iter().any(|trial| trial.name() == name && !arguments.is_filtered_out(trial))
+        };
+        for (name, reason) in self.skips.iter().filter(|(name, _)| !arguments.list && selected(name)) {
+            println!("SKIP {name}: {reason}");
+        }
+        libtest_mimic::run(&arguments, self.trials).exit_code()
     }
 }
 
 /// Runs a test and adds its evidence to its failure.
-fn attempt(run: impl FnOnce() -> anyhow::Result<()>) -> Result<Completion, Failed> {
+fn attempt(run: impl FnOnce() -> anyhow::Result<()>) -> Result<(), Failed> {
     EVIDENCE.take();
     let result = run();
     let evidence = EVIDENCE.take();
-    match result {
-        Ok(()) => Ok(Completion::Completed),
-        Err(error) => Err(Failed::from(format!("{error:?}\n{}", evidence.join("\n")))),
-    }
+    result.map_err(|error| Failed::from(format!("{error:?}\n{}", evidence.join("\n"))))
 }

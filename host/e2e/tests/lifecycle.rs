@@ -1,2 +1,368 @@
-//! .
-fn main() {}
+//! A daemon that is away, killed, stopped, hung or overrun, and what pods and operators see of it.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
+
+/// How long anything may take to come right on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// CNI: try again later.
+const TRY_AGAIN: u32 = 11;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("a_del_while_the_daemon_is_down_is_done_when_it_is_back", &[], del_while_down)
+        .test("every_pod_owns_its_address_after_a_crash", &[], every_pod_owns_its_address)
+        .test("what_was_answered_under_load_survives_a_crash", &[], crash_under_load)
+        .test("a_freed_address_goes_on_cooling_after_a_crash", &[], cooling_survives)
+        .test("a_reboot_ends_every_pod", &[Need::Root, Need::UTIL_LINUX], reboot)
+        .test("an_add_that_a_del_has_overtaken_is_refused", &[], del_overtakes)
+        .test("an_add_that_was_killed_leaves_nothing", &[], killed_add)
+        .test("a_hung_daemon_is_told_by_the_deadline", &[], hung_daemon)
+        .test("a_stop_loses_nothing_and_is_clean", &[], stop_under_load)
+        .test("a_second_daemon_on_the_same_state_is_refused", &[], second_daemon)
+        .test("hundreds_of_networks_with_the_same_subnet", &[], hundreds_of_networks)
+        .test("what_lies_outside_of_a_changed_configuration_is_reported", &[], changed_configuration)
+        .test("an_unknown_key_is_refused_with_its_path", &[], unknown_key)
+        .test("nobody_else_may_use_the_sockets", &[], socket_modes)
+        .run()
+}
+
+fn config(network: &str) -> Value {
+    config_with(network, json!({ "ranges": [[{ "subnet": "10.71.0.0/16" }]] }))
+}
+
+fn config_with(network: &str, mut ipam: Value) -> Value {
+    if let Some(ipam) = ipam.as_object_mut() {
+        ipam.insert("type".to_owned(), json!("tenure"));
+    }
+    json!({ "cniVersion": "1.1.0", "name": network, "ipam": ipam })
+}
+
+/// The addresses that a network's containers own, as the daemon tells.
+fn owners(daemon: &Daemon, network: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let entry = |allocation: &Value| {
+        let container = allocation.get("container_id")?.as_str()?.to_owned();
+        Some((container, allocation.pointer("/addresses/0")?.as_str()?.to_owned()))
+    };
+    let allocations = daemon.allocations(network)?;
+    allocations.iter().map(|allocation| entry(allocation).with_context(|| allocation.to_string())).collect()
+}
+
+/// Adds containers one after another, and returns what each got.
+fn add_all(shim: &Plugin, network: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let add = |name: &String| {
+        let address = shim.call("ADD", &Attachment::of(name), &config(network))?.address()?;
+        Ok((name.clone(), address))
+    };
+    names.iter().map(add).collect()
+}
+
+fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}-{number}")).collect()
+}
+
+/// Adds containers from several threads until told to stop, and returns what was answered.
+fn add_until(
+    shim: &Plugin,
+    network: &str,
+    enough: &AtomicBool,
+    meanwhile: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    thread::scope(|scope| {
+        let callers: Vec<_> = (0..4)
+            .map(|caller| {
+                scope.spawn(move || {
+                    let mut answered = BTreeMap::new();
+                    for number in 0..10_000 {
+                        if enough.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let name = format!("c{caller}-{number}");
+                        let outcome = shim.call("ADD", &Attachment::of(&name), &config(network))?;
+                        if outcome.succeeded {
+                            answered.insert(name, outcome.address()?);
+                        } else {
+                            outcome.error_code(TRY_AGAIN)?;
+                        }
+                    }
+                    anyhow::Ok(answered)
+                })
+            })
+            .collect();
+        let result = meanwhile();
+        enough.store(true, Ordering::Relaxed);
+        let mut all = BTreeMap::new();
+        for caller in callers {
+            all.extend(caller.join().map_err(|_| anyhow!("a caller panicked"))??);
+        }
+        result.map(|()| all)
+    })
+}
+
+fn del_while_down() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let network = config("net");
+    let [gone, stays] = ["gone", "stays"].map(Attachment::of);
+    for pod in [&gone, &stays] {
+        shim.call("ADD", pod, &network)?.address()?;
+    }
+    daemon.kill()?;
+    shim.call("DEL", &gone, &network)?.silent()?;
+    shim.call("DEL", &gone, &network)?.silent()?;
+    shim.call("DEL", &Attachment::of("unknown"), &network)?.silent()?;
+    for verb in ["ADD", "CHECK", "GC"] {
+        shim.call(verb, &Attachment::of("new"), &network)?.error_code(TRY_AGAIN)?;
+    }
+    shim.call("STATUS", &gone, &network)?.error_code(50)?;
+    daemon.start_again()?;
+    wait::holds("the DEL to be done", LIMIT, || Ok(owners(&daemon, "net")?.keys().eq(["stays"])))?;
+    shim.call("CHECK", &stays, &network)?.silent()?;
+    // A container of the same name that comes later is another one: nothing of the old DEL is left.
+    shim.call("ADD", &gone, &network)?.address()?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    shim.call("CHECK", &gone, &network)?.silent()
+}
+
+fn every_pod_owns_its_address() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let pods = add_all(&shim, "net", &names("pod", 20))?;
+    shim.call("DEL", &Attachment::of("pod-7"), &config("net"))?.silent()?;
+    let mut expected = pods.clone();
+    expected.remove("pod-7");
+    for _ in 0..2 {
+        daemon.kill()?;
+        daemon.start_again()?;
+        let told = owners(&daemon, "net")?;
+        ensure!(told == expected, "expected {expected:?}, got {told:?}");
+        let again = add_all(&shim, "net", &expected.keys().cloned().collect::<Vec<_>>())?;
+        ensure!(again == expected, "a repeated ADD answers something else: {again:?}");
+    }
+    let new = shim.call("ADD", &Attachment::of("new"), &config("net"))?.address()?;
+    ensure!(!pods.values().any(|held| *held == new), "{new} has two owners");
+    daemon.ctl(&["check"])?;
+    // The network's configuration may be gone by now.
+    let bare = json!({ "cniVersion": "1.1.0", "name": "net" });
+    for pod in expected.keys().map(String::as_str).chain(["new"]) {
+        shim.call("DEL", &Attachment::of(pod), &bare)?.silent()?;
+    }
+    ensure!(owners(&daemon, "net")?.is_empty(), "left behind");
+    Ok(())
+}
+
+fn crash_under_load() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    add_all(&shim, "net", &names("first", 1))?;
+    let answered = add_until(&shim, "net", &AtomicBool::new(false), || {
+        wait::holds("some pods", LIMIT, || Ok(owners(&daemon, "net")?.len() > 40))?;
+        daemon.kill()
+    })?;
+    daemon.start_again()?;
+    let held = owners(&daemon, "net")?;
+    for (pod, address) in &answered {
+        ensure!(held.get(pod) == Some(address), "{pod} was given {address}, and has {:?}", held.get(pod));
+    }
+    let mut addresses: Vec<_> = held.values().collect();
+    addresses.sort();
+    addresses.dedup();
+    ensure!(addresses.len() == held.len(), "an address has two owners: {held:?}");
+    Ok(())
+}
+
+fn cooling_survives() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    // This policy would give the same address again, if it were free.
+    let network =
+        config_with("net", json!({ "policy": "highest-first", "ranges": [[{ "subnet": "10.72.0.0/24" }]] }));
+    let add = |pod| shim.call("ADD", &Attachment::of(pod), &network)?.address();
+    ensure!(add("one")? == "10.72.0.254/24", "not the highest address");
+    shim.call("DEL", &Attachment::of("one"), &network)?.silent()?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    let next = add("two")?;
+    ensure!(next == "10.72.0.253/24", "expected the address below the cooling one, got {next}");
+    Ok(())
+}
+
+fn reboot() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let pods = add_all(&shim, "net", &names("pod", 3))?;
+    daemon.kill()?;
+    daemon.reboot()?;
+    daemon.start_again()?;
+    let left = owners(&daemon, "net")?;
+    ensure!(left.is_empty(), "pods of another boot still own addresses: {left:?}");
+    let new = shim.call("ADD", &Attachment::of("new"), &config("net"))?.address()?;
+    ensure!(!pods.values().any(|cooling| *cooling == new), "{new} was used again at once");
+    Ok(())
+}
+
+fn del_overtakes() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let pod = Attachment::of("pod");
+    let input = config("net").to_string();
+    let mut late = shim.begin("ADD", &pod)?;
+    late.rests()?;
+    shim.call("DEL", &pod, &config("net"))?.silent()?;
+    late.send(input.as_bytes())?;
+    late.finish()?.error_code(TRY_AGAIN)?;
+    ensure!(owners(&daemon, "net")?.is_empty(), "the late ADD kept an address");
+    // What begins after the DEL is not meant by it.
+    shim.call("ADD", &pod, &config("net"))?.address()?;
+    // The other way around: a DEL that began before the ADD frees nothing of it.
+    shim.call("DEL", &pod, &config("net"))?.silent()?;
+    let mut late = shim.begin("DEL", &pod)?;
+    late.rests()?;
+    shim.call("ADD", &pod, &config("net"))?.address()?;
+    late.send(input.as_bytes())?;
+    late.finish()?.silent()?;
+    shim.call("CHECK", &pod, &config("net"))?.silent()
+}
+
+fn killed_add() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    add_all(&shim, "net", &names("first", 1))?;
+    let pod = Attachment::of("pod");
+    daemon.signal(Signal::STOP)?;
+    let killed = shim.start("ADD", &pod, config("net").to_string().as_bytes())?;
+    // It has sent its request, and waits for the answer.
+    killed.rests()?;
+    killed.kill()?;
+    let del = shim.start("DEL", &pod, config("net").to_string().as_bytes())?;
+    del.rests()?;
+    daemon.signal(Signal::CONT)?;
+    del.finish()?.silent()?;
+    wait::holds("the killed ADD to be undone", LIMIT, || Ok(owners(&daemon, "net")?.keys().eq(["first-0"])))?;
+    shim.call("ADD", &pod, &config("net"))?.address()?;
+    Ok(())
+}
+
+fn hung_daemon() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let ranges = json!([[{ "subnet": "10.71.0.0/16" }]]);
+    let impatient = config_with("net", json!({ "timeout": 1, "ranges": ranges }));
+    daemon.signal(Signal::STOP)?;
+    let error = shim.call("ADD", &Attachment::of("pod"), &impatient)?.error_code(TRY_AGAIN)?;
+    ensure!(error.details.contains("deadline-exceeded"), "another cause: {error:?}");
+    daemon.signal(Signal::CONT)?;
+    // The caller is gone: whatever the daemon finds of its request, it undoes.
+    shim.call("DEL", &Attachment::of("pod"), &impatient)?.silent()?;
+    wait::holds("the late ADD to be undone", LIMIT, || Ok(owners(&daemon, "net")?.is_empty()))
+}
+
+fn stop_under_load() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    add_all(&shim, "net", &names("first", 1))?;
+    let mut status = None;
+    let answered = add_until(&shim, "net", &AtomicBool::new(false), || {
+        wait::holds("some pods", LIMIT, || Ok(owners(&daemon, "net")?.len() > 20))?;
+        status = Some(daemon.stop()?);
+        Ok(())
+    })?;
+    ensure!(status.is_some_and(|status| status.success()), "ended with {status:?}");
+    daemon.start_again()?;
+    let held = owners(&daemon, "net")?;
+    for (pod, address) in &answered {
+        ensure!(held.get(pod) == Some(address), "{pod} was given {address}, and has {:?}", held.get(pod));
+    }
+    // Every caller heard an answer, so nothing but what was answered is held.
+    ensure!(held.len() == answered.len() + 1, "{} answered, {} held", answered.len() + 1, held.len());
+    Ok(())
+}
+
+fn second_daemon() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let mut second = daemon.command_in(&daemon.path("other"))?;
+    let output = second.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    ensure!(!output.status.success(), "a second daemon served the same state");
+    let state = daemon.state_directory().display().to_string();
+    ensure!(said.contains(&state), "it does not say which directory is in use: {said}");
+    daemon.shim()?.call("ADD", &Attachment::of("pod"), &config("net"))?.address()?;
+    Ok(())
+}
+
+fn hundreds_of_networks() -> anyhow::Result<()> {
+    const NETWORKS: usize = 300;
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    for network in names("net", NETWORKS) {
+        let address = shim.call("ADD", &Attachment::of("pod"), &config(&network))?.address()?;
+        ensure!(address == "10.71.0.2/16", "{network} is no network of its own: {address}");
+    }
+    daemon.kill()?;
+    daemon.start_again()?;
+    let networks = daemon.networks()?;
+    ensure!(networks.len() == NETWORKS, "{} networks", networks.len());
+    shim.call("DEL", &Attachment::of("pod"), &config("net-17"))?.silent()?;
+    ensure!(owners(&daemon, "net-17")?.is_empty(), "left behind");
+    ensure!(owners(&daemon, "net-18")?.len() == 1, "freed by another network's DEL");
+    Ok(())
+}
+
+fn changed_configuration() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    add_all(&shim, "net", &names("old", 2))?;
+    let changed = config_with("net", json!({ "ranges": [[{ "subnet": "10.73.0.0/24" }]] }));
+    shim.call("ADD", &Attachment::of("new"), &changed)?.address()?;
+    let networks = daemon.networks()?;
+    let outside = networks.first().and_then(|network| network.get("outside")).and_then(Value::as_u64);
+    ensure!(outside == Some(2), "expected two allocations outside: {networks:?}");
+    let outside: Vec<_> = daemon
+        .allocations("net")?
+        .iter()
+        .filter(|allocation| allocation.get("outside") == Some(&Value::Bool(true)))
+        .filter_map(|allocation| allocation.get("container_id")?.as_str().map(str::to_owned))
+        .collect();
+    ensure!(outside == ["old-0", "old-1"], "reported: {outside:?}");
+    Ok(())
+}
+
+fn unknown_key() -> anyhow::Result<()> {
+    let daemon = Daemon::prepare()?;
+    for (text, key) in [
+        ("[limits]\nqueu = 1\n", "limits.queu"),
+        ("[policies.mine]\npath = \"/p.wasm\"\n", "policies.mine"),
+        ("nonsense = 1\n", "nonsense"),
+        ("[limits]\nqueue = \"many\"\n", "limits.queue"),
+    ] {
+        daemon.configure(text)?;
+        let output = daemon.command()?.stderr(Stdio::piped()).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success(), "served with {text:?}");
+        ensure!(said.contains(key), "{key} is not named: {said}");
+    }
+    Ok(())
+}
+
+fn socket_modes() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let run = daemon.run_directory();
+    for (path, mode) in [(run.clone(), 0o750), (run.join("cni.sock"), 0o600), (run.join("admin.sock"), 0o600)]
+    {
+        let actual = std::fs::metadata(&path)?.permissions().mode() & 0o777;
+        ensure!(actual == mode, "{} has mode {actual:o}", path.display());
+    }
+    Ok(())
+}
