@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, check_definition};
 use tenure_types::{
-    Allocation, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Proposal, Record, Request,
-    Result,
+    Allocation, AssignedAddress, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Proposal,
+    Record, Request, Result,
 };
 
 use crate::engine::{Engine, defect};
@@ -27,16 +27,21 @@ pub struct Add {
 impl Engine {
     /// Gives an owner its addresses. A repeated ADD answers the same.
     ///
+    /// `fits` has the caller's last word before anything is kept: whether it can use the addresses at all.
     /// Dropping the future before it is done undoes whatever it had begun.
     ///
     /// # Errors
     /// See [`ErrorCode`]; nothing was handed out.
-    pub async fn add(&self, add: Add) -> Result<Grant> {
+    pub async fn add(&self, add: Add, fits: impl Fn(&[AssignedAddress]) -> Result<()>) -> Result<Grant> {
         let (network, owner) = (add.request.network.clone(), add.request.owner.clone());
-        self.observed("add", &network, Some(&owner), self.serve_add(add)).await
+        self.observed("add", &network, Some(&owner), self.serve_add(add, fits)).await
     }
 
-    async fn serve_add(&self, mut add: Add) -> Result<Grant> {
+    async fn serve_add(
+        &self,
+        mut add: Add,
+        fits: impl Fn(&[AssignedAddress]) -> Result<()>,
+    ) -> Result<Grant> {
         // Admission: in order by key, with a bound on what waits.
         let turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
         let now = self.now();
@@ -56,29 +61,25 @@ impl Engine {
         // The policy proposes, the ledger disposes.
         let policy = self.policy_of(served)?;
         let proposal = self.propose(policy.as_ref(), &add.request, &served.book)?;
-        let record =
+        let allocation =
             served.book.admit(&add.request, &proposal, policy.stamp(), now).map_err(|violation| {
-                Error::new(
-                    ErrorCode::ProposalRejected,
-                    format_args!(
-                        "policy {} proposed what network {} forbids: {violation}",
-                        policy.stamp(),
-                        add.request.network
-                    ),
-                )
+                let (stamp, network) = (policy.stamp(), &add.request.network);
+                let cause =
+                    format_args!("policy {stamp} proposed what network {network} forbids: {violation}");
+                Error::new(ErrorCode::ProposalRejected, cause)
             })?;
+        fits(&allocation.addresses)?;
+        let granted = grant(&allocation);
 
         // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
+        let record = Record::Allocate(Box::new(allocation));
         let (place, ticket) = self.ports.journal.stage(&record);
         Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
         drop(slot_guard);
-        let Record::Allocate(allocation) = record else {
-            return Err(defect("admitted what is no allocation"));
-        };
-        let undo = Undo::new(&self.undo, Arc::clone(&slot), &allocation, turn);
+        let undo = Undo::new(&self.undo, Arc::clone(&slot), add.request.owner, granted.generation, turn);
         ticket.durable().await?;
         undo.disarm();
-        Ok(grant(&allocation))
+        Ok(granted)
     }
 
     /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.

@@ -67,10 +67,14 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    pub(crate) fn new(sender: &Sender, slot: Arc<Slot>, allocation: &Allocation, turn: Turn) -> Self {
-        let orphan =
-            Orphan { slot, owner: allocation.owner.clone(), generation: allocation.generation, _turn: turn };
-        Self { sender: sender.clone(), orphan: Some(orphan) }
+    pub(crate) fn new(
+        sender: &Sender,
+        slot: Arc<Slot>,
+        owner: Owner,
+        generation: Generation,
+        turn: Turn,
+    ) -> Self {
+        Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, _turn: turn }) }
     }
 
     /// The caller has its answer: the allocation stays.

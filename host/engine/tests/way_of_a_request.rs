@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use support::{Bench, network, owner};
+use support::{Bench, fits, network, owner};
 use tenure_engine::Gc;
 use tenure_types::{Error, ErrorCode, PolicyName, Record};
 
@@ -23,9 +23,9 @@ fn broken() -> Error {
 #[tokio::test]
 async fn a_repeated_add_answers_the_same_and_stages_nothing() {
     let bench = Bench::new(8, 8);
-    let first = bench.engine.add(bench.add(1)).await.unwrap();
+    let first = bench.engine.add(bench.add(1), fits).await.unwrap();
     let staged = bench.journal.records.lock().unwrap().len();
-    assert_eq!(bench.engine.add(bench.add(1)).await.unwrap(), first);
+    assert_eq!(bench.engine.add(bench.add(1), fits).await.unwrap(), first);
     assert_eq!(bench.journal.records.lock().unwrap().len(), staged);
 }
 
@@ -33,7 +33,7 @@ async fn a_repeated_add_answers_the_same_and_stages_nothing() {
 async fn nothing_is_answered_before_it_is_durable() {
     let bench = Bench::new(8, 8);
     bench.journal.hold();
-    let mut add = pin!(bench.engine.add(bench.add(1)));
+    let mut add = pin!(bench.engine.add(bench.add(1), fits));
     assert!(poll_once(add.as_mut()).is_pending());
     bench.journal.resolve(&Ok(()));
     assert!(add.await.is_ok());
@@ -67,7 +67,7 @@ async fn an_add_whose_caller_is_gone_is_undone_before_anyone_sees_it() {
     tokio::spawn(bench.abandoned.take().unwrap().run());
     bench.journal.hold();
     {
-        let mut add = pin!(bench.engine.add(bench.add(1)));
+        let mut add = pin!(bench.engine.add(bench.add(1), fits));
         assert!(poll_once(add.as_mut()).is_pending());
     }
     bench.journal.resolve(&Ok(()));
@@ -93,7 +93,7 @@ async fn an_add_that_cannot_be_made_durable_is_undone() {
     let mut bench = Bench::new(8, 8);
     tokio::spawn(bench.abandoned.take().unwrap().run());
     bench.journal.hold();
-    let mut add = pin!(bench.engine.add(bench.add(1)));
+    let mut add = pin!(bench.engine.add(bench.add(1), fits));
     assert!(poll_once(add.as_mut()).is_pending());
     bench.journal.resolve(&Err(broken()));
     assert_eq!(add.await.unwrap_err().code, ErrorCode::CheckpointFailed);
@@ -107,7 +107,7 @@ async fn a_del_overtakes_the_add_that_began_before_it() {
     bench.tick(5_000);
     bench.engine.del(bench.del(1)).await.unwrap();
     bench.tick(1);
-    assert_eq!(bench.engine.add(late).await.unwrap_err().code, ErrorCode::Superseded);
+    assert_eq!(bench.engine.add(late, fits).await.unwrap_err().code, ErrorCode::Superseded);
     assert!(bench.address(1).await.is_ok(), "an ADD that began later is a new life");
 }
 
@@ -116,7 +116,7 @@ async fn an_add_older_than_any_tombstone_is_refused() {
     let bench = Bench::new(8, 8);
     let ancient = bench.add(1);
     bench.tick(600_000);
-    assert_eq!(bench.engine.add(ancient).await.unwrap_err().code, ErrorCode::Superseded);
+    assert_eq!(bench.engine.add(ancient, fits).await.unwrap_err().code, ErrorCode::Superseded);
 }
 
 #[tokio::test]
@@ -137,13 +137,13 @@ async fn a_late_duplicate_del_does_not_free_the_next_life() {
 async fn load_beyond_the_queue_is_refused_at_once() {
     let bench = Bench::new(1, 1);
     bench.journal.hold();
-    let mut serving = pin!(bench.engine.add(bench.add(1)));
+    let mut serving = pin!(bench.engine.add(bench.add(1), fits));
     assert!(poll_once(serving.as_mut()).is_pending());
     {
-        let mut waiting = pin!(bench.engine.add(bench.add(2)));
+        let mut waiting = pin!(bench.engine.add(bench.add(2), fits));
         assert!(poll_once(waiting.as_mut()).is_pending());
         assert_eq!((bench.engine.load().in_flight, bench.engine.load().queued), (1, 1));
-        assert_eq!(bench.engine.add(bench.add(3)).await.unwrap_err().code, ErrorCode::Overloaded);
+        assert_eq!(bench.engine.add(bench.add(3), fits).await.unwrap_err().code, ErrorCode::Overloaded);
     }
     assert_eq!(bench.engine.load().queued, 0, "a caller that went away left the queue");
     bench.journal.resolve(&Ok(()));
@@ -154,7 +154,7 @@ async fn load_beyond_the_queue_is_refused_at_once() {
 #[tokio::test]
 async fn a_lie_fails_its_request_alone() {
     let bench = Bench::new(8, 8);
-    let error = bench.engine.add(bench.add_with(1, "liar", "10.0.0.0/29")).await.unwrap_err();
+    let error = bench.engine.add(bench.add_with(1, "liar", "10.0.0.0/29"), fits).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ProposalRejected);
     assert_eq!(error.cause, "policy liar@d proposed what network net forbids: 203.0.113.7 is outside pool 0");
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
@@ -166,14 +166,14 @@ async fn a_lie_fails_its_request_alone() {
 async fn a_changed_configuration_takes_effect_and_live_allocations_stay() {
     let bench = Bench::new(8, 8);
     let old = bench.address(1).await.unwrap();
-    let changed = bench.engine.add(bench.add_with(2, "first", "10.9.0.0/29")).await.unwrap();
+    let changed = bench.engine.add(bench.add_with(2, "first", "10.9.0.0/29"), fits).await.unwrap();
     assert_eq!(changed.addresses[0].address.to_string(), "10.9.0.2/29");
     let book = bench.engine.book(&network()).await.unwrap();
     let outside: Vec<_> = book.allocations().filter(|held| book.is_outside(held)).collect();
     assert_eq!(outside.len(), 1);
     assert_eq!(outside[0].addresses[0].address.addr().to_string(), old);
     assert_eq!(
-        bench.engine.add(bench.add_with(3, "first", "what?")).await.unwrap_err().code,
+        bench.engine.add(bench.add_with(3, "first", "what?"), fits).await.unwrap_err().code,
         ErrorCode::InvalidConfig
     );
 }
@@ -215,7 +215,7 @@ async fn status_says_when_an_add_would_fail() {
     let add = bench.add_with(1, "first", "10.0.0.0/30");
     let status = || bench.engine.status(&add.request.network, &add.policy, &add.config);
     assert!(status().await.is_ok(), "not used yet, and nothing speaks against it");
-    bench.engine.add(add.clone()).await.unwrap();
+    bench.engine.add(add.clone(), fits).await.unwrap();
     assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable);
     bench.engine.del(bench.del(1)).await.unwrap();
     assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable, "strict: it cools");
@@ -228,4 +228,14 @@ async fn status_says_when_an_add_would_fail() {
     *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no space"));
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);
     assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is served all the same");
+}
+
+#[tokio::test]
+async fn addresses_that_the_caller_cannot_use_are_not_kept() {
+    let bench = Bench::new(8, 8);
+    let unusable =
+        |_: &[tenure_types::AssignedAddress]| Err(Error::new(ErrorCode::InvalidConfig, "too many"));
+    let error = bench.engine.add(bench.add(1), unusable).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidConfig);
+    assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
 }

@@ -176,7 +176,7 @@ impl Book {
         }
     }
 
-    /// Checks a proposal against the book and makes the record of it.
+    /// Checks a proposal against the book and makes an allocation of it, for a record to be applied.
     ///
     /// # Errors
     /// [`Violation`] with the first rule that the proposal breaks.
@@ -186,7 +186,7 @@ impl Book {
         proposal: &Proposal,
         policy: &PolicyStamp,
         now: Moment,
-    ) -> Result<Record, Violation> {
+    ) -> Result<Allocation, Violation> {
         if let Some(held) = self.owned_by(&request.owner) {
             return Err(Violation::OwnerHolds(request.owner.clone(), held.generation));
         }
@@ -222,7 +222,7 @@ impl Book {
         if let Some(wanted) = request.requested.iter().find(missed) {
             return Err(Violation::RequestIgnored(*wanted));
         }
-        Ok(Record::Allocate(Box::new(Allocation {
+        Ok(Allocation {
             network: self.network.name.clone(),
             generation: self.next_generation,
             owner: request.owner.clone(),
@@ -232,7 +232,7 @@ impl Book {
             policy: policy.clone(),
             requested_at: request.requested_at,
             allocated_at: now,
-        })))
+        })
     }
 
     fn may_hand_out(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::{Stream, stream};
 use tenure_engine::Engine;
-use tenure_engine::ports::{Catalogue, CatalogueEntry};
+use tenure_engine::ports::CatalogueEntry;
 use tenure_ledger::{Book, Standing};
 use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner, PolicyName, PolicyStamp};
 use tonic::{Request, Response, Status};
@@ -161,10 +161,17 @@ impl v1::admin_server::Admin for AdminService {
             let used = books.iter().filter(|book| book.network().policy.name == stamp.name);
             used.map(|book| book.network().name.to_string()).collect()
         };
-        let policies = self.engine.ports().catalogue.list().into_iter().map(|CatalogueEntry { stamp, source, problem }| {
-            let networks = users(&stamp);
-            v1::Policy { policy: Some(policy_ref(&stamp)), source, networks, problem: problem.unwrap_or_default() }
-        });
+        let policies = self.engine.ports().catalogue.list().into_iter().map(
+            |CatalogueEntry { stamp, source, problem }| {
+                let networks = users(&stamp);
+                v1::Policy {
+                    policy: Some(policy_ref(&stamp)),
+                    source,
+                    networks,
+                    problem: problem.unwrap_or_default(),
+                }
+            },
+        );
         Ok(Response::new(v1::ListPoliciesResponse { policies: policies.collect() }))
     }
 
@@ -196,7 +203,8 @@ impl AdminService {
         };
         let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
             let now = self.engine.ports().clock.now().boot_ms;
-            let over = since.boot_ms + u64::try_from(self.engine.settings().cooldown.as_millis()).unwrap_or(u64::MAX);
+            let over = since.boot_ms
+                + u64::try_from(self.engine.settings().cooldown.as_millis()).unwrap_or(u64::MAX);
             over.saturating_sub(now)
         });
         Some(v1::AddressState {
@@ -225,7 +233,8 @@ impl AdminService {
         let mut findings = Vec::new();
         let nothing = BTreeMap::new();
         for network in on_disk.keys().chain(in_memory.keys().filter(|name| !on_disk.contains_key(*name))) {
-            let (disk, memory) = (on_disk.get(network).unwrap_or(&nothing), in_memory.get(network).unwrap_or(&nothing));
+            let (disk, memory) =
+                (on_disk.get(network).unwrap_or(&nothing), in_memory.get(network).unwrap_or(&nothing));
             compared += disk.len().max(memory.len()) as u64;
             let missing = |kind: &str, held: &Allocation, next_step: &str| v1::Finding {
                 kind: kind.to_owned(),
@@ -234,12 +243,28 @@ impl AdminService {
                 detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
                 next_step: next_step.to_owned(),
             };
-            findings.extend(memory.iter().filter(|(generation, held)| disk.get(generation) != Some(held)).map(
-                |(_, held)| missing("missing-from-checkpoint", held, "read the daemon's log for checkpoint errors, and report it"),
-            ));
-            findings.extend(disk.iter().filter(|(generation, held)| memory.get(generation) != Some(held)).map(
-                |(_, held)| missing("missing-from-memory", held, "restart tenured: the checkpoint is what counts; and report it"),
-            ));
+            findings.extend(
+                memory.iter().filter(|(generation, held)| disk.get(generation) != Some(held)).map(
+                    |(_, held)| {
+                        missing(
+                            "missing-from-checkpoint",
+                            held,
+                            "read the daemon's log for checkpoint errors, and report it",
+                        )
+                    },
+                ),
+            );
+            findings.extend(
+                disk.iter().filter(|(generation, held)| memory.get(generation) != Some(held)).map(
+                    |(_, held)| {
+                        missing(
+                            "missing-from-memory",
+                            held,
+                            "restart tenured: the checkpoint is what counts; and report it",
+                        )
+                    },
+                ),
+            );
         }
         Ok((compared, findings))
     }

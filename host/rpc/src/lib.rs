@@ -3,8 +3,12 @@
 //! What a request means is the engine's business. This crate knows how it travels, who may send it
 //! ([`socket`]), and how a failure is told ([`status`]).
 
+#[cfg(feature = "server")]
+pub mod admin_service;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "server")]
+pub mod cni_service;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "server")]

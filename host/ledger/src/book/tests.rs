@@ -54,7 +54,8 @@ fn request(owner: Owner, requested: &[IpAddr], boot_ms: u64) -> Request {
 
 fn propose(book: &Book, number: u32, address: IpAddr) -> Result<Record, Violation> {
     let proposal = Proposal { addresses: vec![(0, address)] };
-    book.admit(&request(owner(number), &[], 0), &proposal, &stamp(), at(0))
+    let allocation = book.admit(&request(owner(number), &[], 0), &proposal, &stamp(), at(0))?;
+    Ok(Record::Allocate(Box::new(allocation)))
 }
 
 fn give(book: &mut Book, number: u32, address: IpAddr) {

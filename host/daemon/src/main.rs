@@ -1,0 +1,72 @@
+//! `tenured`, the node daemon: reads its configuration, plugs the crates together and runs until it is told to stop.
+
+mod clock;
+mod config;
+mod node;
+mod observer;
+mod reference;
+mod replay;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::config::Config;
+
+/// Owns the addresses of a node: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
+#[derive(Debug, Parser)]
+#[command(name = "tenured", version)]
+struct Arguments {
+    /// The configuration file [default: /etc/tenure/tenured.toml if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the sockets and spooled DELs lie; a boot clears it
+    #[arg(long, value_name = "DIR", default_value = "/run/tenure")]
+    run_dir: PathBuf,
+    /// Where the checkpoint and the policies' copies lie
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
+    state_dir: PathBuf,
+    /// Prints the configuration reference as Markdown
+    #[arg(long, hide = true)]
+    config_reference: bool,
+}
+
+/// What a service manager reads: the configuration or the command line is wrong, and trying again does not help.
+const BAD_CONFIGURATION: u8 = 2;
+
+fn main() -> ExitCode {
+    // This program starts itself to compile a policy; then it is nothing else.
+    if let Some(code) = tenure_policy::maybe_run_compiler_child() {
+        return code;
+    }
+    let arguments = Arguments::parse();
+    if arguments.config_reference {
+        print!("{}", reference::page());
+        return ExitCode::SUCCESS;
+    }
+    let config = match Config::read(arguments.config.as_deref()) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("tenured: {error}");
+            return ExitCode::from(BAD_CONFIGURATION);
+        }
+    };
+    match start(&arguments, config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Logging may be what failed, and a person may be watching.
+            eprintln!("tenured: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
+    tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
+    // Policies are called on these threads: with two more than cores, one that spins until its deadline stops nobody else.
+    let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
+    runtime.block_on(run::run(config, &arguments.run_dir, &arguments.state_dir))
+}

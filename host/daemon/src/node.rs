@@ -1,0 +1,78 @@
+//! What the daemon knows of itself, for operators and for scrapers.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
+use tenure_engine::Engine;
+use tenure_engine::ports::Clock;
+use tenure_ledger::Book;
+use tenure_observe::Metrics;
+use tenure_observe::http::Readiness;
+use tenure_types::{BootId, Error, ErrorCode};
+
+use crate::clock::KernelClock;
+
+/// One node.
+pub(crate) struct Node {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) disk: Arc<FileDisk>,
+    pub(crate) boot: BootId,
+    pub(crate) started: Duration,
+}
+
+impl tenure_rpc::admin_service::Node for Node {
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn boot_id(&self) -> &str {
+        &self.boot.0
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        let uptime = KernelClock.monotonic().saturating_sub(self.started);
+        u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn state_dir(&self) -> &Path {
+        self.disk.directory()
+    }
+
+    fn checkpoint_bytes(&self) -> (u64, u64) {
+        let length = |name: &str| {
+            std::fs::metadata(self.disk.directory().join(name)).map_or(0, |metadata| metadata.len())
+        };
+        let names = self.disk.list().unwrap_or_default();
+        let sum = |kind: &str| {
+            names.iter().filter(|name| name.starts_with(kind) && !name.ends_with(".tmp")).map(|name| length(name)).sum()
+        };
+        (sum("log."), sum("snapshot."))
+    }
+
+    fn books_on_disk(&self) -> Result<Vec<Book>, Error> {
+        recover_read_only(self.disk.as_ref(), &self.boot, KernelClock.now())
+            .map(|recovered| recovered.books)
+            .map_err(|error| Error::new(ErrorCode::CheckpointFailed, error))
+    }
+}
+
+impl tenure_observe::http::Node for Node {
+    async fn readiness(&self) -> Readiness {
+        match self.engine.readiness() {
+            Ok(()) => Readiness { ready: true, reasons: Vec::new() },
+            Err(error) => Readiness { ready: false, reasons: vec![format!("{}: {error}", error.code)] },
+        }
+    }
+
+    async fn refresh(&self, metrics: &Metrics) {
+        let load = self.engine.load();
+        metrics.load(load.in_flight, load.queued);
+        for name in self.engine.network_names() {
+            if let Some(book) = self.engine.book(&name).await {
+                metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the engine says of its requests: counted, and logged where a person would want to know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::ports::{Decision, Observer};
+use tenure_observe::Metrics;
+use tenure_types::{ErrorCode, PolicyStamp};
+
+/// Metrics and the log.
+pub(crate) struct Observing(pub(crate) Arc<Metrics>);
+
+impl Observer for Observing {
+    fn request(&self, decision: &Decision<'_>) {
+        let Decision { verb, network, owner, error, took } = decision;
+        self.0.request(verb, error.map_or(Ok(()), |error| Err(error.code)), *took);
+        let owner = owner.map(tracing::field::display);
+        match error {
+            None => tracing::debug!(verb, %network, owner, ?took, "served"),
+            Some(error) => {
+                let (code, next_step) = (error.code.name(), error.code.next_step());
+                tracing::warn!(verb, %network, owner, code, cause = error.cause, next_step, "refused");
+            }
+        }
+    }
+
+    fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>) {
+        self.0.policy_call(&policy.name, took);
+        if let Err(ErrorCode::PolicyFailed) = outcome {
+            self.0.policy_failed(&policy.name, ErrorCode::PolicyFailed.name());
+        }
+    }
+}

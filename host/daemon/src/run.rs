@@ -1,0 +1,150 @@
+//! The daemon's life: recover, plug together, serve, drain.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_checkpoint::{FileDisk, Lock, Options, Report, Writer, boot_id, recover};
+use tenure_engine::ports::{Catalogue, Clock};
+use tenure_engine::{Engine, Ports, Settings};
+use tenure_observe::{Metrics, http};
+use tenure_policy::{CatalogueSource, Limits, Policies};
+use tenure_rpc::admin_service::AdminService;
+use tenure_rpc::cni_service::CniService;
+use tenure_rpc::spool::Spool;
+use tenure_rpc::{server, socket};
+use tenure_types::PolicyName;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::clock::KernelClock;
+use crate::config::Config;
+use crate::node::Node;
+use crate::observer::Observing;
+use crate::replay;
+
+/// Serves until SIGTERM or SIGINT, then lets what is under way finish.
+pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
+    let started = KernelClock.monotonic();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    // The state: one daemon holds it, and it is whole or we do not start.
+    let disk = Arc::new(FileDisk::create(state_dir).with_context(|| format!("state directory {}", state_dir.display()))?);
+    let _lock = Lock::take(state_dir)?;
+    let boot = boot_id().context("the kernel's boot id")?;
+    let recovered = recover(disk.as_ref(), &boot, KernelClock.now())
+        .with_context(|| format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display()))?;
+    tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
+    let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
+    metrics.recovered(outcome(&recovered.report));
+
+    // The ports, and the engine between them.
+    let catalogue = Arc::new(policies(&config, state_dir)?);
+    let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let options = Options::new(Arc::clone(&disk) as _, Arc::new(KernelClock), boot.clone(), node_name);
+    let (writer, journal) = Writer::open(options, &recovered);
+    let ports = Ports {
+        clock: Arc::new(KernelClock),
+        catalogue: Arc::clone(&catalogue) as Arc<dyn Catalogue>,
+        journal: Arc::new(journal),
+        observer: Arc::new(Observing(Arc::clone(&metrics))),
+    };
+    let settings = Settings {
+        cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),
+        in_flight: usize::try_from(config.limits.in_flight)?,
+        queue: usize::try_from(config.limits.queue)?,
+    };
+    let (engine, abandoned) = Engine::new(recovered.books, ports, settings);
+    let writing = writer.run(engine.images()).context("the checkpoint's thread")?;
+    let undoing = tokio::spawn(abandoned.run());
+
+    // What was asked while nobody listened comes first.
+    let cni_path = run_dir.join("cni.sock");
+    let admin_path = run_dir.join("admin.sock");
+    let cni = CniService::new(Arc::clone(&engine));
+    let spool = Spool::beside(&cni_path);
+    replay::once(&spool, &cni, &metrics).await;
+
+    let (stop, stopping) = watch::channel(false);
+    let stopped = || {
+        let mut stopping = stopping.clone();
+        async move { drop(stopping.wait_for(|stop| *stop).await) }
+    };
+    let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started });
+    let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
+    let (_reporter, health) = server::health_reporter();
+    let cni_server = server::serve_cni(listen(&cni_path)?, cni.clone(), stopped());
+    let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
+    let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
+    let scraping = match &config.metrics.listen {
+        None => None,
+        Some(address) => {
+            let listener = http::Listener::bind(address).await.context("metrics.listen")?;
+            Some(tokio::spawn(http::serve(listener, node, Arc::clone(&metrics), stopped())))
+        }
+    };
+    let replaying = tokio::spawn(replay::keep_looking(spool, cni, metrics));
+    preload(&catalogue);
+
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    tracing::info!(run_dir = %run_dir.display(), state_dir = %state_dir.display(), "serving");
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
+        _ = interrupt.recv() => tracing::info!("SIGINT: draining"),
+    }
+
+    // Draining: nothing new, what is under way finishes or is undone, and the log is written out.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    engine.close(Some("the daemon is stopping".to_owned()));
+    replaying.abort();
+    stop.send_replace(true);
+    let drained = tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;
+    match drained {
+        Ok(Ok(served)) => drop(served.context("serving")?),
+        Ok(Err(error)) => tracing::error!(%error, "a server ended badly"),
+        Err(_) => tracing::warn!("requests were still under way after limits.drain_seconds; they are cut off"),
+    }
+    for path in [&cni_path, &admin_path] {
+        let _ = std::fs::remove_file(path);
+    }
+    if let Some(scraping) = scraping {
+        scraping.abort();
+    }
+    undoing.abort();
+    tokio::task::spawn_blocking(move || drop(writing)).await.context("writing out the log")?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn listen(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
+    socket::listen(path).with_context(|| format!("socket {}", path.display()))
+}
+
+/// What recovery was like, as a metric's label.
+fn outcome(report: &Report) -> &'static str {
+    match report {
+        Report { fresh: true, .. } => "fresh",
+        Report { damaged_snapshot: Some(_), .. } => "damaged-snapshot",
+        Report { cut_bytes: 1.., .. } => "torn-tail",
+        Report { ended_by_reboot: 1.., .. } => "new-boot",
+        _ => "clean",
+    }
+}
+
+/// The built-in policies and those of the configuration.
+fn policies(config: &Config, state_dir: &Path) -> anyhow::Result<Policies> {
+    let limits = Limits {
+        deadline: Duration::from_millis(config.sandbox.deadline_ms.into()),
+        memory: usize::try_from(config.sandbox.memory_mib)? << 20,
+        concurrency: config.sandbox.concurrency,
+        ..Limits::default()
+    };
+    let files = config.policies.iter().map(|(name, file)| {
+        let path: PathBuf = file.path.clone();
+        Ok((PolicyName::new(name)?, CatalogueSource::File { path, sha256: file.sha256.to_ascii_lowercase() }))
+    });
+    let files: Vec<_> = files.collect::<anyhow::Result<_>>()?;
+    Policies::open(limits, files, state_dir).context("the sandbox")
+}
