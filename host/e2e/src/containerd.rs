@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::{Enclave, image, suite, wait};
+use crate::{Enclave, image, scratch, suite, wait};
 
 /// The generated part of the container runtime interface.
 pub mod cri {
@@ -34,7 +34,7 @@ impl Containerd {
     /// # Errors
     /// When it does not answer.
     pub fn start(plugins: &Path, network: &Value) -> anyhow::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?;
+        let directory = scratch::directory()?;
         let enclave = Enclave::new()?;
         let at = directory.path();
         fs::create_dir_all(at.join("net.d"))?;

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Plugin, binaries, cni, suite, wait};
+use crate::{Plugin, binaries, cni, scratch, suite, wait};
 
 /// How long a start or a stop may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,11 +58,7 @@ impl Daemon {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare() -> anyhow::Result<Self> {
-        Ok(Self {
-            directory: tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?,
-            child: None,
-            boot_id: None,
-        })
+        Ok(Self { directory: scratch::directory()?, child: None, boot_id: None })
     }
 
     /// Writes the configuration that the next start uses.
@@ -137,6 +133,7 @@ impl Daemon {
         if config.exists() {
             command.arg("--config").arg(config);
         }
+        command.current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(command)
     }

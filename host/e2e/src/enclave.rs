@@ -13,10 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::wait;
-
-/// Where control groups are, each hierarchy of version 1 in a directory of its own.
-const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+use crate::{scratch, wait};
 
 /// Numbers the rooms of this process.
 static ROOMS: AtomicU32 = AtomicU32::new(0);
@@ -64,7 +61,7 @@ impl Enclave {
             Ok(fs::exists(format!("/proc/{first}/root/run/ready"))?.then_some(first))
         })?;
         let room = ROOMS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tenure-e2e-{}-{room}", std::process::id());
+        let name = format!("{}{room}", scratch::prefix());
         Ok(Self { holder, first: first.parse()?, name })
     }
 
@@ -118,9 +115,8 @@ impl Drop for Enclave {
         drop(self.holder.stdin.take());
         // A holder that cannot be waited for is gone already.
         let _ = self.holder.wait();
-        let hierarchies = fs::read_dir(CONTROL_GROUPS).into_iter().flatten().flatten();
-        let roots = hierarchies.map(|entry| entry.path()).chain([PathBuf::from(CONTROL_GROUPS)]);
-        for group in roots.map(|root| root.join(&self.name)).filter(|group| group.exists()) {
+        let groups = scratch::control_group_roots().map(|root| root.join(&self.name));
+        for group in groups.filter(|group| group.exists()) {
             // The kernel may still be taking leave of the last process.
             if let Err(error) = wait::holds("an empty control group", Duration::from_secs(2), || {
                 Ok(remove_group(&group).is_ok())

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod enclave;
 pub mod image;
 pub mod podman;
+pub mod scratch;
 pub mod suite;
 pub mod traffic;
 pub mod wait;

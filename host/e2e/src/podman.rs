@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Enclave, image};
+use crate::{Enclave, image, scratch};
 
 /// A podman that shares nothing with the machine's.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Podman {
     /// # Errors
     /// When something cannot be written.
     pub fn new(plugins: &Path, network: &Value) -> anyhow::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("tenure-e2e-").tempdir()?;
+        let directory = scratch::directory()?;
         let at = directory.path();
         fs::create_dir_all(at.join("net.d"))?;
         fs::write(at.join("net.d/10-tenure.conflist"), network.to_string())?;

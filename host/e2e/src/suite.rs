@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::scratch;
+
 /// What a test cannot run without.
 #[derive(Debug, Clone, Copy)]
 pub enum Need {
@@ -95,7 +97,7 @@ impl Suite {
         self
     }
 
-    /// Runs what the command line asks for.
+    /// Runs what the command line asks for, and sees to it that nothing is left behind.
     #[must_use]
     pub fn run(self) -> ExitCode {
         let arguments = Arguments::from_args();
@@ -105,7 +107,13 @@ impl Suite {
         for (name, reason) in self.skips.iter().filter(|(name, _)| !arguments.list && selected(name)) {
             println!("SKIP {name}: {reason}");
         }
-        libtest_mimic::run(&arguments, self.trials).exit_code()
+        let conclusion = libtest_mimic::run(&arguments, self.trials);
+        let left = scratch::left_behind();
+        if !left.is_empty() {
+            eprintln!("the tests left behind: {}", left.join(", "));
+            return ExitCode::FAILURE;
+        }
+        conclusion.exit_code()
     }
 }
 

@@ -1,2 +1,246 @@
-//! .
-fn main() {}
+//! Policies that misbehave, policies of one's own, and policies that are exchanged while pods come.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Context, anyhow, ensure};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tenure_e2e::{Attachment, Daemon, Suite};
+use tenure_sdk_build::Builder;
+
+/// How each kind of misbehaviour is called in the hostile policy's configuration, and the code that its ADD must get.
+const MISBEHAVIOURS: [(&str, u32); 1] = [("spin", POLICY_FAILED)];
+
+const POLICY_FAILED: u32 = 105;
+const UNKNOWN_POLICY: u32 = 107;
+const UNLOADABLE: u32 = 108;
+const OVERLOADED: u32 = 11;
+
+/// The most memory that the daemon may ever have had, in KiB, whatever a policy did.
+const MEMORY: u64 = 256 << 10;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("each_misbehaviour_fails_its_request_alone", &[], misbehaviours)
+        .test("a_policy_of_ones_own_is_exchanged_while_pods_come", &[], exchange_under_load)
+        .test("a_policy_that_does_not_load_leaves_the_old_one_serving", &[], unloadable)
+        .test("an_operators_choice_survives_a_crash_and_the_loss_of_its_file", &[], choice_survives)
+        .test("a_name_is_never_looked_up_on_the_disk", &[], never_a_path)
+        .test("more_than_the_queue_holds_is_refused", &[], overload)
+        .run()
+}
+
+/// Builds a policy of this workspace and writes it where a configuration can name it.
+fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
+    /// One build at a time: they share a target directory.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
+    let component = Builder::new(workspace, target)?.component(package)?;
+    let path = daemon.path(&format!("{package}.wasm"));
+    std::fs::write(&path, component)?;
+    Ok(path)
+}
+
+/// A configuration's entry for a policy in a file.
+fn entry(name: &str, path: &Path) -> anyhow::Result<String> {
+    let digest: String =
+        Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(entry_with(name, path, &digest))
+}
+
+fn entry_with(name: &str, path: &Path, digest: &str) -> String {
+    format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display())
+}
+
+fn config(network: &str, policy: &str) -> Value {
+    json!({
+        "cniVersion": "1.1.0",
+        "name": network,
+        "ipam": { "type": "tenure", "policy": policy, "ranges": [[{ "subnet": "10.81.0.0/16" }]] },
+    })
+}
+
+fn misbehaviours() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let hostile = build("tenure-hostile", &daemon)?;
+    daemon.configure(&entry("hostile", &hostile)?)?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    for (misbehaviour, code) in MISBEHAVIOURS {
+        let mut network = config(misbehaviour, "hostile");
+        let well = network.clone();
+        network
+            .pointer_mut("/ipam")
+            .and_then(Value::as_object_mut)
+            .context("no ipam")?
+            .insert("misbehave".to_owned(), json!(misbehaviour));
+        let error = shim
+            .call("ADD", &Attachment::of("victim"), &network)?
+            .error_code(code)
+            .with_context(|| misbehaviour.to_owned())?;
+        ensure!(error.msg.contains("hostile@"), "{misbehaviour}: no policy and digest in {error:?}");
+        // The same network works as soon as its policy behaves, and nothing was kept.
+        shim.call("ADD", &Attachment::of("next"), &well)?
+            .address()
+            .with_context(|| misbehaviour.to_owned())?;
+        let held = daemon.allocations(misbehaviour)?;
+        ensure!(held.len() == 1, "{misbehaviour}: {held:?}");
+        // So do others.
+        let other = config(&format!("beside-{misbehaviour}"), "host-local");
+        shim.call("ADD", &Attachment::of("other"), &other)?.address()?;
+        let peak = daemon.peak_rss()?;
+        ensure!(peak < MEMORY, "{misbehaviour}: the daemon needed {peak} KiB");
+    }
+    Ok(())
+}
+
+fn exchange_under_load() -> anyhow::Result<()> {
+    const CALLERS: usize = 4;
+    const PODS: usize = 40;
+    let mut daemon = Daemon::prepare()?;
+    let mine = build("tenure-highest-first", &daemon)?;
+    daemon.configure(&entry("mine", &mine)?)?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let network = config("net", "host-local");
+    shim.call("ADD", &Attachment::of("first"), &network)?.address()?;
+    let addresses = thread::scope(|scope| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                let (shim, network) = (&shim, &network);
+                scope.spawn(move || {
+                    let add = |number: usize| {
+                        let pod = Attachment::of(format!("c{caller}-{number}"));
+                        shim.call("ADD", &pod, network)?.address()
+                    };
+                    (0..PODS).map(add).collect::<anyhow::Result<Vec<String>>>()
+                })
+            })
+            .collect();
+        for policy in ["mine", "host-local", "mine", "host-local", "mine"] {
+            daemon.ctl(&["policy", "activate", "net", policy])?;
+        }
+        let mut all = Vec::new();
+        for caller in callers {
+            all.extend(caller.join().map_err(|_| anyhow!("a caller panicked"))??);
+        }
+        anyhow::Ok(all)
+    })?;
+    let different: BTreeSet<_> = addresses.iter().collect();
+    ensure!(different.len() == CALLERS * PODS, "an address was given twice: {addresses:?}");
+    let last = shim.call("ADD", &Attachment::of("last"), &network)?.address()?;
+    ensure!(last.starts_with("10.81.255."), "the last choice does not serve: {last}");
+    let networks = daemon.networks()?;
+    let told = networks.first().and_then(|network| network.pointer("/policy/name")).and_then(Value::as_str);
+    ensure!(told == Some("mine"), "the daemon tells of another policy: {networks:?}");
+    Ok(())
+}
+
+fn unloadable() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let mine = build("tenure-highest-first", &daemon)?;
+    let garbage = daemon.path("garbage.wasm");
+    std::fs::write(&garbage, b"\0asm, or so it says")?;
+    let entries = [
+        entry("garbage", &garbage)?,
+        entry_with("changed", &mine, &"0".repeat(64)),
+        entry_with("missing", &daemon.path("missing.wasm"), &"0".repeat(64)),
+    ];
+    daemon.configure(&entries.concat())?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let network = config("net", "host-local");
+    shim.call("ADD", &Attachment::of("first"), &network)?.address()?;
+    for (policy, code) in [
+        ("garbage", UNLOADABLE),
+        ("changed", UNLOADABLE),
+        ("missing", UNLOADABLE),
+        ("nobodys", UNKNOWN_POLICY),
+    ] {
+        let output = daemon.ctl_output(&["policy", "activate", "net", policy])?;
+        ensure!(!output.status.success(), "{policy} was activated");
+        let other = config(policy, policy);
+        shim.call("ADD", &Attachment::of("pod"), &other)?.error_code(code)?;
+        let pod = Attachment::of(format!("after-{policy}"));
+        let address = shim.call("ADD", &pod, &network)?.address()?;
+        ensure!(address.starts_with("10.81.0."), "{policy} took over: {address}");
+    }
+    Ok(())
+}
+
+fn choice_survives() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let mine = build("tenure-highest-first", &daemon)?;
+    daemon.configure(&entry("mine", &mine)?)?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let network = config("net", "host-local");
+    shim.call("ADD", &Attachment::of("first"), &network)?.address()?;
+    daemon.ctl(&["policy", "activate", "net", "mine"])?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    let address = shim.call("ADD", &Attachment::of("second"), &network)?.address()?;
+    ensure!(address == "10.81.255.254/16", "the choice is forgotten: {address}");
+    daemon.kill()?;
+    std::fs::remove_file(&mine)?;
+    daemon.start_again()?;
+    let address = shim.call("ADD", &Attachment::of("third"), &network)?.address()?;
+    ensure!(address == "10.81.255.253/16", "the choice is lost with its file: {address}");
+    // Going back needs nothing but a name.
+    daemon.ctl(&["policy", "activate", "net", "host-local"])?;
+    let address = shim.call("ADD", &Attachment::of("fourth"), &network)?.address()?;
+    ensure!(address.starts_with("10.81.0."), "not host-local's choice: {address}");
+    Ok(())
+}
+
+/// A policy that would load lies in the daemon's working directory, and the configuration names it by its file's name.
+fn never_a_path() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let mine = build("tenure-highest-first", &daemon)?;
+    let name = mine.file_name().and_then(|name| name.to_str()).context("no file name")?;
+    daemon.start_again()?;
+    let network = config("net", name);
+    daemon.shim()?.call("ADD", &Attachment::of("pod"), &network)?.error_code(UNKNOWN_POLICY)?;
+    Ok(())
+}
+
+/// One policy call takes as long as it may, one more may wait, and the others are told so at once.
+fn overload() -> anyhow::Result<()> {
+    const CALLERS: usize = 12;
+    let mut daemon = Daemon::prepare()?;
+    let hostile = build("tenure-hostile", &daemon)?;
+    let limits = "[limits]\nin_flight = 1\nqueue = 1\n[sandbox]\ndeadline_ms = 3000\n";
+    daemon.configure(&format!("{limits}{}", entry("hostile", &hostile)?))?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let mut network = config("net", "hostile");
+    network
+        .pointer_mut("/ipam")
+        .and_then(Value::as_object_mut)
+        .context("no ipam")?
+        .insert("misbehave".to_owned(), json!("spin"));
+    let input = network.to_string();
+    let calls = (0..CALLERS)
+        .map(|caller| shim.start("ADD", &Attachment::of(format!("c{caller}")), input.as_bytes()))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut refused = 0;
+    for call in calls {
+        let outcome = call.finish()?;
+        let error = outcome.error()?;
+        if error.code == OVERLOADED && error.details.contains("overloaded") {
+            refused += 1;
+        } else {
+            outcome.error_code(POLICY_FAILED)?;
+        }
+    }
+    ensure!((1..CALLERS).contains(&refused), "{refused} of {CALLERS} were refused");
+    // What was refused works when the load is over.
+    shim.call("ADD", &Attachment::of("later"), &config("other", "host-local"))?.address()?;
+    Ok(())
+}
