@@ -1,0 +1,131 @@
+//! Builds a policy crate for `wasm32-unknown-unknown` and makes a component of it.
+//!
+//! The same sources and the same compiler give the same bytes wherever they lie, so that a digest means something:
+//! paths are cut out of the module, and nothing else of the machine gets into it.
+
+mod toolchain;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub use toolchain::Toolchain;
+
+/// What policies are compiled for: no clock, no files, no randomness to import.
+pub const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The cargo profile that policies are built with.
+pub const PROFILE: &str = "policy";
+
+/// Why there is no component.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// There is no way to build for the target here.
+    #[error("cannot build for {TARGET}: {0}")]
+    NoToolchain(String),
+    /// A command could not be started.
+    #[error("cannot run {0}: {1}")]
+    Run(String, #[source] std::io::Error),
+    /// The policy does not compile.
+    #[error("{package} does not build for {TARGET}:\n{output}")]
+    Cargo {
+        /// The package.
+        package: String,
+        /// What cargo said.
+        output: String,
+    },
+    /// The module could not be read.
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, #[source] std::io::Error),
+    /// The module is not a policy.
+    #[error("{0} is not a policy: {1}")]
+    Encode(String, String),
+}
+
+/// Builds packages of a workspace as policies.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    workspace: PathBuf,
+    target_dir: PathBuf,
+    toolchain: Toolchain,
+}
+
+impl Builder {
+    /// A builder for the workspace at a path.
+    ///
+    /// The target directory is the builder's own: a build script runs while cargo holds the lock on the outer one.
+    ///
+    /// # Errors
+    /// [`BuildError::NoToolchain`] when nothing here can build for the target; the text says what to install.
+    pub fn new(workspace: impl Into<PathBuf>, target_dir: impl Into<PathBuf>) -> Result<Self, BuildError> {
+        Ok(Self { workspace: workspace.into(), target_dir: target_dir.into(), toolchain: Toolchain::find()? })
+    }
+
+    /// Builds a package and gives the component's bytes.
+    ///
+    /// # Errors
+    /// [`BuildError`] with what the compiler said.
+    pub fn component(&self, package: &str) -> Result<Vec<u8>, BuildError> {
+        let module = self.module(package)?;
+        encode(package, &module)
+    }
+
+    fn module(&self, package: &str) -> Result<Vec<u8>, BuildError> {
+        let mut cargo = self.toolchain.cargo();
+        cargo
+            .current_dir(&self.workspace)
+            .args(["build", "--lib", "--package", package, "--profile", PROFILE, "--target", TARGET])
+            .arg("--target-dir")
+            .arg(&self.target_dir)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags());
+        let output = cargo.output().map_err(|error| BuildError::Run("cargo".into(), error))?;
+        if !output.status.success() {
+            let output = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(BuildError::Cargo { package: package.into(), output });
+        }
+        let file = format!("{}.wasm", package.replace('-', "_"));
+        let path = self.target_dir.join(TARGET).join(PROFILE).join(file);
+        std::fs::read(&path).map_err(|error| BuildError::Read(path, error))
+    }
+
+    /// Cuts this machine's paths out of what the compiler writes.
+    fn flags(&self) -> String {
+        let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+        let mut flags = vec![remap(&self.workspace, ".")];
+        let cargo_home = std::env::var_os("CARGO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));
+        flags.extend(cargo_home.map(|home| remap(&home, "cargo")));
+        flags.extend(self.toolchain.source().map(|source| remap(source, "rust")));
+        flags.join("\x1f")
+    }
+}
+
+/// Makes a component of a module whose bindings carry the description of its world.
+///
+/// # Errors
+/// [`BuildError::Encode`] when the module has no such description, or imports what it does not describe.
+pub fn encode(package: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
+    let refuse = |error: &dyn std::fmt::Display| BuildError::Encode(package.into(), format!("{error:#}"));
+    wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .map_err(|error| refuse(&error))?
+        .encode()
+        .map_err(|error| refuse(&error))
+}
+
+/// A cargo that inherits nothing of an outer cargo's choices, which are for the host.
+fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in [
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "CARGO_TARGET_DIR",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_WRAPPER",
+        "RUSTFLAGS",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}

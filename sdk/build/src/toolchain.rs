@@ -1,0 +1,81 @@
+//! Finds a compiler for policies.
+//!
+//! In this order: the target of the running toolchain, the target that rustup adds to it, the standard library built
+//! from source (`rust-src`, or Debian's `rust-web-src` with `rustc-web` and `cargo-web`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{BuildError, TARGET, bare};
+
+/// A way to build for the target.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    cargo: PathBuf,
+    /// The standard library's source, where it is built along.
+    source: Option<PathBuf>,
+}
+
+impl Toolchain {
+    /// Finds a compiler, and says on standard error what it installs for one.
+    pub(crate) fn find() -> Result<Self, BuildError> {
+        // Inside a build script cargo names itself; `cargo` in the path may be another one.
+        let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
+        let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
+        let sysroot = PathBuf::from(said(bare(&rustc).args(["--print", "sysroot"]))?);
+        let installed = || sysroot.join("lib/rustlib").join(TARGET).is_dir();
+        if installed() {
+            return Ok(Self { cargo, source: None });
+        }
+        if let Some(toolchain) = rustup_name(&sysroot) {
+            eprintln!("adding {TARGET} to {toolchain} by rustup");
+            said(bare("rustup").args(["target", "add", TARGET, "--toolchain", &toolchain]))?;
+            if installed() {
+                return Ok(Self { cargo, source: None });
+            }
+        }
+        let source = sysroot.join("lib/rustlib/src/rust");
+        if source.join("library/std").is_dir() {
+            return Ok(Self { cargo, source: Some(source) });
+        }
+        Err(BuildError::NoToolchain(
+            "install rustup (https://rustup.rs), or on Debian `apt install rustc-web cargo-web rust-web-src lld`".into(),
+        ))
+    }
+
+    /// A cargo command for the target, without its arguments.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut cargo = bare(&self.cargo);
+        if self.source.is_some() {
+            // A distribution's compiler is a stable one, and building the standard library is not stable yet.
+            cargo.env("RUSTC_BOOTSTRAP", "1");
+            cargo.args(["-Zbuild-std=std,panic_abort"]);
+            if said(Command::new("rust-lld").args(["-flavor", "wasm", "--version"])).is_err() {
+                cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-ld");
+            }
+        }
+        cargo
+    }
+
+    /// The standard library's source, where it is built along.
+    pub(crate) fn source(&self) -> Option<&Path> {
+        self.source.as_deref()
+    }
+}
+
+/// The name that rustup gives a toolchain, when the sysroot is one of rustup's.
+fn rustup_name(sysroot: &Path) -> Option<String> {
+    let parent = sysroot.parent()?;
+    (parent.file_name()? == "toolchains").then(|| sysroot.file_name()?.to_str().map(Into::into))?
+}
+
+/// What a command prints, without the line's end.
+fn said(command: &mut Command) -> Result<String, BuildError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| BuildError::Run(program.clone(), error))?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(BuildError::NoToolchain(format!("{program}: {error}")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

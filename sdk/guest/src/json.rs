@@ -1,0 +1,182 @@
+//! A configuration as JSON, read by path: keys match in any case, as Go's do, and a wrong value is refused with its path.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::{Refusal, Subnet};
+
+/// A JSON value whose object keeps its keys as they were written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Json>),
+    /// An object.
+    Object(Vec<(String, Json)>),
+}
+
+/// A value and the path of the key that it stands under.
+#[derive(Debug, Clone)]
+pub struct Node {
+    path: String,
+    value: Json,
+}
+
+impl Node {
+    /// Reads JSON text that stands at a path.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when it is not JSON.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Refusal> {
+        let value = serde_json::from_str(text).map_err(|error| Refusal::config(path, error.to_string()))?;
+        Ok(Self { path: path.into(), value })
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The value itself.
+    #[must_use]
+    pub fn value(&self) -> &Json {
+        &self.value
+    }
+
+    /// A key of an object; nothing when it is absent or null. Of keys that differ in case only, the last counts.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when this is not an object.
+    pub fn get(&self, key: &str) -> Result<Option<Self>, Refusal> {
+        let Json::Object(entries) = &self.value else { return Err(self.wrong("must be an object")) };
+        let found = entries.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
+        Ok(found
+            .filter(|(_, value)| *value != Json::Null)
+            .map(|(_, value)| Self { path: format!("{}.{key}", self.path), value: value.clone() }))
+    }
+
+    /// The items of a list; none for null.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when this is not a list.
+    pub fn items(&self) -> Result<Vec<Self>, Refusal> {
+        let items = match &self.value {
+            Json::Null => return Ok(Vec::new()),
+            Json::List(items) => items,
+            _ => return Err(self.wrong("must be a list")),
+        };
+        let node = |(index, value): (usize, &Json)| Self {
+            path: format!("{}[{index}]", self.path),
+            value: value.clone(),
+        };
+        Ok(items.iter().enumerate().map(node).collect())
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when this is not a text.
+    pub fn text(&self) -> Result<&str, Refusal> {
+        match &self.value {
+            Json::Text(text) => Ok(text),
+            _ => Err(self.wrong("must be a string")),
+        }
+    }
+
+    /// An address; nothing for an empty text. An IPv4-mapped address is read as IPv4.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when this is not an address.
+    pub fn address(&self) -> Result<Option<IpAddr>, Refusal> {
+        match self.text()? {
+            "" => Ok(None),
+            text => match text.parse::<IpAddr>() {
+                Ok(address) => Ok(Some(address.to_canonical())),
+                Err(_) => Err(self.wrong(format!("invalid IP address: {text}"))),
+            },
+        }
+    }
+
+    /// A subnet.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidConfig`] when this is not a subnet.
+    pub fn subnet(&self) -> Result<Subnet, Refusal> {
+        let text = self.text()?;
+        text.parse().map_err(|_| self.wrong(format!("invalid CIDR address: {text}")))
+    }
+
+    /// Refuses the configuration because of this value.
+    pub fn wrong(&self, message: impl Into<String>) -> Refusal {
+        Refusal::config(self.path.clone(), message)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Takes whatever comes.
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Json;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a JSON number is what JavaScript makes of it")]
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Number(value as f64))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a JSON number is what JavaScript makes of it")]
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::Number(value as f64))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::Number(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut object = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            object.push(entry);
+        }
+        Ok(Json::Object(object))
+    }
+}
