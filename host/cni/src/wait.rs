@@ -3,10 +3,13 @@
 //! HTTP/2 is driven as a future, but a runtime is more than a process with one socket needs. [`drive`] polls the
 //! future again whenever the socket is ready, and gives up at the deadline.
 
+use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -55,8 +58,7 @@ pub(crate) fn drive<F: Future>(
         if woken.0.swap(false, Ordering::Relaxed) {
             continue;
         }
-        let full = socket.shared.full.swap(false, Ordering::Relaxed);
-        let events = if full { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let events = if socket.send() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         if until(socket, events, deadline)? == Readiness::Late {
             return Ok(None);
         }
@@ -64,30 +66,46 @@ pub(crate) fn drive<F: Future>(
 }
 
 /// A connected socket that never blocks. It registers no waker: only [`drive`] may run what uses it.
-#[derive(Debug, Clone)]
+///
+/// What is written leaves only when the future has nothing more to do, so that the whole request is one
+/// message and wakes the daemon once. Flow control bounds how much that is.
+#[derive(Clone)]
 pub(crate) struct Socket {
-    shared: Arc<Shared>,
+    shared: Rc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     stream: UnixStream,
-    /// The last write found no room. An atomic only because futures of the HTTP/2 library are `Send`.
-    full: AtomicBool,
+    outgoing: Cell<Vec<u8>>,
 }
 
 impl Socket {
     pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { shared: Arc::new(Shared { stream, full: AtomicBool::new(false) }) })
+        Ok(Self { shared: Rc::new(Shared { stream, outgoing: Cell::default() }) })
     }
 
-    fn written(&self, result: io::Result<usize>) -> Poll<io::Result<usize>> {
-        let result = pending(result);
-        if result.is_pending() {
-            self.shared.full.store(true, Ordering::Relaxed);
+    /// Sends what was written; says whether all of it has left.
+    fn send(&self) -> bool {
+        let mut outgoing = self.shared.outgoing.take();
+        while !outgoing.is_empty() {
+            match (&self.shared.stream).write(&outgoing) {
+                Ok(sent) => drop(outgoing.drain(..sent)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // The other end is gone. Reading tells so as well, after whatever it had still to say.
+                Err(_) => outgoing.clear(),
+            }
         }
-        result
+        let all = outgoing.is_empty();
+        self.shared.outgoing.set(outgoing);
+        all
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut outgoing = self.shared.outgoing.take();
+        outgoing.extend_from_slice(bytes);
+        self.shared.outgoing.set(outgoing);
     }
 }
 
@@ -103,26 +121,21 @@ impl AsyncRead for Socket {
         _: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = (&self.shared.stream).read(buffer.initialize_unfilled());
-        pending(read).map_ok(|length| buffer.advance(length))
+        match (&self.shared.stream).read(buffer.initialize_unfilled()) {
+            Ok(length) => {
+                buffer.advance(length);
+                Poll::Ready(Ok(()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.written((&self.shared.stream).write(bytes))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.written((&self.shared.stream).write_vectored(parts))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
+        self.push(bytes);
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -130,7 +143,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.shared.stream.shutdown(std::net::Shutdown::Write))
+        Poll::Ready(self.shared.stream.shutdown(Shutdown::Write))
     }
 }
 
@@ -140,13 +153,6 @@ struct Woken(AtomicBool);
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-fn pending(result: io::Result<usize>) -> Poll<io::Result<usize>> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
-        result => Poll::Ready(result),
     }
 }
 
