@@ -1,0 +1,99 @@
+//! The engine's ports in the simulation: a clock that the world moves, a plain policy, no observer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tenure_engine::ports::{Catalogue, CatalogueEntry, Clock, Decision, Observer, Policy};
+use tenure_ledger::{Book, Direction};
+use tenure_types::{
+    Cooling, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Pool,
+    Proposal, Range, Request,
+};
+
+/// A clock that stands still until it is moved.
+#[derive(Debug, Default)]
+pub(crate) struct SimClock(AtomicU64);
+
+impl SimClock {
+    pub(crate) fn advance(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+
+    /// A boot begins: the clock starts near zero.
+    pub(crate) fn boot(&self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Moment {
+        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Takes the next free address in rotation, and cooling ones when it must: host-local's rule.
+struct Rotation(PolicyStamp);
+
+impl Policy for Rotation {
+    fn stamp(&self) -> &PolicyStamp {
+        &self.0
+    }
+
+    fn define(&self, _: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+        let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidConfig, error);
+        let subnet: ipnet::IpNet = config.ipam.parse().map_err(|error| invalid(&error))?;
+        let range = Range::new(
+            subnet,
+            subnet.network(),
+            subnet.broadcast(),
+            subnet.hosts().next(),
+            subnet.prefix_len(),
+        )
+        .map_err(|error| invalid(&error))?;
+        Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred })
+    }
+
+    fn propose(&self, _: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+        let free = book.free(0, book.last(0), Direction::Ascending, 1);
+        let choice = free.first().copied().or_else(|| book.cooling(0, 1).first().copied());
+        let address = choice.ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?;
+        Ok(Proposal { addresses: vec![(0, address)] })
+    }
+}
+
+/// Knows the one policy, whatever it is called.
+pub(crate) struct OnePolicy;
+
+impl Catalogue for OnePolicy {
+    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+        Ok(Arc::new(Rotation(PolicyStamp { name: name.clone(), digest: "simulated".to_owned() })))
+    }
+
+    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.load(&stamp.name)
+    }
+
+    fn list(&self) -> Vec<CatalogueEntry> {
+        Vec::new()
+    }
+}
+
+/// Counts refusals by their code, for the summary.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(pub(crate) Mutex<std::collections::BTreeMap<&'static str, u64>>);
+
+impl Observer for Refusals {
+    fn request(&self, decision: &Decision<'_>) {
+        if let Some(error) = decision.error {
+            let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry(error.code.name()).or_default() += 1;
+        }
+    }
+
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+}
