@@ -56,3 +56,6 @@ pub async fn serve_admin(
         .serve_with_incoming_shutdown(socket::trusted(listener), stop)
         .await
 }
+
+#[cfg(all(test, feature = "client"))]
+mod tests;

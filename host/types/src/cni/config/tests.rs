@@ -170,3 +170,20 @@ fn no_list_of_attachments_is_not_an_empty_one() {
         "cni.dev/valid-attachments[0]: missing interface name"
     );
 }
+
+proptest::proptest! {
+    /// Whatever a runtime sends is an answer or an error.
+    #[test]
+    fn nothing_is_too_strange(text in r#"[\[\]{}:,"0-9a-z./=;\\ \u{0}-\u{ff}]{0,64}"#) {
+        let ipam = with_ipam(&text);
+        for text in [text.as_bytes(), ipam.as_bytes()] {
+            if let Ok(config) = Configuration::parse(text) {
+                let _ = (config.ipam_text(), config.policy(), config.socket(), config.timeout(), config.routes());
+                let _ = (config.resolv_conf(), config.ip_ranges(), config.valid_attachments());
+                let _ = (config.requested(&Arguments::default()), config.version(&Command::Add));
+            }
+        }
+        let _ = (Arguments::parse(&text), SpecVersion::settle(&text, &Command::Gc));
+        let _ = crate::cni::Dns::from_resolv_conf(&text);
+    }
+}
