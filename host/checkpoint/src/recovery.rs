@@ -127,7 +127,8 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
             return Err(error);
         }
     };
-    for repair in &found.repairs {
+    // The newest first: a start that is cut short here must not leave a gap between segments.
+    for repair in found.repairs.iter().rev() {
         mend(disk, repair)?;
     }
     if !found.repairs.is_empty() {

@@ -1,1 +1,7 @@
+//! The checkpoint, tried against disks that lie, lose and fill up.
 
+mod fixture;
+mod golden;
+mod life;
+mod model;
+mod real;

@@ -248,9 +248,9 @@ impl Writer {
     }
 
     fn publish(&mut self, log: Log) -> io::Result<Log> {
-        // From here on the name may be there, whatever the disk says.
-        self.number = log.number();
+        // A name whose fate is not known is taken again: what stands under it has no record.
         log.publish(self.options.disk.as_ref())?;
+        self.number = log.number();
         Ok(log)
     }
 

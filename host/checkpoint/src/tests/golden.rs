@@ -1,0 +1,167 @@
+//! A known log and a known snapshot, cut at every byte and with every bit flipped.
+
+use std::collections::BTreeMap;
+
+use tenure_ledger::Image;
+use tenure_types::NetworkName;
+
+use super::fixture::{NOW, Node, boot, images};
+use crate::sim::SimDisk;
+use crate::{Error, recover, recover_read_only};
+
+type Images = BTreeMap<NetworkName, Image>;
+
+const LOG: &str = "log.0000000001";
+
+/// A log of groups of different sizes, and what the books were at the end of each.
+fn golden() -> (Vec<u8>, Vec<(usize, Images)>) {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    let length = || disk.contents(LOG).unwrap().len();
+    let mut ends = vec![(length(), Images::new())];
+    for group in 0..4 {
+        match group {
+            0 => drop(node.define(0)),
+            1 => drop([1, 2].map(|who| node.give(0, who))),
+            2 => drop(node.free(0, 1)),
+            _ => drop((node.give(0, 3), node.free(0, 2), node.give(0, 4))),
+        }
+        node.settle();
+        ends.push((length(), node.memory.images()));
+    }
+    (disk.contents(LOG).unwrap(), ends)
+}
+
+fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
+    let disk = SimDisk::new(0);
+    disk.put(name, bytes);
+    disk
+}
+
+#[test]
+fn a_log_cut_at_any_byte_is_the_groups_before_it() {
+    let (log, ends) = golden();
+    for length in 0..=log.len() {
+        let disk = disk_of(LOG, &log[..length]);
+        let found = recover(&disk, &boot(1), NOW);
+        let Some((end, expected)) = ends.iter().rev().find(|(end, _)| *end <= length) else {
+            assert!(matches!(found, Err(Error::Damaged { .. })), "a header cut at {length} was taken");
+            continue;
+        };
+        let found = found.unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+        assert_eq!(images(&found.books), *expected, "cut at {length}");
+        assert_eq!(found.report.cut_bytes, (length - end) as u64);
+        assert_eq!(disk.contents(LOG).unwrap(), log[..*end], "cut at {length}");
+        let aside = disk.contents(&format!("quarantine.{LOG}.{end}"));
+        assert_eq!(aside.unwrap_or_default(), log[*end..length], "the cut bytes are not put aside");
+    }
+}
+
+#[test]
+fn any_flipped_bit_of_a_log_stops_loudly() {
+    let (log, _) = golden();
+    for at in 0..log.len() {
+        for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut flipped = log.clone();
+            flipped[at] ^= flip;
+            let disk = disk_of(LOG, &flipped);
+            let Err(error) = recover(&disk, &boot(1), NOW) else {
+                panic!("bit {flip} of byte {at} was flipped and nobody saw it");
+            };
+            assert!(matches!(error, Error::Damaged { .. }), "byte {at}: {error}");
+            assert_eq!(disk.contents(LOG).unwrap(), flipped, "the evidence was touched");
+            let quarantined = crate::Disk::list(&disk).unwrap().into_iter().any(|name| {
+                name.starts_with("quarantine.") && disk.contents(&name).as_ref() == Some(&flipped)
+            });
+            assert!(quarantined, "byte {at}: no copy was put aside");
+        }
+    }
+}
+
+#[test]
+fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
+    let (log, ends) = golden();
+    let (before, full) = (&ends[3], &ends[4]);
+    let lines: Vec<&[u8]> = log[before.0..full.0].split_inclusive(|byte| *byte == b'\n').collect();
+    for missing in 0..lines.len() - 1 {
+        let mut kept = log[..before.0].to_vec();
+        lines.iter().enumerate().filter(|(at, _)| *at != missing).for_each(|(_, line)| kept.extend(*line));
+        let found = recover_read_only(&disk_of(LOG, &kept), &boot(1), NOW);
+        assert!(matches!(found, Err(Error::Damaged { .. })), "line {missing}");
+    }
+    for sector in (before.0.next_multiple_of(512)..full.0).step_by(512) {
+        let mut torn = log.clone();
+        torn[sector..(sector + 512).min(full.0)].fill(0);
+        let found = recover(&disk_of(LOG, &torn), &boot(1), NOW).unwrap();
+        assert_eq!(images(&found.books), before.1);
+    }
+    // The same in a group that another one follows was acknowledged, and is damage.
+    let mut torn = log.clone();
+    let sector = ends[1].0.next_multiple_of(512);
+    torn[sector..sector + 512].fill(0);
+    assert!(matches!(recover(&disk_of(LOG, &torn), &boot(1), NOW), Err(Error::Damaged { .. })));
+}
+
+/// Two snapshots' worth of files, and the books.
+fn with_snapshot() -> (Vec<(String, Vec<u8>)>, Images) {
+    let disk = SimDisk::new(0);
+    let mut options = super::fixture::options(&disk, 1);
+    options.compact_above = 1500;
+    let mut node = Node::start_with(&disk, options);
+    for number in 0..2 {
+        drop(node.define(number));
+        drop((node.give(number, 1), node.give(number, 2), node.free(number, 1)));
+        node.settle();
+    }
+    drop(node.give(0, 9));
+    node.settle();
+    let names = crate::Disk::list(&disk).unwrap();
+    assert!(names.contains(&"snapshot.0000000002".to_owned()), "{names:?}");
+    let files = names.into_iter().map(|name| (name.clone(), disk.contents(&name).unwrap())).collect();
+    (files, node.memory.images())
+}
+
+#[test]
+fn a_damaged_snapshot_is_made_up_for_by_what_came_before_it_or_stops() {
+    let (files, expected) = with_snapshot();
+    let newest = files.iter().rev().map(|(name, _)| name).find(|name| name.starts_with("snapshot.")).unwrap();
+    let bytes = files.iter().find(|(name, _)| name == newest).unwrap().1.clone();
+    let cuts = (0..bytes.len()).map(|at| bytes[..at].to_vec());
+    let flips = (0..bytes.len()).map(|at| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        bytes
+    });
+    for damaged in cuts.chain(flips) {
+        let disk = SimDisk::new(0);
+        for (name, bytes) in &files {
+            disk.put(name, if name == newest { &damaged } else { bytes });
+        }
+        let found = recover(&disk, &boot(1), NOW).unwrap();
+        assert_eq!(images(&found.books), expected);
+        assert!(found.report.damaged_snapshot.is_some());
+        assert_eq!(disk.contents(&format!("quarantine.{newest}.0")), Some(damaged.clone()));
+
+        // Without the first segment there is nothing to make up for it.
+        let disk = SimDisk::new(0);
+        for (name, bytes) in files.iter().filter(|(name, _)| name != LOG) {
+            disk.put(name, if name == newest { &damaged } else { bytes });
+        }
+        assert!(matches!(recover(&disk, &boot(1), NOW), Err(Error::Damaged { .. })));
+    }
+}
+
+#[test]
+fn a_missing_file_stops() {
+    let (files, expected) = with_snapshot();
+    for missing in files.iter().map(|(name, _)| name) {
+        let disk = SimDisk::new(0);
+        for (name, bytes) in files.iter().filter(|(name, _)| name != missing) {
+            disk.put(name, bytes);
+        }
+        match recover(&disk, &boot(1), NOW) {
+            Ok(found) => assert_eq!(images(&found.books), expected, "without {missing}"),
+            Err(error) => assert!(matches!(error, Error::Missing { .. }), "without {missing}: {error}"),
+        }
+    }
+}

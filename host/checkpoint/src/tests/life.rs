@@ -1,0 +1,240 @@
+//! What becomes of tickets, health and files: a full disk, a failed sync, a reboot, another version.
+
+use std::sync::Arc;
+
+use tenure_engine::ports::Journal;
+use tenure_types::ErrorCode;
+
+use super::fixture::{NOW, Node, answer, boot, images, name, options, owner};
+use crate::sim::{Faults, SimDisk};
+use crate::{Disk, Error, LogItem, LogReader, Progress, recover, recover_read_only};
+
+#[test]
+fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
+    let disk = SimDisk::new(1);
+    let mut node = Node::start(&disk, 1);
+    let define = node.define(0);
+    let given = node.give(0, 1).unwrap();
+    let barrier = node.journal.barrier();
+    let before = disk.operations();
+    assert_eq!(node.writer.step(&node.memory), Progress::Worked);
+    // One append, one sync, and room kept.
+    assert!(disk.operations() - before <= 3);
+    for ticket in [define, given, barrier] {
+        assert_eq!(answer(ticket), Some(Ok(())));
+    }
+    assert_eq!(answer(node.give(0, 2).unwrap()), None, "answered before its step");
+    assert_eq!(answer(node.journal.barrier()), None, "a barrier overtook a record");
+    node.settle();
+    assert_eq!(answer(node.journal.barrier()), Some(Ok(())));
+}
+
+#[test]
+fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
+    let disk = SimDisk::new(2);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    node.settle();
+    let ticket = node.give(0, 1).unwrap();
+    disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+    node.writer.step(&node.memory);
+    assert_eq!(answer(ticket).unwrap().unwrap_err().code, ErrorCode::CheckpointFailed);
+    assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::CheckpointFailed);
+    assert!(answer(node.journal.barrier()).unwrap().is_err(), "memory is ahead of the disk");
+    // While it cannot be reopened, what is staged fails, and does not wait.
+    let ticket = node.free(0, 1).unwrap();
+    node.writer.step(&node.memory);
+    assert!(answer(ticket).unwrap().is_err());
+
+    disk.set_faults(Faults::default());
+    let ticket = node.give(0, 2).unwrap();
+    node.settle();
+    assert_eq!(answer(ticket), Some(Ok(())));
+    assert_eq!(node.journal.health(), Ok(()));
+    disk.crash();
+    let found = recover(&disk, &boot(1), NOW).unwrap();
+    assert_eq!(images(&found.books), node.memory.images());
+}
+
+#[test]
+fn a_full_disk_refuses_allocations_still_takes_releases_and_recovers_by_itself() {
+    let disk = SimDisk::new(3);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    let owners = 0..20;
+    for who in owners.clone() {
+        drop(node.give(0, who));
+    }
+    node.settle();
+    disk.set_capacity(Some(disk.used()));
+    assert_eq!(node.journal.health(), Ok(()), "there is room for now");
+    while node.journal.health().is_ok() {
+        drop(node.give(0, 100).or_else(|| node.free(0, 100)));
+        node.settle();
+    }
+    assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::DiskFull);
+    for who in owners {
+        let ticket = node.free(0, who).unwrap();
+        node.settle();
+        assert_eq!(answer(ticket), Some(Ok(())), "the release of {who}");
+    }
+    assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::DiskFull);
+
+    // A daemon that starts while it is full still serves releases.
+    drop(node.free(0, 100));
+    let mut node = Node::start(&disk, 1);
+    assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::DiskFull);
+
+    disk.set_capacity(None);
+    node.settle();
+    assert_eq!(node.journal.health(), Ok(()));
+    let ticket = node.give(0, 1).unwrap();
+    node.settle();
+    assert_eq!(answer(ticket), Some(Ok(())));
+}
+
+#[test]
+fn a_disk_that_is_full_to_the_last_byte_fails_the_group_and_loses_nothing() {
+    let disk = SimDisk::new(4);
+    let mut options = options(&disk, 1);
+    options.reserve = 0;
+    let mut node = Node::start_with(&disk, options);
+    drop(node.define(0));
+    drop(node.give(0, 1));
+    node.settle();
+    let acknowledged = node.memory.images();
+    disk.set_capacity(Some(disk.used() + 100));
+    let ticket = node.give(0, 2).unwrap();
+    node.settle();
+    assert_eq!(answer(ticket).unwrap().unwrap_err().code, ErrorCode::DiskFull);
+    let found = recover_read_only(&disk, &boot(1), NOW).unwrap();
+    assert_eq!(images(&found.books), acknowledged, "the failed group was cut off again");
+
+    disk.set_capacity(None);
+    node.settle();
+    assert_eq!(node.journal.health(), Ok(()));
+    let found = recover_read_only(&disk, &boot(1), NOW).unwrap();
+    assert_eq!(images(&found.books), node.memory.images());
+}
+
+#[test]
+fn a_reboot_ends_allocations_and_restarts_cooling() {
+    let disk = SimDisk::new(5);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    drop((node.give(0, 1), node.give(0, 2), node.give(0, 3)));
+    drop(node.free(0, 2));
+    node.settle();
+    let addresses = [2, 1, 3].map(|who| node.memory.address_of(0, &owner(who)));
+    let cooled = node.memory.images()[&name(0)].cooling[0].0;
+
+    let later = tenure_types::Moment { boot_ms: 7, wall_ms: NOW.wall_ms + 60_000 };
+    let found = recover(&disk, &boot(2), later).unwrap();
+    assert_eq!(found.report.ended_by_reboot, 2);
+    let image = found.books[0].image();
+    assert!(image.allocations.is_empty());
+    let expected: Vec<_> = [cooled, addresses[1].unwrap(), addresses[2].unwrap()]
+        .into_iter()
+        .map(|address| (address, later))
+        .collect();
+    assert_eq!(image.cooling, expected);
+
+    // The new boot's own allocations stay over a restart, and the third boot ends only those.
+    let mut node = Node::from(options(&disk, 2), found);
+    drop(node.give(0, 4));
+    node.settle();
+    assert_eq!(images(&recover(&disk, &boot(2), NOW).unwrap().books), {
+        let mut images = node.memory.images();
+        // What cooled began when the segment of this boot did.
+        images.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
+        images
+    });
+    assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 3);
+}
+
+#[test]
+fn compaction_keeps_one_generation_and_goes_on_under_load() {
+    let disk = SimDisk::new(6);
+    let mut options = options(&disk, 1);
+    options.compact_above = 20_000;
+    let mut node = Node::start_with(&disk, options);
+    for number in 0..3 {
+        drop(node.define(number));
+    }
+    for round in 0..400 {
+        let who = round % 20;
+        drop(node.free(round % 3, who).or_else(|| node.give(round % 3, who)));
+        node.writer.step(&node.memory);
+    }
+    node.settle();
+    let names = disk.list().unwrap();
+    let count = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!((count("log."), count("snapshot.")), (2, 2), "{names:?}");
+    let found = recover(&disk, &boot(1), NOW).unwrap();
+    assert!(found.report.snapshot.is_some());
+    assert_eq!(images(&found.books), node.memory.images());
+}
+
+#[test]
+fn another_format_version_is_refused_by_name() {
+    for (file, kind) in [("log.0000000001", "log"), ("snapshot.0000000001", "snapshot")] {
+        let disk = SimDisk::new(7);
+        let mut line = Vec::new();
+        crate::frame::encode(
+            &mut line,
+            0,
+            format!("{{\"{kind}\":{{\"version\":2,\"moon\":\"full\"}}}}").as_bytes(),
+        );
+        disk.put("log.0000000001", &line);
+        disk.put(file, &line);
+        let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was read") };
+        assert!(matches!(error, Error::UnknownVersion { found: 2, known: 1, .. }), "{error}");
+        assert_eq!(disk.list().unwrap().len(), if kind == "log" { 1 } else { 2 }, "nothing is changed");
+    }
+}
+
+#[test]
+fn a_record_that_contradicts_the_book_stops() {
+    let disk = SimDisk::new(8);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    let record = tenure_types::Record::Release {
+        network: name(0),
+        generation: tenure_types::Generation(7),
+        at: NOW,
+        reason: "del".to_owned(),
+    };
+    drop(node.journal.stage(&record));
+    node.settle();
+    let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was taken") };
+    assert!(matches!(error, Error::Contradiction { place: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
+    let disk = SimDisk::new(9);
+    let mut options = options(&disk, 1);
+    options.compact_above = 4_000;
+    let mut node = Node::start_with(&disk, options);
+    let mut reader = LogReader::new(Arc::new(disk.clone()));
+    let (mut places, mut segments) = (Vec::new(), 0);
+    drop(node.define(0));
+    for round in 0..40 {
+        drop(node.free(0, 1).or_else(|| node.give(0, 1)));
+        node.writer.step(&node.memory);
+        while let Some(item) = reader.next_item().unwrap() {
+            match item {
+                LogItem::Segment(_) => segments += 1,
+                LogItem::Record { place, .. } => places.push(place),
+            }
+        }
+        assert_eq!(places.last(), Some(&(round + 2)));
+    }
+    assert_eq!(places, (1..=41).collect::<Vec<_>>());
+    assert!(segments > 1);
+    // Half a line is not an error: the rest may be on its way.
+    let mut tail =
+        disk.open(&disk.list().unwrap().into_iter().rfind(|name| name.starts_with("log.")).unwrap()).unwrap();
+    tail.append(b"0123abcd 42 5").unwrap();
+    assert_eq!(reader.next_item().unwrap(), None);
+}

@@ -1,0 +1,57 @@
+//! The real disk, the lock and the thread.
+
+use std::sync::Arc;
+
+use tenure_engine::ports::{Clock, Images, Journal};
+
+use super::fixture::{Memory, NOW, Still, boot, images, network, owner};
+use crate::{FileDisk, Lock, LockError, Options, Writer, boot_id, recover};
+
+#[test]
+fn the_second_daemon_is_told_who_the_first_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Lock::take(directory.path()).unwrap();
+    let Err(LockError::Held { holder }) = Lock::take(directory.path()) else { panic!("taken twice") };
+    assert_eq!(holder, std::process::id().to_string());
+    drop(first);
+    Lock::take(directory.path()).unwrap();
+}
+
+#[test]
+fn a_thread_writes_what_a_restart_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FileDisk::create(directory.path().join("state")).unwrap());
+    let mut expected = None;
+    for start in 0..3_u64 {
+        let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
+        assert_eq!(recovered.report.fresh, start == 0);
+        if let Some(expected) = &expected {
+            assert_eq!(images(&recovered.books), *expected);
+        }
+        let clock: Arc<dyn Clock> = Arc::new(Still);
+        let (writer, journal) =
+            Writer::open(Options::new(Arc::clone(&disk) as _, clock, boot(1), "node-1"), &recovered);
+        let memory = Arc::new(Memory::of(recovered.books));
+        let running = writer.run(Arc::clone(&memory) as Arc<dyn Images>).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let define = memory.define(&journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"));
+        runtime.block_on(define.durable()).unwrap();
+        let tickets: Vec<_> =
+            (0..50).filter_map(|who| memory.give(&journal, 0, &owner(start * 100 + who))).collect();
+        for ticket in tickets {
+            runtime.block_on(ticket.durable()).unwrap();
+        }
+        journal.health().unwrap();
+        // Staged last and waited for by nobody: stopping writes it all the same.
+        drop(memory.free(&journal, 0, &owner(start * 100)).unwrap());
+        expected = Some(memory.images());
+        drop(running);
+        let late = memory.free(&journal, 0, &owner(start * 100 + 1)).unwrap();
+        assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
+    }
+}
+
+#[test]
+fn the_kernel_names_its_boot() {
+    assert_eq!(boot_id().unwrap().0.len(), 36);
+}
