@@ -1,9 +1,6 @@
 //! The generated messages and services of package `tenure.v1`; `proto/` documents them.
 #![expect(missing_docs, reason = "generated")]
-#![cfg_attr(
-    any(feature = "server", feature = "client"),
-    expect(clippy::allow_attributes, reason = "generated")
-)]
+#![cfg_attr(feature = "server", expect(clippy::allow_attributes, reason = "generated"))]
 
 include!(concat!(env!("OUT_DIR"), "/tenure.v1.rs"));
 
