@@ -14,7 +14,7 @@ pub(crate) struct Frame<'a> {
     /// The record's place in the log; 0 for a header.
     pub(crate) place: u64,
     /// What the line says.
-    pub(crate) json: &'a [u8],
+    pub(crate) json: &'a str,
 }
 
 /// Appends a line to a buffer.
@@ -44,6 +44,7 @@ pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, &'static str> {
     if decimal(length) != u64::try_from(json.len()).ok() {
         return Err("the length does not match");
     }
+    let json = std::str::from_utf8(json).map_err(|_| "it is not UTF-8")?;
     Ok(Frame { place, json })
 }
 

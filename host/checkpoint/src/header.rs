@@ -82,7 +82,7 @@ impl Header {
         }
         let frame = frame::decode(line.bytes).map_err(|why| damaged(format!("the header: {why}")))?;
         let (AnyVersion::Log { version } | AnyVersion::Snapshot { version }) =
-            serde_json::from_slice(frame.json).map_err(|error| damaged(format!("the header: {error}")))?;
+            serde_json::from_str(frame.json).map_err(|error| damaged(format!("the header: {error}")))?;
         if version != FORMAT_VERSION {
             return Err(Error::UnknownVersion {
                 file: file.to_owned(),
@@ -90,6 +90,6 @@ impl Header {
                 known: FORMAT_VERSION,
             });
         }
-        serde_json::from_slice(frame.json).map_err(|error| damaged(format!("the header: {error}")))
+        serde_json::from_str(frame.json).map_err(|error| damaged(format!("the header: {error}")))
     }
 }

@@ -97,7 +97,7 @@ impl LogReader {
                 Ok(frame) => frame,
                 Err(why) => return Err(damaged(why.to_owned())),
             };
-            match serde_json::from_slice(frame.json) {
+            match serde_json::from_str(frame.json) {
                 Ok(Entry { group, record }) => LogItem::Record { place: frame.place, group, record },
                 Err(error) => return Err(damaged(format!("the record: {error}"))),
             }

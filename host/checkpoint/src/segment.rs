@@ -96,7 +96,7 @@ impl<'a> Segment<'a> {
                 Ok(frame) => frame,
                 Err(why) => return self.torn_or_damaged(offset, why),
             };
-            let entry: Entry = match serde_json::from_slice(frame.json) {
+            let entry: Entry = match serde_json::from_str(frame.json) {
                 Ok(entry) => entry,
                 Err(error) => return self.torn_or_damaged(offset, &format!("the record: {error}")),
             };

@@ -163,7 +163,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64) -> Result<Books> {
             return Err(damaged("a line is missing"));
         }
         expected += 1;
-        match (serde_json::from_slice(frame.json).map_err(|error| damaged(&error.to_string()))?, &mut image) {
+        match (serde_json::from_str(frame.json).map_err(|error| damaged(&error.to_string()))?, &mut image) {
             (Item::Network(network), _) => {
                 if let Some(image) = image.take() {
                     books.restore(image).map_err(contradiction)?;

@@ -37,7 +37,7 @@ pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
 
 fn group_of(line: &[u8]) -> Option<(u64, (u64, u64))> {
     let frame = frame::decode(line).ok()?;
-    let entry: GroupOf = serde_json::from_slice(frame.json).ok()?;
+    let entry: GroupOf = serde_json::from_str(frame.json).ok()?;
     Some((frame.place, entry.group))
 }
 
