@@ -10,12 +10,16 @@ use tenure_types::{Moment, Owner};
 /// What is known of an owner from the outside.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// The address of the last ADD that was answered, until a DEL, a GC or a reboot may have ended it.
+    /// The address of the last ADD that was answered, until something was sent that may end it.
     holds: Option<IpAddr>,
     /// A DEL was answered and no ADD that began later was sent since: it holds nothing.
     empty: bool,
+    /// It may hold something that nobody was told of, or that a request that was never answered has ended.
+    unsure: bool,
     /// When the last ADD was sent.
     last_add: u64,
+    /// When the first ADD began that may have made what it holds; a DEL that began earlier does not mean it.
+    first_add: Option<u64>,
 }
 
 /// Keeps a journal of requests and replies and says when a promise is broken.
@@ -27,27 +31,36 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// An ADD is sent: from now on it may or may not hold something.
-    pub(crate) fn add_sent(&mut self, owner: &Owner, at: Moment) {
-        let known = self.owners.entry(owner.clone()).or_default();
-        known.empty = false;
-        known.last_add = at.boot_ms;
+    fn known(&mut self, owner: &Owner) -> &mut Known {
+        self.owners.entry(owner.clone()).or_default()
     }
 
-    /// A DEL or a GC that may end what the owner holds is sent.
-    pub(crate) fn may_end(&mut self, owner: &Owner) {
-        self.owners.entry(owner.clone()).or_default().holds = None;
+    /// An ADD that began at a moment is sent: from now on it may or may not hold something.
+    pub(crate) fn add_sent(&mut self, owner: &Owner, began: Moment, now: Moment) {
+        let known = self.known(owner);
+        known.empty = false;
+        known.last_add = now.boot_ms;
+        known.first_add = Some(known.first_add.map_or(began.boot_ms, |first| first.min(began.boot_ms)));
+    }
+
+    /// A DEL or a GC that began at a moment is sent; it may end what began before it and nothing else.
+    pub(crate) fn may_end(&mut self, owner: &Owner, began: Moment) {
+        let known = self.known(owner);
+        if known.first_add.is_some_and(|first| first <= began.boot_ms) {
+            known.unsure |= known.holds.take().is_some();
+        }
     }
 
     /// An ADD was answered. `current` when nothing that could end it was sent since.
     pub(crate) fn added(&mut self, owner: &Owner, address: IpAddr, current: bool) -> Result<()> {
         self.replies += 1;
         if !current {
+            self.known(owner).unsure = true;
             return Ok(());
         }
         let other = self.owners.iter().find(|(other, known)| *other != owner && known.holds == Some(address));
         ensure!(other.is_none(), "I1: {address} was given to {owner} while {other:?} holds it");
-        let known = self.owners.entry(owner.clone()).or_default();
+        let known = self.known(owner);
         ensure!(
             known.holds.is_none_or(|held| held == address),
             "I2: {owner} was told {:?}, and now {address}",
@@ -57,12 +70,17 @@ impl Oracle {
         Ok(())
     }
 
+    /// The process ended while an ADD of the owner was under way.
+    pub(crate) fn cut_off(&mut self, owner: &Owner) {
+        self.known(owner).unsure = true;
+    }
+
     /// A DEL that began at a moment was answered; `current` when no ADD of the owner was sent since it was.
     pub(crate) fn deleted(&mut self, owner: &Owner, began: Moment, current: bool) {
         self.replies += 1;
-        let known = self.owners.entry(owner.clone()).or_default();
+        let known = self.known(owner);
         if current && known.last_add <= began.boot_ms {
-            known.empty = true;
+            *known = Known { empty: true, last_add: known.last_add, ..Known::default() };
         }
     }
 
@@ -71,6 +89,17 @@ impl Oracle {
         for known in self.owners.values_mut() {
             *known = Known { empty: true, ..Known::default() };
         }
+    }
+
+    /// Holds a book at rest against everything: also that nothing leaked, when every request has come to its end.
+    pub(crate) fn check_at_rest(&self, book: Option<&Book>) -> Result<()> {
+        self.check(book)?;
+        let silent = self.owners.iter().filter(|(_, known)| known.holds.is_none() && !known.unsure);
+        for (owner, _) in silent {
+            let held = book.and_then(|book| book.owned_by(owner));
+            ensure!(held.is_none(), "I3: nobody was told that {owner} holds {held:?}");
+        }
+        Ok(())
     }
 
     /// Holds a book that was recovered, or that is at rest, against everything that was answered.

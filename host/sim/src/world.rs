@@ -40,6 +40,8 @@ struct Asked {
     number: u64,
     /// Whether it may end what the owner holds.
     ends: bool,
+    /// Whether it is an ADD.
+    adds: bool,
 }
 
 /// The process: gone with a crash.
@@ -49,6 +51,8 @@ struct Daemon {
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Asked>,
+    /// Whose ADDs were given up: a process that ends may not have undone them yet.
+    given_up: Vec<Owner>,
 }
 
 /// What one seed did, for the summary.
@@ -131,7 +135,14 @@ impl World {
             Abandoned::run(abandoned).await;
             Outcome::Other
         });
-        Ok(Daemon { images: engine.images(), engine, writer, executor, asked: BTreeMap::new() })
+        Ok(Daemon {
+            images: engine.images(),
+            engine,
+            writer,
+            executor,
+            asked: BTreeMap::new(),
+            given_up: Vec::new(),
+        })
     }
 
     fn engine(
@@ -190,21 +201,21 @@ impl World {
         Ok(Owner::Attachment { container, interface: InterfaceName::new("eth0")? })
     }
 
-    /// Counts a request as sent, now or (a duplicate, or one that was held up on its way) a while ago.
-    fn ask(&mut self, owner: &Owner, ends: bool) -> Asked {
+    /// When a request began: now or, where it is a duplicate or was held up on its way, a while ago.
+    fn began(&mut self) -> Moment {
+        let now = self.clock.now();
+        let late = if self.random.below(8) == 0 { self.random.below(5_000) } else { 0 };
+        Moment { boot_ms: now.boot_ms.saturating_sub(late), ..now }
+    }
+
+    /// Counts a request as sent.
+    fn ask(&mut self, owner: &Owner, began: Moment, ends: bool) -> Asked {
         let number = self.happens(owner);
         if ends {
             *self.ending.entry(owner.clone()).or_default() += 1;
-            self.oracle.may_end(owner);
+            self.oracle.may_end(owner, began);
         }
-        let now = self.clock.now();
-        let late = if self.random.below(8) == 0 { self.random.below(5_000) } else { 0 };
-        Asked {
-            owner: owner.clone(),
-            began: Moment { boot_ms: now.boot_ms.saturating_sub(late), ..now },
-            number,
-            ends,
-        }
+        Asked { owner: owner.clone(), began, number, ends, adds: false }
     }
 
     fn happens(&mut self, owner: &Owner) -> u64 {
@@ -223,8 +234,10 @@ impl World {
 
     fn send_add(&mut self, daemon: &mut Daemon) -> Result<()> {
         let owner = self.owner()?;
-        let asked = self.ask(&owner, false);
-        self.oracle.add_sent(&owner, self.clock.now());
+        let began = self.began();
+        let mut asked = self.ask(&owner, began, false);
+        asked.adds = true;
+        self.oracle.add_sent(&owner, asked.began, self.clock.now());
         let add = Add {
             request: Request {
                 network: NetworkName::new("net")?,
@@ -252,7 +265,8 @@ impl World {
 
     fn send_del(&mut self, daemon: &mut Daemon) -> Result<()> {
         let owner = self.owner()?;
-        let asked = self.ask(&owner, true);
+        let began = self.began();
+        let asked = self.ask(&owner, began, true);
         let del = Del { network: NetworkName::new("net")?, owner, requested_at: asked.began };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon.executor.spawn(async move { Outcome::Del(engine.del(del).await) });
@@ -262,6 +276,7 @@ impl World {
 
     fn send_gc(&mut self, daemon: &mut Daemon) -> Result<()> {
         let (mut valid, mut gone) = (HashSet::new(), Vec::new());
+        let requested_at = self.clock.now();
         for number in 0..OWNERS {
             let container = ContainerId::new(format!("c{number}"))?;
             let interface = InterfaceName::new("eth0")?;
@@ -269,11 +284,11 @@ impl World {
                 valid.insert((container, interface));
             } else {
                 let owner = Owner::Attachment { container, interface };
-                self.ask(&owner, true);
+                self.ask(&owner, requested_at, true);
                 gone.push(owner);
             }
         }
-        let gc = Gc { network: NetworkName::new("net")?, valid, requested_at: self.clock.now() };
+        let gc = Gc { network: NetworkName::new("net")?, valid, requested_at };
         let engine = Arc::clone(&daemon.engine);
         daemon.executor.spawn(async move {
             drop(engine.gc(gc).await);
@@ -289,8 +304,10 @@ impl World {
         if let Some(id) = ids.get(pick) {
             self.tally.abandoned += 1;
             daemon.executor.cancel(*id);
-            if let Some(asked) = daemon.asked.remove(id).filter(|asked| asked.ends) {
-                self.ended(&asked.owner);
+            match daemon.asked.remove(id) {
+                Some(asked) if asked.ends => self.ended(&asked.owner),
+                Some(asked) if asked.adds => daemon.given_up.push(asked.owner),
+                _ => {}
             }
         }
     }
@@ -309,6 +326,8 @@ impl World {
 
     /// The process is killed, the machine stops, or it boots.
     fn crash(&mut self, daemon: Daemon) -> Result<Daemon> {
+        let under_way = daemon.asked.values().filter(|asked| asked.adds).map(|asked| &asked.owner);
+        under_way.chain(&daemon.given_up).for_each(|owner| self.oracle.cut_off(owner));
         drop(daemon);
         self.tally.crashes += 1;
         self.disk.set_capacity(None);
@@ -342,6 +361,9 @@ impl World {
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
         ensure!(daemon.executor.ids().len() == 1, "a task beside the one that undoes never ended");
+        let book = daemon.images.networks().first().and_then(|name| daemon.images.image(name));
+        let book = book.map(tenure_ledger::Book::restore).transpose()?;
+        self.oracle.check_at_rest(book.as_ref()).context("at rest")?;
         drop(daemon);
         self.disk.crash();
         self.start().map(drop).context("at the end")
