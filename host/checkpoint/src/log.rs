@@ -39,11 +39,14 @@ impl Log {
         disk.sync_dir()
     }
 
-    /// Goes on with a segment that recovery has read.
+    /// Opens the segment that recovery has read last, and makes durable what it was read from.
+    ///
+    /// A daemon that died between a write and its sync leaves what recovery sees and a crash would lose: the last group,
+    /// or the name of a file.
     pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64) -> io::Result<Self> {
         let mut file = disk.open(&names::log(number))?;
-        // A group that was written and not synced before the last daemon died was kept, and will be acted on.
         file.sync_data()?;
+        disk.sync_dir()?;
         Ok(Self { file, number, length, reserved: length, can_reserve: true })
     }
 

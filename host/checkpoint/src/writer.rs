@@ -16,7 +16,7 @@ use crate::entry;
 use crate::header::{Base, FORMAT_VERSION, LogHeader, SnapshotHeader};
 use crate::log::Log;
 use crate::queue::{CheckpointJournal, Queue, Waiting};
-use crate::recovery::Recovered;
+use crate::recovery::{Recovered, Tail};
 
 /// What the writer is told.
 #[derive(Clone)]
@@ -82,18 +82,25 @@ impl Writer {
             compact_at: options.compact_above,
             options,
         };
-        let disk = Arc::clone(&writer.options.disk);
-        let log = if tail.resumable {
-            Log::resume(disk.as_ref(), tail.number, tail.length)
-        } else {
-            writer.prepare(Base::Log, tail.next).and_then(|log| writer.publish(log))
-        };
+        let log = writer.go_on(tail);
         match log {
             Ok(log) => writer.log = Some(log),
             Err(error) => writer.failed(Vec::new(), error),
         }
         writer.keep_room();
         (writer, CheckpointJournal::new(queue))
+    }
+
+    /// Opens the segment that recovery has ended in, or begins the one after it.
+    fn go_on(&mut self, tail: Tail) -> io::Result<Log> {
+        if tail.number > 0 {
+            let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length)?;
+            if tail.resumable {
+                return Ok(last);
+            }
+        }
+        let log = self.prepare(Base::Log, tail.next)?;
+        self.publish(log)
     }
 
     /// Does what is due: reopens after a failure, writes what is staged as one group, keeps room, takes a bit of a snapshot.

@@ -6,8 +6,11 @@ use tenure_engine::ports::Journal;
 use tenure_types::ErrorCode;
 
 use super::fixture::{NOW, Node, answer, boot, images, name, options, owner};
+use crate::header::Header;
 use crate::sim::{Faults, SimDisk};
-use crate::{Disk, Error, LogItem, LogReader, Progress, recover, recover_read_only};
+use crate::{
+    Base, Disk, Error, FORMAT_VERSION, LogHeader, LogItem, LogReader, Progress, recover, recover_read_only,
+};
 
 #[test]
 fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
@@ -54,6 +57,75 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     disk.crash();
     let found = recover(&disk, &boot(1), NOW).unwrap();
     assert_eq!(images(&found.books), node.memory.images());
+}
+
+/// Whatever was staged while the log was being reopened is in the snapshot already, and its place must not be given again.
+#[test]
+fn a_reopening_cut_short_at_any_operation_loses_nothing_before_or_after() {
+    for (seed, cut) in (0..20).flat_map(|seed| (0..16).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        let mut node = Node::start(&disk, 1);
+        drop(node.define(0));
+        drop(node.give(0, 1));
+        node.settle();
+        disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+        drop(node.give(0, 2));
+        node.writer.step(&node.memory);
+        disk.set_faults(Faults::default());
+        drop((node.give(0, 3), node.give(0, 4)));
+        disk.stop_after(cut);
+        node.writer.step(&node.memory);
+        disk.crash();
+
+        let mut node = Node::start(&disk, 1);
+        assert!(node.memory.address_of(0, &owner(1)).is_some(), "seed {seed}, cut at {cut}");
+        for who in 5..9 {
+            let ticket = node.give(0, who).unwrap();
+            node.settle();
+            assert_eq!(answer(ticket), Some(Ok(())));
+        }
+        disk.crash();
+        let found = recover(&disk, &boot(1), NOW).unwrap();
+        assert_eq!(images(&found.books), node.memory.images(), "seed {seed}, cut at {cut}");
+    }
+}
+
+#[test]
+fn a_mending_cut_short_at_any_operation_is_ended_by_the_next_start() {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    node.settle();
+    let log = disk.contents("log.0000000001").unwrap();
+    let nothing_since = |number| {
+        let header = LogHeader {
+            version: FORMAT_VERSION,
+            number,
+            first: 9,
+            base: Base::Snapshot,
+            boot: boot(1),
+            node: "node-1".to_owned(),
+            opened: NOW,
+        };
+        let mut line = Vec::new();
+        Header::Log(header).encode(&mut line).unwrap();
+        line
+    };
+    for (seed, cut) in (0..20).flat_map(|seed| (0..16).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        disk.put("log.0000000001", &[&log[..], b"0123abcd 2 "].concat());
+        disk.put("log.0000000002", &nothing_since(2));
+        disk.put("log.0000000003", &nothing_since(3));
+        disk.put("snapshot.0000000003.tmp", b"half");
+        disk.stop_after(cut);
+        // Whether the first one gets through is the cut's choice.
+        drop(recover(&disk, &boot(1), NOW));
+        disk.crash();
+        let found = recover(&disk, &boot(1), NOW)
+            .unwrap_or_else(|error| panic!("seed {seed}, cut at {cut}: {error}"));
+        assert_eq!(images(&found.books), node.memory.images());
+        assert_eq!(disk.contents("log.0000000001"), Some(log.clone()));
+    }
 }
 
 #[test]

@@ -81,6 +81,8 @@ struct Run {
     model: Model,
     waiting: Vec<(Ticket, BTreeMap<NetworkName, usize>)>,
     boot: u64,
+    /// Nothing was made to fail since the start. Only then is a killed process's page cache what its disk will have.
+    calm: bool,
 }
 
 impl Run {
@@ -88,7 +90,7 @@ impl Run {
         let mut random = Random::new(seed);
         let disk = SimDisk::new(random.next_number());
         let node = Node::start_with(&disk, Self::options(&mut random, &disk, 0));
-        Self { random, disk, node, model: Model::default(), waiting: Vec::new(), boot: 0 }
+        Self { random, disk, node, model: Model::default(), waiting: Vec::new(), boot: 0, calm: true }
     }
 
     fn options(random: &mut Random, disk: &SimDisk, boot: u64) -> crate::Options {
@@ -139,6 +141,7 @@ impl Run {
 
     fn trouble(&mut self) {
         let rate = |random: &mut Random| [0, 0, 20, 300][usize::try_from(random.below(4)).unwrap()];
+        self.calm = false;
         self.disk.set_faults(Faults {
             sync: rate(&mut self.random),
             append: rate(&mut self.random),
@@ -150,7 +153,7 @@ impl Run {
 
     /// The machine stops, or only the process; then a start, which may be cut short as well.
     fn restart(&mut self) {
-        let killed = self.random.below(4) == 0 && !self.disk.is_stopped();
+        let killed = self.random.below(4) == 0 && (self.calm || !self.disk.is_stopped());
         let mut rebooted = false;
         if killed {
             self.disk.kill();
@@ -162,6 +165,7 @@ impl Run {
         self.boot += u64::from(rebooted);
         self.disk.set_faults(Faults::default());
         self.disk.set_capacity(None);
+        self.calm = true;
         self.waiting.clear();
         if !killed && self.random.below(3) == 0 {
             self.disk.stop_after(self.random.below(12));
