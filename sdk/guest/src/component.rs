@@ -52,7 +52,6 @@ fn tell_panics() {
 macro_rules! export {
     ($policy:ty) => {
         #[cfg(target_family = "wasm")]
-        #[expect(unsafe_code, reason = "the component's exported functions")]
         mod exported {
             use super::*;
             type Component = $crate::Exported<$policy>;

@@ -1,0 +1,87 @@
+//! Our own cache of compiled policies.
+//!
+//! Compiled code is native code: whoever can write it runs it as the daemon. So none is ever taken from outside; what
+//! is here was written by the daemon, in a directory that is its alone, keyed by the component's digest and by what
+//! the compiled form depends on, and closed by a checksum over it. Anything else is compiled again.
+
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::private::PrivateDirectory;
+
+/// The length of the checksum in front of each file.
+const CHECKSUM: usize = 32;
+
+/// A directory of compiled policies.
+#[derive(Debug)]
+pub(crate) struct CompiledCache(PrivateDirectory);
+
+impl CompiledCache {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self(PrivateDirectory::new(directory))
+    }
+
+    /// The compiled form of a component, when it is here and whole.
+    pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let name = file_name(engine, digest);
+        if !self.0.has(&name) {
+            return None;
+        }
+        let compiled = self.0.read(&name).map_err(|error| error.to_string()).and_then(|file| {
+            let (checksum, compiled) = file.split_at_checked(CHECKSUM).ok_or("it is cut short")?;
+            if checksum != Sha256::digest(compiled).as_slice() {
+                return Err("its checksum does not fit".into());
+            }
+            trust(engine, compiled)
+        });
+        compiled
+            .inspect_err(|cause| {
+                tracing::warn!(file = name, cause, "a compiled policy is not used; it is compiled again")
+            })
+            .ok()
+    }
+
+    /// Keeps a compiled form. A failure costs the next start a compilation, nothing else.
+    pub(crate) fn put(&self, engine: &Engine, digest: &str, compiled: &[u8]) {
+        let mut file = Sha256::digest(compiled).to_vec();
+        file.extend_from_slice(compiled);
+        if let Err(error) = self.0.write(&file_name(engine, digest), &file) {
+            tracing::warn!(%error, "a compiled policy could not be kept");
+        }
+    }
+}
+
+/// What a compiled form is good for: this component, this engine, this processor.
+fn file_name(engine: &Engine, digest: &str) -> String {
+    let mut compatibility = Compatibility(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut compatibility);
+    let compatibility: String =
+        crate::digest::hexadecimal(&compatibility.0.finalize()).chars().take(16).collect();
+    format!("{digest}-{compatibility}.cwasm")
+}
+
+/// A hasher whose outcome is the same in every build, which the standard library's does not promise.
+struct Compatibility(Sha256);
+
+impl Hasher for Compatibility {
+    fn finish(&self) -> u64 {
+        0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+}
+
+/// Takes compiled code for what it says it is.
+#[expect(unsafe_code, reason = "native code cannot be checked, only its origin can")]
+pub(crate) fn trust(engine: &Engine, compiled: &[u8]) -> Result<Component, String> {
+    // SAFETY: the bytes come from our own compiler, either just now through a pipe that no one else holds, or from a
+    // file that only this user could write and whose checksum fits. wasmtime itself refuses another version's code.
+    unsafe { Component::deserialize(engine, compiled) }
+        .map_err(|error| crate::text::clean(&format!("{error:#}")))
+}

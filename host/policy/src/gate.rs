@@ -1,0 +1,151 @@
+//! How many calls run at once, and the clock that their deadlines are counted by.
+//!
+//! One thread ticks while calls run and for a moment after the last one; then it sleeps until the next call, so that
+//! an idle node does not wake up. The state is behind a `std::sync::Mutex`, held for a few instructions.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use wasmtime::Engine;
+
+/// How far apart two looks at a running call are.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// The ticks without a call after which the ticker sleeps; waking it costs a call more than ticking on for a moment.
+const LINGER: u32 = 100;
+
+/// Lets calls in and keeps their clock.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    shared: Arc<Shared>,
+    /// `None` once it was joined.
+    ticker: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// A place became free.
+    left: Condvar,
+    /// The ticker has something to do.
+    wake: Condvar,
+    most: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: u32,
+    asleep: bool,
+    closed: bool,
+}
+
+/// A running call's place; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'gate>(&'gate Shared);
+
+impl Gate {
+    /// A gate that lets `most` calls run at once and ticks an engine's epoch.
+    pub(crate) fn new(engine: Engine, most: u32) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            left: Condvar::new(),
+            wake: Condvar::new(),
+            most: most.max(1),
+        });
+        let ticking = Arc::clone(&shared);
+        let ticker =
+            std::thread::Builder::new().name("policy-ticker".into()).spawn(move || ticking.tick(&engine))?;
+        Ok(Self { shared, ticker: Some(ticker) })
+    }
+
+    /// Waits for a place. Calls are short, so the wait is.
+    pub(crate) fn enter(&self) -> Place<'_> {
+        let mut state = self.shared.lock();
+        while state.running >= self.shared.most {
+            state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.running += 1;
+        if std::mem::take(&mut state.asleep) {
+            self.shared.wake.notify_one();
+        }
+        Place(&self.shared)
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(ticker) = self.ticker.take() {
+            // A ticker that panicked has nothing left to stop.
+            let _ = ticker.join();
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+        self.0.left.notify_one();
+    }
+}
+
+impl Shared {
+    /// Nothing is left half done under the lock, so a poisoned one is as good.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self, engine: &Engine) {
+        let mut idle = 0;
+        let mut state = self.lock();
+        while !state.closed {
+            idle = if state.running == 0 { idle + 1 } else { 0 };
+            if idle > LINGER {
+                state.asleep = true;
+                while state.asleep && !state.closed {
+                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                idle = 0;
+            } else {
+                state = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+                engine.increment_epoch();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn one_more_than_the_most_waits_until_one_leaves() {
+        let gate = Gate::new(Engine::default(), 2).unwrap();
+        let (first, _second) = (gate.enter(), gate.enter());
+        let (entered, third) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _place = gate.enter();
+                entered.send(()).unwrap();
+            });
+            assert!(third.recv_timeout(TICK * 20).is_err());
+            drop(first);
+            third.recv().unwrap();
+        });
+    }
+
+    #[test]
+    fn the_ticker_sleeps_when_idle_and_wakes_for_a_call() {
+        let gate = Gate::new(Engine::default(), 1).unwrap();
+        while !gate.shared.lock().asleep {
+            std::thread::yield_now();
+        }
+        let place = gate.enter();
+        assert!(!gate.shared.lock().asleep);
+        drop(place);
+    }
+}

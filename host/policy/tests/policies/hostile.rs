@@ -1,0 +1,111 @@
+//! Policies that misbehave: each fails its own call alone, the next call works, and the daemon's memory stays bounded.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::node::{self, Node};
+use tenure_policy::WasmPolicy;
+use tenure_types::ErrorCode;
+
+/// The most memory that this program may ever have had, compilers included; one bomb that works takes more.
+const MOST_KIB: u64 = 512 << 10;
+
+fn hostile() -> Arc<WasmPolicy> {
+    static POLICY: OnceLock<Arc<WasmPolicy>> = OnceLock::new();
+    Arc::clone(POLICY.get_or_init(|| node::load("hostile", &node::build("tenure-hostile"))))
+}
+
+fn define(misbehaviour: &str) -> Result<Node, tenure_types::Error> {
+    Node::define(&hostile(), &format!(r#"{{"subnet": "10.1.2.0/24", "misbehave": "{misbehaviour}"}}"#))
+}
+
+/// The most memory that this program ever had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn each_misbehaviour_fails_its_own_call_alone() {
+    use ErrorCode::{PolicyFailed, ProposalRejected};
+    define("behave").unwrap().add("first", &[]).unwrap();
+    for (misbehaviour, code, cause) in [
+        ("spin", PolicyFailed, "ran longer than 50 ms"),
+        ("grow", PolicyFailed, "wanted more than 16 MiB of memory"),
+        ("recurse", PolicyFailed, "call stack exhausted"),
+        ("trap", PolicyFailed, "unreachable"),
+        ("panic", PolicyFailed, "as told"),
+        ("huge-text", PolicyFailed, "wanted more than 16 MiB of memory"),
+        ("long-text", PolicyFailed, "fuel"),
+        ("long-list", PolicyFailed, "fuel"),
+        ("chatter", PolicyFailed, "ran longer than 50 ms"),
+        ("not-an-address", PolicyFailed, "which is not an address"),
+        ("outside", ProposalRejected, "8.8.8.8 is outside pool 0"),
+        ("held", ProposalRejected, "10.1.2.1 is held by first/eth0"),
+        ("network-address", ProposalRejected, "10.1.2.0 is outside pool 0"),
+        ("broadcast", ProposalRejected, "10.1.2.255 is outside pool 0"),
+        ("gateway", ProposalRejected, "is the gateway"),
+        ("other-family", ProposalRejected, "2001:db8::1 is outside pool 0"),
+        ("duplicate", ProposalRejected, "2 addresses proposed for 1 pools"),
+    ] {
+        let mut node = define(misbehaviour).unwrap();
+        if misbehaviour == "held" {
+            // Its first proposal is a free one: there is nothing held to propose yet.
+            assert_eq!(node.add("first", &[]).unwrap(), ["10.1.2.1"]);
+        }
+        let error = node.add("victim", &[]).unwrap_err();
+        assert_eq!(error.code, code, "{misbehaviour}: {error}");
+        assert!(error.cause.contains(cause), "{misbehaviour}: {error}");
+        assert!(!error.cause.contains(char::is_control) && error.cause.chars().count() < 2048, "{error:?}");
+        if code == PolicyFailed {
+            let stamp = tenure_engine::ports::Policy::stamp(hostile().as_ref()).to_string();
+            assert!(error.cause.contains(&stamp), "no policy and digest in {error}");
+        }
+        assert!(!node.holds("10.1.2.2"));
+        define("behave")
+            .unwrap()
+            .add("next", &[])
+            .unwrap_or_else(|error| panic!("after {misbehaviour}: {error}"));
+    }
+    assert!(peak() < MOST_KIB, "{} KiB", peak());
+}
+
+#[test]
+fn each_wrong_definition_is_refused() {
+    for (misbehaviour, code, cause) in [
+        ("define-spin", ErrorCode::PolicyFailed, "ran longer than 50 ms"),
+        ("define-grow", ErrorCode::PolicyFailed, "wanted more than 16 MiB of memory"),
+        ("define-recurse", ErrorCode::PolicyFailed, "call stack exhausted"),
+        ("define-trap", ErrorCode::PolicyFailed, "unreachable"),
+        ("define-panic", ErrorCode::PolicyFailed, "as told"),
+        ("define-huge-text", ErrorCode::PolicyFailed, "wanted more than 16 MiB of memory"),
+        ("define-long-text", ErrorCode::PolicyFailed, "fuel"),
+        ("define-long-list", ErrorCode::PolicyFailed, "fuel"),
+        ("define-not-a-subnet", ErrorCode::PolicyFailed, "\"everywhere\", which is not a subnet"),
+        ("define-unknown-cooling", ErrorCode::PolicyFailed, "sometimes\u{fffd}[2J"),
+        ("define-ugly-refusal", ErrorCode::PolicyRefused, "ugly\u{fffd}\u{fffd}[2Jugly"),
+        ("nothing-known", ErrorCode::InvalidConfig, "ipam.misbehave: no such misbehaviour"),
+    ] {
+        let error = define(misbehaviour).map(|_| ()).unwrap_err();
+        assert_eq!(error.code, code, "{misbehaviour}: {error}");
+        assert!(error.cause.contains(cause), "{misbehaviour}: {error}");
+        assert!(!error.cause.contains(char::is_control) && error.cause.chars().count() < 2048, "{error:?}");
+        assert!(define("behave").is_ok(), "after {misbehaviour}");
+    }
+}
+
+#[test]
+fn calls_beyond_the_concurrency_wait_and_misbehaviour_beside_them_does_not_matter() {
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| define("spin").unwrap().add("victim", &[]).unwrap_err());
+            scope.spawn(|| define("grow").unwrap().add("victim", &[]).unwrap_err());
+            scope.spawn(|| {
+                let mut node = define("behave").unwrap();
+                for number in 0..50 {
+                    node.add(&format!("c{number}"), &[]).unwrap();
+                }
+            });
+        }
+    });
+}

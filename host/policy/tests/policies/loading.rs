@@ -1,0 +1,150 @@
+//! What is loaded, from where, and what is refused.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::node;
+use tenure_engine::ports::Catalogue;
+use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+
+fn name(text: &str) -> PolicyName {
+    PolicyName::new(text).unwrap()
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    let error = node::runtime().load(&name("p"), bytes, None).map(|_| ()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PolicyUnloadable);
+    error.cause
+}
+
+fn policies(state: &Path, files: &[(&str, &Path, &str)]) -> Policies {
+    let limits = Limits { concurrency: 2, ..Limits::default() };
+    let runtime = Runtime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
+    let files = files.iter().map(|(policy, path, sha256)| {
+        (name(policy), CatalogueSource::File { path: path.to_path_buf(), sha256: (*sha256).into() })
+    });
+    Policies::with_runtime(runtime, files, state).unwrap()
+}
+
+fn only_file(directory: PathBuf) -> PathBuf {
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+#[test]
+fn what_is_no_policy_is_refused_with_the_reason() {
+    let component = |text: &str| wat::parse_str(format!("(component {text})")).unwrap();
+    let wasi = component(r#"(import "wasi:clocks/monotonic-clock@0.2.0" (instance))"#);
+    assert!(refusal(&wasi).contains(
+        "it imports wasi:clocks/monotonic-clock@0.2.0, which is not offered; policies have no WASI"
+    ));
+    let other = component(r#"(import "somebody:else/thing" (instance))"#);
+    assert!(refusal(&other).contains(
+        "it imports somebody:else/thing, which is not offered; a policy may import tenure:ipam only"
+    ));
+    let newer = component(r#"(import "tenure:ipam/kernel@0.1.0" (instance (export "f" (func))))"#);
+    assert!(refusal(&newer).contains("tenure:ipam/kernel@0.1.0"), "{}", refusal(&newer));
+    assert!(refusal(&component("")).contains("it is not a policy of this interface"));
+    assert!(refusal(&wat::parse_str("(module)").unwrap()).contains("it is a core module, not a component"));
+    for garbage in [&b""[..], b"\x7fELF", b"(component)"] {
+        assert!(refusal(garbage).contains("it does not compile"), "{}", refusal(garbage));
+    }
+}
+
+#[test]
+fn the_digest_is_that_of_the_bytes_or_nothing_is_loaded() {
+    let wrong = "0".repeat(64);
+    let error = node::runtime().load(&name("p"), embedded::HOST_LOCAL, Some(&wrong)).map(|_| ()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PolicyUnloadable);
+    assert!(error.cause.contains(&sha256(embedded::HOST_LOCAL)) && error.cause.contains(&wrong), "{error}");
+}
+
+#[test]
+fn the_catalogue_lists_what_there_is_and_what_is_wrong_with_it() {
+    let state = tempfile::tempdir().unwrap();
+    let file = state.path().join("mine.wasm");
+    fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
+    let digest = sha256(embedded::HIGHEST_FIRST);
+    let missing = state.path().join("missing.wasm");
+    let wrong = "0".repeat(64);
+    let policies = policies(
+        state.path(),
+        &[("changed", &file, &wrong), ("mine", &file, &digest), ("missing", &missing, &wrong)],
+    );
+    let list: Vec<_> = policies
+        .list()
+        .into_iter()
+        .map(|entry| (entry.stamp.name.to_string(), entry.source == "embedded", entry.problem.is_some()))
+        .collect();
+    let entry = |name: &str, embedded, problem| (name.to_owned(), embedded, problem);
+    assert_eq!(
+        list,
+        [
+            entry("changed", false, true),
+            entry("highest-first", true, false),
+            entry("host-local", true, false),
+            entry("mine", false, false),
+            entry("missing", false, true),
+        ]
+    );
+    let code = |policy: &str| policies.load(&name(policy)).map(|_| ()).map_err(|error| error.code);
+    assert_eq!(code("mine"), Ok(()));
+    assert_eq!(code("changed"), Err(ErrorCode::PolicyUnloadable));
+    assert_eq!(code("missing"), Err(ErrorCode::PolicyUnloadable));
+    assert_eq!(code("unheard-of"), Err(ErrorCode::UnknownPolicy));
+}
+
+#[test]
+fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
+    let state = tempfile::tempdir().unwrap();
+    let file = state.path().join("mine.wasm");
+    let digest = sha256(embedded::HIGHEST_FIRST);
+    fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
+    policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")).unwrap();
+
+    fs::remove_file(&file).unwrap();
+    policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")).unwrap();
+    // Not even the catalogue needs to know it any more.
+    let stamp = PolicyStamp { name: name("mine"), digest };
+    assert_eq!(policies(state.path(), &[]).load_pinned(&stamp).unwrap().stamp(), &stamp);
+    // A copy that was changed is none.
+    let kept = state.path().join("policies").join(format!("{}.wasm", stamp.digest));
+    fs::write(&kept, embedded::HOST_LOCAL).unwrap();
+    let error: Error = policies(state.path(), &[]).load_pinned(&stamp).map(|_| ()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PolicyUnloadable);
+}
+
+#[test]
+fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
+    let state = tempfile::tempdir().unwrap();
+    let load = || policies(state.path(), &[]).load(&name("host-local")).map(|_| ()).unwrap();
+    load();
+    let compiled = only_file(state.path().join("compiled"));
+    assert_eq!(compiled.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(state.path().join("compiled").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let (good, inode) = (fs::read(&compiled).unwrap(), inode(&compiled));
+    load();
+    assert_eq!(self::inode(&compiled), inode, "it was compiled again although it was whole");
+
+    let mut tampered = good.clone();
+    *tampered.last_mut().unwrap() ^= 1;
+    for bad in [&tampered[..], &good[..good.len() / 2], &[]] {
+        fs::write(&compiled, bad).unwrap();
+        load();
+        assert_eq!(fs::read(&compiled).unwrap(), good, "what was tampered with stayed");
+    }
+    // One that others could have written is not believed, however right it looks.
+    let before = self::inode(&compiled);
+    fs::set_permissions(&compiled, fs::Permissions::from_mode(0o666)).unwrap();
+    load();
+    assert_ne!(self::inode(&compiled), before);
+    assert_eq!(compiled.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+fn inode(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().unwrap().ino()
+}
