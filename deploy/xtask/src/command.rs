@@ -1,0 +1,105 @@
+//! Runs other programs: each is shown before it runs, and a failure names it.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Shows a command and runs it to its end on our own terminal.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", text(command));
+    let status =
+        command.stdin(Stdio::null()).status().with_context(|| format!("cannot start `{}`", text(command)))?;
+    ensure(status, command)
+}
+
+/// Runs a command quietly and returns what it printed on standard output.
+///
+/// # Errors
+/// When it cannot be started, fails (with what it said on standard error) or prints no text.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output =
+        command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{}`", text(command)))?;
+    if !output.status.success() {
+        bail!(
+            "`{}` failed ({}): {}",
+            text(command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed no text", text(command)))
+}
+
+/// Runs a command quietly with something on its standard input; what it printed is the caller's to judge.
+///
+/// # Errors
+/// When it cannot be started or spoken to.
+pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(ExitStatus, String)> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", text(command)))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes())?;
+    }
+    let mut printed = String::new();
+    if let Some(mut stdout) = child.stdout.take() {
+        stdout.read_to_string(&mut printed)?;
+    }
+    Ok((child.wait()?, printed))
+}
+
+/// Shows a command and runs it; each line of its standard output is shown and then handed to `each`.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
+    println!("$ {}", text(command));
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", text(command)))?;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            each(&line);
+        }
+    }
+    ensure(child.wait()?, command)
+}
+
+/// Whether a command can be started and succeeds; what it prints is not shown.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn ensure(status: ExitStatus, command: &Command) -> Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    bail!("`{}` failed ({status})", text(command))
+}
+
+/// The command as one would type it: the program by its bare name, without quoting.
+fn text(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let mut text = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        let _ = write!(text, " {}", argument.to_string_lossy());
+    }
+    text
+}

@@ -1,0 +1,102 @@
+//! The node of the demonstration: a daemon without configuration, in the enclave.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::enclave::{Enclave, child_of};
+use crate::command;
+
+/// Where the daemon's sockets are, inside.
+const RUN: &str = "/run/tenure";
+/// Where its checkpoint is, inside.
+const STATE: &str = "/run/tenure-state";
+/// Where its log is, inside.
+const LOG: &str = "/run/tenured.log";
+/// How many lines of the log explain a failure.
+const LOG_LINES: usize = 30;
+
+/// A running daemon.
+#[derive(Debug)]
+pub(crate) struct Node<'a> {
+    enclave: &'a Enclave,
+    binaries: PathBuf,
+    daemon: Child,
+}
+
+impl<'a> Node<'a> {
+    /// Starts the daemon and waits until it serves.
+    ///
+    /// # Errors
+    /// With the end of its log, when it does not.
+    pub(crate) fn start(enclave: &'a Enclave, binaries: PathBuf) -> Result<Self> {
+        let log = File::options().create(true).append(true).open(enclave.outside(LOG))?;
+        let daemon = enclave
+            .command(binaries.join("tenured"))
+            .args(["--run-dir", RUN, "--state-dir", STATE])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let node = Self { enclave, binaries, daemon };
+        node.ctl(&["status", "--wait", "60"])
+            .with_context(|| format!("the daemon's log ends:\n{}", node.log()))?;
+        Ok(node)
+    }
+
+    /// Kills the daemon as a crash does and starts another on the same state.
+    ///
+    /// # Errors
+    /// When it cannot be killed, or the next one does not serve.
+    pub(crate) fn crash(mut self) -> Result<Self> {
+        let daemon = i32::try_from(child_of(self.daemon.id())?)?;
+        kill_process(Pid::from_raw(daemon).context("the daemon is gone")?, Signal::KILL)?;
+        self.daemon.wait()?;
+        Self::start(self.enclave, self.binaries)
+    }
+
+    /// Runs `tenurectl`, and returns the JSON that it prints.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> Result<Value> {
+        let mut ctl = self.enclave.command(self.binaries.join("tenurectl"));
+        let text = command::output(ctl.args(["--run-dir", RUN, "--output", "json"]).args(arguments))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("tenurectl {arguments:?} printed no JSON: {text}"))
+    }
+
+    /// Container and address of everything that is allocated, in order.
+    ///
+    /// # Errors
+    /// When `tenurectl` fails.
+    pub(crate) fn allocations(&self) -> Result<Vec<(String, String)>> {
+        let answer = self.ctl(&["allocations"])?;
+        let Some(list) = answer.get("allocations").unwrap_or(&answer).as_array() else {
+            bail!("tenurectl allocations printed no list: {answer}");
+        };
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut owned: Vec<_> = list
+            .iter()
+            .map(|one| (text(one.get("container_id")), text(one.pointer("/addresses/0"))))
+            .collect();
+        owned.sort();
+        Ok(owned)
+    }
+
+    /// Where the plugin finds the daemon.
+    pub(crate) fn socket() -> String {
+        format!("{RUN}/cni.sock")
+    }
+
+    /// The end of the log.
+    pub(crate) fn log(&self) -> String {
+        let log = fs::read_to_string(self.enclave.outside(LOG)).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n")
+    }
+}

@@ -1,0 +1,100 @@
+//! Builds what is released: the binaries, the policies, and what `tenurectl` says of itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::command::{lines, output, run};
+use crate::tools;
+use crate::workspace::Workspace;
+
+/// Fills `dist` in the target folder.
+///
+/// # Errors
+/// When something cannot be built.
+pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
+    tools::rustup();
+    let dist = workspace.target.join("dist");
+    if dist.exists() {
+        fs::remove_dir_all(&dist)?;
+    }
+    for folder in ["policies", "man", "completions"] {
+        fs::create_dir_all(dist.join(folder))?;
+    }
+    let policies = release(workspace, "tenure-daemon")?.context("the policies were not built")?;
+    release(workspace, "tenure-ctl")?;
+    for name in ["tenured", "tenurectl"] {
+        fs::copy(workspace.target.join("release").join(name), dist.join(name))?;
+    }
+    fs::copy(shim(workspace)?, dist.join("tenure"))?;
+    for entry in fs::read_dir(policies)? {
+        let path = entry?.path();
+        if let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|kind| kind == "wasm")) {
+            fs::copy(&path, dist.join("policies").join(name))?;
+        }
+    }
+    documents(&dist)?;
+    sizes(&dist)
+}
+
+/// Builds a package for release, by itself, so that no other's features slip in.
+///
+/// Returns the folder in which the embedded policies were built, if the package embeds them: what lies beside the
+/// daemon is byte for byte what lies in it.
+fn release(workspace: &Workspace, package: &str) -> Result<Option<PathBuf>> {
+    let mut policies = None;
+    let arguments =
+        ["build", "--release", "--package", package, "--message-format", "json-render-diagnostics"];
+    lines(workspace.cargo().args(arguments), |line| {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
+        if text("reason") == "build-script-executed" && text("package_id").contains("/host/policy#") {
+            policies = Some(PathBuf::from(text("out_dir")));
+        }
+    })?;
+    Ok(policies)
+}
+
+/// Builds the plugin as a static program.
+///
+/// The target is named although it is the host's own: the flags are for the plugin, not for build scripts and macros.
+fn shim(workspace: &Workspace) -> Result<PathBuf> {
+    let version = output(Command::new("rustc").arg("-vV"))?;
+    let target =
+        version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
+    run(workspace
+        .cargo()
+        .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", target])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+    Ok(workspace.target.join(target).join("shim/tenure"))
+}
+
+/// Lets `tenurectl` write its manual and its shell completions.
+fn documents(dist: &Path) -> Result<()> {
+    let ctl = dist.join("tenurectl");
+    output(Command::new(&ctl).arg("man").arg(dist.join("man")))?;
+    for shell in ["bash", "zsh", "fish"] {
+        let text = output(Command::new(&ctl).args(["completions", shell]))?;
+        fs::write(dist.join("completions").join(format!("tenurectl.{shell}")), text)?;
+    }
+    Ok(())
+}
+
+/// Prints what came out.
+fn sizes(dist: &Path) -> Result<()> {
+    println!("\n{}", dist.display());
+    for folder in [dist.to_owned(), dist.join("policies"), dist.join("man"), dist.join("completions")] {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        ensure!(!files.is_empty(), "{} is empty", folder.display());
+        files.sort();
+        for file in files.iter().filter(|file| file.is_file()) {
+            let kibibytes = fs::metadata(file)?.len().div_ceil(1024);
+            println!("{kibibytes:>8} KiB  {}", file.strip_prefix(dist)?.display());
+        }
+    }
+    Ok(())
+}

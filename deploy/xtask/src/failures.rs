@@ -1,0 +1,46 @@
+//! Holds the book's failure table to the tests that prove it.
+
+use std::fs;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Looks up each test that the table names as `` `suite::test` `` in `host/e2e/tests/suite.rs`.
+///
+/// # Errors
+/// Names every test that is not there.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let page = fs::read_to_string(workspace.book().join("src/failures.md"))?;
+    let suite = |name: &str| {
+        fs::read_to_string(workspace.root.join("host/e2e/tests").join(name).with_extension("rs"))
+            .unwrap_or_default()
+    };
+    let missing: Vec<String> = named(&page)
+        .filter(|(file, test)| !suite(file).contains(test))
+        .map(|(file, test)| format!("{file}::{test}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("deploy/book/src/failures.md names tests that do not exist: {}", missing.join(", "))
+}
+
+/// The tests that the table's rows name.
+fn named(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.lines()
+        .filter(|line| line.starts_with('|'))
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter_map(|code| code.split_once("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tests_in_rows_are_looked_up() {
+        let page = "As `text::says`:\n| DEL, `tenured` down | `lifecycle::spool`, `plugins::bridge` |\n";
+        assert_eq!(named(page).collect::<Vec<_>>(), [("lifecycle", "spool"), ("plugins", "bridge")]);
+    }
+}

@@ -1,0 +1,95 @@
+//! Counts tests from what their runners print: the form of libtest, which libtest-mimic prints too.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How many tests passed, failed and were skipped, and why they were.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    reasons: BTreeMap<String, String>,
+}
+
+impl Tally {
+    /// Takes notice of one line.
+    ///
+    /// `SKIP name: reason` gives the reason of a test that its result line counts as ignored.
+    pub(crate) fn read(&mut self, line: &str) {
+        if let Some((name, reason)) = line.strip_prefix("SKIP ").and_then(|rest| rest.split_once(": ")) {
+            self.reasons.insert(name.to_owned(), reason.to_owned());
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored"))
+        {
+            let reason = name.1.trim_start_matches([',', ' ']);
+            self.reasons.entry(name.0.to_owned()).or_insert_with(|| reason.to_owned());
+        } else if let Some((_, counts)) =
+            line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        {
+            for count in counts.split("; ") {
+                match count
+                    .split_once(' ')
+                    .and_then(|(number, word)| Some((number.parse::<u64>().ok()?, word)))
+                {
+                    Some((number, "passed")) => self.passed += number,
+                    Some((number, "failed")) => self.failed += number,
+                    Some((number, "ignored")) => self.skipped += number,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Takes notice that a runner failed: one that died before its result line is a failed test as well.
+    pub(crate) fn runner_failed(&mut self) {
+        self.failed = self.failed.max(1);
+    }
+
+    /// How many tests were skipped.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Each skipped test with its reason, a line each.
+    pub(crate) fn skips(&self) -> impl Iterator<Item = String> {
+        self.reasons.iter().map(|(name, reason)| format!("SKIPPED {name}: {reason}"))
+    }
+}
+
+/// The line that CI reads.
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_all_binaries_are_added_up() {
+        let mut tally = Tally::default();
+        for line in [
+            "test a ... ok",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "SKIP podman: podman is not installed",
+            "test podman ... ignored",
+            "test slow ... ignored, takes an hour",
+            "test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s",
+            "error: test failed, to rerun pass `-p x`",
+        ] {
+            tally.read(line);
+        }
+        assert_eq!(tally.to_string(), "4 passed, 2 failed, 2 skipped");
+        let skips: Vec<_> = tally.skips().collect();
+        assert_eq!(skips, ["SKIPPED podman: podman is not installed", "SKIPPED slow: takes an hour"]);
+    }
+
+    #[test]
+    fn a_runner_that_dies_counts() {
+        let mut tally = Tally::default();
+        tally.runner_failed();
+        assert_eq!(tally.to_string(), "0 passed, 1 failed, 0 skipped");
+    }
+}

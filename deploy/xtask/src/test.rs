@@ -1,0 +1,98 @@
+//! Everything that must hold before a change lands: the steps in their order, and the number of tests at the end.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::command::{lines, run, succeeds};
+use crate::progress::Progress;
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+use crate::{cache, dependencies, failures, pages, tools};
+
+/// What the steps share.
+struct Context<'a> {
+    workspace: &'a Workspace,
+    tally: Tally,
+    /// What the reader must know although nothing has failed.
+    notes: Vec<String>,
+}
+
+/// A step, the step that it builds upon, and what it does.
+struct Step(&'static str, Option<&'static str>, fn(&mut Context<'_>) -> Result<()>);
+
+/// A later step runs although an earlier one has failed, unless it builds upon that one.
+const STEPS: &[Step] = &[
+    Step("tools", None, |context| tools::install_all(context.workspace)),
+    Step("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
+    Step("lints", None, |context| {
+        run(cargo(context).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    }),
+    Step("licences", None, |context| {
+        run(cargo(context).args(["deny", "--workspace", "check", "licenses", "bans", "sources"]))
+    }),
+    Step("advisories", None, advisories),
+    Step("build", None, |context| run(cargo(context).args(["build", "--workspace", "--all-targets"]))),
+    Step("tests", Some("build"), tests),
+    Step("reference", None, |context| {
+        run(cargo(context).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
+    }),
+    Step("pages", Some("build"), |context| pages::check(context.workspace)),
+    Step("dependencies", None, |context| dependencies::check(context.workspace)),
+    Step("failures", None, |context| failures::check(context.workspace)),
+    Step("book", None, |context| pages::build_book(context.workspace)),
+];
+
+/// Runs all steps; `false` when one has failed.
+pub(crate) fn test(workspace: &Workspace) -> bool {
+    if let Err(error) = cache::prune(workspace) {
+        println!("note: {error:#}");
+    }
+    let mut context = Context { workspace, tally: Tally::default(), notes: Vec::new() };
+    let mut progress = Progress::new(STEPS.len());
+    for Step(name, after, run) in STEPS {
+        progress.step(name, *after, || run(&mut context));
+    }
+    println!("\n{}", progress.table());
+    for line in context.tally.skips().chain(context.notes) {
+        println!("{line}");
+    }
+    println!("{}", context.tally);
+    progress.all_passed()
+}
+
+/// A cargo command; CI builds once, so that what makes the second build quicker is not worth its space there.
+fn cargo(context: &Context<'_>) -> Command {
+    let mut command = context.workspace.cargo();
+    if in_ci() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command
+}
+
+fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// Known defects of dependencies; their list comes from the net, and may be out of reach.
+fn advisories(context: &mut Context<'_>) -> Result<()> {
+    if !succeeds(cargo(context).args(["deny", "fetch", "db"])) {
+        let note = "NOTE: the advisory database could not be fetched: known defects of dependencies were NOT looked for";
+        println!("{note}");
+        context.notes.push(note.to_owned());
+        return Ok(());
+    }
+    run(cargo(context).args(["deny", "--workspace", "check", "--disable-fetch", "advisories"]))
+}
+
+/// Unit, integration, end-to-end and documentation tests.
+fn tests(context: &mut Context<'_>) -> Result<()> {
+    let mut command = cargo(context);
+    let result =
+        lines(command.args(["test", "--workspace", "--no-fail-fast"]), |line| context.tally.read(line));
+    if result.is_err() {
+        context.tally.runner_failed();
+    }
+    ensure!(!in_ci() || context.tally.skipped() == 0, "no test may be skipped in CI");
+    result
+}

@@ -1,0 +1,69 @@
+//! Where the workspace and what is built of it lie.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::command;
+
+/// The workspace that `cargo xtask` was called in.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// The folder of the root `Cargo.toml`.
+    pub(crate) root: PathBuf,
+    /// What cargo says, because `CARGO_TARGET_DIR` may put it anywhere.
+    pub(crate) target: PathBuf,
+}
+
+impl Workspace {
+    /// Asks cargo.
+    ///
+    /// # Errors
+    /// When the current folder is not in a workspace that cargo can read.
+    pub(crate) fn find() -> Result<Self> {
+        let text = command::output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
+        let path = |key: &str| {
+            metadata
+                .get(key)
+                .and_then(Value::as_str)
+                .map(PathBuf::from)
+                .with_context(|| format!("cargo metadata has no {key}"))
+        };
+        Ok(Self { root: path("workspace_root")?, target: path("target_directory")? })
+    }
+
+    /// A cargo command in the workspace's root.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = cargo();
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Where a development build puts its binaries.
+    pub(crate) fn binaries(&self) -> PathBuf {
+        self.target.join("debug")
+    }
+
+    /// The folder of the book.
+    pub(crate) fn book(&self) -> PathBuf {
+        self.root.join("deploy/book")
+    }
+
+    /// Whether the target folder is a cache outside of the clone, as `.ci/run` makes it.
+    pub(crate) fn has_outside_target(&self) -> bool {
+        !self.target.starts_with(&self.root)
+    }
+
+    /// A path as a reader of the output knows it.
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+}
+
+/// The cargo that runs us.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
