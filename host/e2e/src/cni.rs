@@ -115,13 +115,13 @@ impl Plugin {
             };
         }
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Running(command.spawn().with_context(|| format!("run {program}"))?))
+        Ok(Running(Some(command.spawn().with_context(|| format!("run {program}"))?)))
     }
 }
 
-/// A call under way.
+/// A call under way; one that nobody waits for is killed.
 #[derive(Debug)]
-pub struct Running(Child);
+pub struct Running(Option<Child>);
 
 impl Running {
     /// Sends the whole standard input.
@@ -129,8 +129,9 @@ impl Running {
     /// # Errors
     /// When it was sent before.
     pub fn send(&mut self, input: &[u8]) -> anyhow::Result<()> {
+        let child = self.0.as_mut().context("the call is over")?;
         // A plugin may end without having read its input.
-        let _ = self.0.stdin.take().context("the input was sent")?.write_all(input);
+        let _ = child.stdin.take().context("the input was sent")?.write_all(input);
         Ok(())
     }
 
@@ -139,7 +140,7 @@ impl Running {
     /// # Errors
     /// When it ends instead.
     pub fn rests(&self) -> anyhow::Result<()> {
-        let path = format!("/proc/{}/stat", self.0.id());
+        let path = format!("/proc/{}/stat", self.0.as_ref().context("the call is over")?.id());
         wait::holds("the plugin to wait", Duration::from_secs(10), || {
             let stat = std::fs::read_to_string(&path)?;
             // The state follows the name, which stands in parentheses.
@@ -153,8 +154,8 @@ impl Running {
     ///
     /// # Errors
     /// When what was printed is not text.
-    pub fn finish(self) -> anyhow::Result<Outcome> {
-        let output = self.0.wait_with_output()?;
+    pub fn finish(mut self) -> anyhow::Result<Outcome> {
+        let output = self.0.take().context("the call is over")?.wait_with_output()?;
         Ok(Outcome {
             succeeded: output.status.success(),
             status: output.status.to_string(),
@@ -164,13 +165,18 @@ impl Running {
     }
 
     /// Kills the plugin as a runtime does whose patience is over.
-    ///
-    /// # Errors
-    /// When it cannot be killed.
-    pub fn kill(mut self) -> anyhow::Result<()> {
-        self.0.kill()?;
-        self.0.wait()?;
-        Ok(())
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -278,7 +284,11 @@ impl std::fmt::Display for Outcome {
 pub fn link_as(shim: &Path, directory: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(directory)?;
     for name in names {
-        std::os::unix::fs::symlink(shim, directory.join(name))?;
+        match std::os::unix::fs::symlink(shim, directory.join(name)) {
+            // Another test on the same daemon was here.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            linked => linked?,
+        }
     }
     Ok(directory.to_owned())
 }

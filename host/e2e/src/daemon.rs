@@ -15,6 +15,8 @@ use crate::{Plugin, binaries, cni, scratch, suite, wait};
 
 /// How long a start or a stop may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How `tenurectl` ends when there is no such network.
+const NOT_FOUND: i32 = 4;
 /// Where the kernel tells the boot's id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// How much of the log a failure shows.
@@ -243,12 +245,16 @@ impl Daemon {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// A network's allocations.
+    /// A network's allocations; none where the network was never made.
     ///
     /// # Errors
     /// When `tenurectl` fails.
     pub fn allocations(&self, network: &str) -> anyhow::Result<Vec<Value>> {
-        self.list(&["allocations", "--network", network], "allocations")
+        let arguments = ["allocations", "--network", network];
+        if self.ctl_output(&arguments)?.status.code() == Some(NOT_FOUND) {
+            return Ok(Vec::new());
+        }
+        self.list(&arguments, "allocations")
     }
 
     /// The networks.

@@ -122,5 +122,5 @@ fn attempt(run: impl FnOnce() -> anyhow::Result<()>) -> Result<(), Failed> {
     EVIDENCE.take();
     let result = run();
     let evidence = EVIDENCE.take();
-    result.map_err(|error| Failed::from(format!("{error:?}\n{}", evidence.join("\n"))))
+    result.map_err(|error| Failed::from(format!("{error:#}\n{}", evidence.join("\n"))))
 }

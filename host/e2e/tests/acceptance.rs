@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure_e2e::daemon::Shared;
@@ -99,13 +99,15 @@ fn main() -> ExitCode {
             let shared = shared.clone();
             suite = suite.test(case.name.clone(), &[], move || {
                 let daemon = shared.get()?;
-                case.run(&daemon.shim()?).with_context(|| {
+                case.run(&daemon.shim()?).map_err(|error| {
                     let why = case.why.as_deref().unwrap_or_default();
-                    format!("{why}\n--- the daemon's log about it\n{}", daemon.log(&case.name))
+                    anyhow!("{error:#}\n{why}\n--- the daemon's log about it\n{}", daemon.log(&case.name))
                 })
             });
         }
     }
+    // The tests share the daemon from here on, and the last one ends it.
+    drop(shared);
     suite.run()
 }
 

@@ -133,8 +133,17 @@ async fn killed_at_a_deadline() -> anyhow::Result<()> {
     let failed = client.run("unlucky", Duration::from_secs(5)).await;
     ensure!(failed.is_err(), "a pod came while the daemon was stopped: {failed:?}");
     daemon.signal(Signal::CONT)?;
-    // A kubelet tries again, and whatever is left of the first attempt goes.
-    let retried = client.run("unlucky", PATIENCE).await?;
+    // A kubelet tries again until containerd has cleared the first attempt away.
+    let retried = tokio::time::timeout(PATIENCE, async {
+        loop {
+            match client.run("unlucky", PATIENCE).await {
+                Ok(pod) => break pod,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    })
+    .await
+    .context("the retried pod")?;
     let expected: BTreeSet<_> =
         [&survivor, &retried].map(|pod| (pod.id.clone(), pod.addresses.clone())).into();
     wait::holds("the killed attempt to be undone", PATIENCE, || Ok(known(&daemon)? == expected))?;

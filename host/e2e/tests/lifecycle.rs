@@ -244,7 +244,7 @@ fn killed_add() -> anyhow::Result<()> {
     let killed = shim.start("ADD", &pod, config("net").to_string().as_bytes())?;
     // It has sent its request, and waits for the answer.
     killed.rests()?;
-    killed.kill()?;
+    killed.kill();
     let del = shim.start("DEL", &pod, config("net").to_string().as_bytes())?;
     del.rests()?;
     daemon.signal(Signal::CONT)?;
@@ -296,8 +296,8 @@ fn second_daemon() -> anyhow::Result<()> {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     ensure!(!output.status.success(), "a second daemon served the same state");
-    let state = daemon.state_directory().display().to_string();
-    ensure!(said.contains(&state), "it does not say which directory is in use: {said}");
+    let holder = format!("in use by process {}", daemon.pid()?.as_raw_nonzero());
+    ensure!(said.contains(&holder), "it does not say who uses the state: {said}");
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &config("net"))?.address()?;
     Ok(())
 }

@@ -12,13 +12,45 @@ use sha2::{Digest, Sha256};
 use tenure_e2e::{Attachment, Daemon, Suite};
 use tenure_sdk_build::Builder;
 
-/// How each kind of misbehaviour is called in the hostile policy's configuration, and the code that its ADD must get.
-const MISBEHAVIOURS: [(&str, u32); 1] = [("spin", POLICY_FAILED)];
-
+const POLICY_REFUSED: u32 = 104;
 const POLICY_FAILED: u32 = 105;
+const PROPOSAL_REJECTED: u32 = 106;
 const UNKNOWN_POLICY: u32 = 107;
 const UNLOADABLE: u32 = 108;
 const OVERLOADED: u32 = 11;
+
+/// How the hostile policy misbehaves in a proposal, or when it defines a network, and the code that its ADD must get.
+const MISBEHAVIOURS: [(&str, u32); 29] = [
+    ("spin", POLICY_FAILED),
+    ("grow", POLICY_FAILED),
+    ("recurse", POLICY_FAILED),
+    ("trap", POLICY_FAILED),
+    ("panic", POLICY_FAILED),
+    ("huge-text", POLICY_FAILED),
+    ("long-text", POLICY_FAILED),
+    ("long-list", POLICY_FAILED),
+    ("chatter", POLICY_FAILED),
+    ("not-an-address", POLICY_FAILED),
+    ("outside", PROPOSAL_REJECTED),
+    ("held", PROPOSAL_REJECTED),
+    ("network-address", PROPOSAL_REJECTED),
+    ("broadcast", PROPOSAL_REJECTED),
+    ("gateway", PROPOSAL_REJECTED),
+    ("other-family", PROPOSAL_REJECTED),
+    ("duplicate", PROPOSAL_REJECTED),
+    ("define-spin", POLICY_FAILED),
+    ("define-grow", POLICY_FAILED),
+    ("define-recurse", POLICY_FAILED),
+    ("define-trap", POLICY_FAILED),
+    ("define-panic", POLICY_FAILED),
+    ("define-huge-text", POLICY_FAILED),
+    ("define-long-text", POLICY_FAILED),
+    ("define-long-list", POLICY_FAILED),
+    ("define-chatter", POLICY_FAILED),
+    ("define-not-a-subnet", POLICY_FAILED),
+    ("define-unknown-cooling", POLICY_FAILED),
+    ("define-ugly-refusal", POLICY_REFUSED),
+];
 
 /// The most memory that the daemon may ever have had, in KiB, whatever a policy did.
 const MEMORY: u64 = 256 << 10;
@@ -66,6 +98,14 @@ fn config(network: &str, policy: &str) -> Value {
     })
 }
 
+/// A network of the hostile policy that misbehaves.
+fn misbehaving(network: &str, misbehaviour: &str) -> anyhow::Result<Value> {
+    let mut config = config(network, "hostile");
+    let ipam = config.pointer_mut("/ipam").and_then(Value::as_object_mut).context("no ipam")?;
+    ipam.insert("misbehave".to_owned(), json!(misbehaviour));
+    Ok(config)
+}
+
 fn misbehaviours() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let hostile = build("tenure-hostile", &daemon)?;
@@ -73,24 +113,20 @@ fn misbehaviours() -> anyhow::Result<()> {
     daemon.start_again()?;
     let shim = daemon.shim()?;
     for (misbehaviour, code) in MISBEHAVIOURS {
-        let mut network = config(misbehaviour, "hostile");
-        let well = network.clone();
-        network
-            .pointer_mut("/ipam")
-            .and_then(Value::as_object_mut)
-            .context("no ipam")?
-            .insert("misbehave".to_owned(), json!(misbehaviour));
-        let error = shim
-            .call("ADD", &Attachment::of("victim"), &network)?
-            .error_code(code)
-            .with_context(|| misbehaviour.to_owned())?;
-        ensure!(error.msg.contains("hostile@"), "{misbehaviour}: no policy and digest in {error:?}");
+        let well = config(misbehaviour, "hostile");
+        shim.call("ADD", &Attachment::of("before"), &well)?.address()?;
+        let outcome =
+            shim.call("ADD", &Attachment::of("victim"), &misbehaving(misbehaviour, misbehaviour)?)?;
+        let error = outcome.error_code(code).context(misbehaviour)?;
+        ensure!(
+            code == POLICY_REFUSED || error.msg.contains("hostile@"),
+            "{misbehaviour}: no policy and digest in {error:?}"
+        );
+        ensure!(error.msg.len() < 4096 && !error.msg.contains('\u{1b}'), "{misbehaviour}: {error:?}");
         // The same network works as soon as its policy behaves, and nothing was kept.
-        shim.call("ADD", &Attachment::of("next"), &well)?
-            .address()
-            .with_context(|| misbehaviour.to_owned())?;
+        shim.call("ADD", &Attachment::of("after"), &well)?.address().context(misbehaviour)?;
         let held = daemon.allocations(misbehaviour)?;
-        ensure!(held.len() == 1, "{misbehaviour}: {held:?}");
+        ensure!(held.len() == 2, "{misbehaviour}: {held:?}");
         // So do others.
         let other = config(&format!("beside-{misbehaviour}"), "host-local");
         shim.call("ADD", &Attachment::of("other"), &other)?.address()?;
@@ -219,13 +255,7 @@ fn overload() -> anyhow::Result<()> {
     daemon.configure(&format!("{limits}{}", entry("hostile", &hostile)?))?;
     daemon.start_again()?;
     let shim = daemon.shim()?;
-    let mut network = config("net", "hostile");
-    network
-        .pointer_mut("/ipam")
-        .and_then(Value::as_object_mut)
-        .context("no ipam")?
-        .insert("misbehave".to_owned(), json!("spin"));
-    let input = network.to_string();
+    let input = misbehaving("net", "spin")?.to_string();
     let calls = (0..CALLERS)
         .map(|caller| shim.start("ADD", &Attachment::of(format!("c{caller}")), input.as_bytes()))
         .collect::<anyhow::Result<Vec<_>>>()?;
