@@ -1,0 +1,169 @@
+//! The command line.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+
+/// The environment variable that names the daemon's run directory.
+const RUN_DIR: &str = "TENURE_RUN_DIR";
+
+const EXIT_CODES: &str = "Exit codes:
+  0  what was asked for is so
+  1  it is not: the node is not ready, the check found problems, or the daemon refused
+  2  the command line is wrong
+  3  the daemon could not be reached, or did not answer in time
+  4  no such network, address or policy";
+
+const EXAMPLES: &str = "Examples:
+  tenurectl status                                  is the node well, and if not, why
+  tenurectl allocation 10.1.0.7                     who has this address
+  tenurectl allocations --output json | jq .        for programs
+  tenurectl policy activate pods highest-first      exchange a network's policy
+
+";
+
+/// Looks at a node's addresses and exchanges its policies.
+#[derive(Debug, Parser)]
+#[command(name = "tenurectl", version, after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
+pub(crate) struct Arguments {
+    /// The daemon's run directory, which has its sockets.
+    #[arg(long, global = true, env = RUN_DIR, default_value = "/run/tenure", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) run_dir: PathBuf,
+    /// A table for people, or JSON for programs.
+    #[arg(long, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
+    pub(crate) output: Output,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Table,
+    /// For programs; the fields are in the book's page on operations.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    Ask(Question),
+    /// Prints what happened, from the checkpoint itself; works while the daemon is down.
+    #[command(after_help = "Examples:
+  tenurectl log
+  tenurectl log --follow
+  tenurectl log --state-dir ./copy-of-another-node --output json | jq 'select(.record.release)'")]
+    Log {
+        /// Goes on as facts come.
+        #[arg(long, short)]
+        follow: bool,
+        /// Where the checkpoint lies; asked of the daemon, or /var/lib/tenure while it is down.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        state_dir: Option<PathBuf>,
+    },
+    /// Prints a completion script for a shell.
+    #[command(after_help = "Examples:
+  tenurectl completions bash > /etc/bash_completion.d/tenurectl")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Writes the manual pages into a directory.
+    #[command(after_help = "Examples:
+  tenurectl man /usr/local/share/man/man1")]
+    Man {
+        /// The directory, which must exist.
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+    },
+}
+
+/// What only the daemon can answer.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Question {
+    /// Tells whether the node serves, and what is wrong.
+    #[command(after_help = "Examples:
+  tenurectl status
+  tenurectl status --wait 60 && deploy-pods
+
+Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
+    Status {
+        /// Waits until the node serves, for at most so many seconds.
+        #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+        wait: Option<Duration>,
+    },
+    /// Lists the networks with their policies and how full they are.
+    Networks,
+    /// Lists who has which addresses.
+    #[command(after_help = "Examples:
+  tenurectl allocations
+  tenurectl allocations --network pods
+  tenurectl allocations --output json | jq -r '.allocations[] | [.pod_name, .addresses[]] | @tsv'")]
+    Allocations {
+        /// Of this network only.
+        #[arg(long, value_name = "NAME")]
+        network: Option<String>,
+    },
+    /// Shows everything about one address, on each network that has it.
+    #[command(after_help = "Examples:
+  tenurectl allocation 10.1.0.7
+  tenurectl allocation fd00:1::7")]
+    Allocation {
+        /// The address, without a prefix length.
+        address: IpAddr,
+    },
+    /// Compares what the daemon has in memory with what its checkpoint says.
+    #[command(after_help = "Ends with 1 when they differ; each finding says what to do next.")]
+    Check,
+    /// Lists policies and exchanges them.
+    #[command(subcommand)]
+    Policy(Policy),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Lists the policies of this node and which networks they serve.
+    List,
+    /// Puts a policy in place of a network's present one while the network serves.
+    #[command(after_help = "Examples:
+  tenurectl policy activate pods highest-first
+
+Requests under way finish on the old policy; none fails. A policy that does not load leaves the old one serving.
+The choice survives a restart and wins over the `policy` key of the network's configuration.")]
+    Activate {
+        /// The network.
+        network: String,
+        /// The policy's name, as `policy list` shows it.
+        #[arg(value_name = "POLICY")]
+        name: String,
+    },
+}
+
+/// Whole or broken seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_wait_is_a_number_of_seconds() {
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for wrong in ["-1", "soon", "NaN", "1e300"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! JSON for programs: the protocol's messages under the protocol's names, every field always there.
+//!
+//! It is written out by hand rather than derived, so that a change of the wire cannot change it unseen.
+
+use serde_json::{Value, json};
+use tenure_rpc::v1;
+
+pub(crate) fn status(status: &v1::GetStatusResponse) -> Value {
+    json!({
+        "state": status.state,
+        "reasons": status.reasons,
+        "version": status.version,
+        "boot_id": status.boot_id,
+        "uptime_ms": status.uptime_ms,
+        "networks": status.networks,
+        "allocations": status.allocations,
+        "cooling": status.cooling,
+        "in_flight": status.in_flight,
+        "queued": status.queued,
+        "state_dir": status.state_dir,
+        "log_bytes": status.log_bytes,
+        "snapshot_bytes": status.snapshot_bytes,
+    })
+}
+
+pub(crate) fn networks(answer: &v1::ListNetworksResponse) -> Value {
+    json!({ "networks": list(&answer.networks, network) })
+}
+
+fn network(network: &v1::Network) -> Value {
+    json!({
+        "name": network.name,
+        "policy": network.policy.as_ref().map(policy_ref),
+        "activated": network.activated,
+        "pools": list(&network.pools, |pool| json!({
+            "ranges": pool.ranges,
+            "total": pool.total,
+            "held": pool.held,
+            "cooling": pool.cooling,
+        })),
+        "outside": network.outside,
+    })
+}
+
+pub(crate) fn allocations(allocations: &[v1::Allocation]) -> Value {
+    json!({ "allocations": list(allocations, allocation) })
+}
+
+fn allocation(allocation: &v1::Allocation) -> Value {
+    json!({
+        "network": allocation.network,
+        "generation": allocation.generation,
+        "container_id": allocation.container_id,
+        "interface": allocation.interface,
+        "addresses": allocation.addresses,
+        "gateways": allocation.gateways,
+        "pod_namespace": allocation.pod_namespace,
+        "pod_name": allocation.pod_name,
+        "pod_uid": allocation.pod_uid,
+        "netns": allocation.netns,
+        "policy": allocation.policy.as_ref().map(policy_ref),
+        "allocated_at_ms": allocation.allocated_at_ms,
+        "outside": allocation.outside,
+    })
+}
+
+pub(crate) fn address(answer: &v1::GetAddressResponse) -> Value {
+    json!({
+        "states": list(&answer.states, |state| json!({
+            "network": state.network,
+            "standing": state.standing,
+            "allocation": state.allocation.as_ref().map(allocation),
+            "cooling_for_ms": state.cooling_for_ms,
+        })),
+    })
+}
+
+pub(crate) fn check(answer: &v1::CheckResponse) -> Value {
+    json!({
+        "compared": answer.compared,
+        "findings": list(&answer.findings, |finding| json!({
+            "kind": finding.kind,
+            "network": finding.network,
+            "subject": finding.subject,
+            "detail": finding.detail,
+            "next_step": finding.next_step,
+        })),
+    })
+}
+
+pub(crate) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
+    json!({
+        "policies": list(&answer.policies, |policy| json!({
+            "policy": policy.policy.as_ref().map(policy_ref),
+            "source": policy.source,
+            "networks": policy.networks,
+            "problem": policy.problem,
+        })),
+    })
+}
+
+pub(crate) fn activated(answer: &v1::ActivatePolicyResponse) -> Value {
+    json!({
+        "before": answer.before.as_ref().map(policy_ref),
+        "after": answer.after.as_ref().map(policy_ref),
+    })
+}
+
+fn policy_ref(policy: &v1::PolicyRef) -> Value {
+    json!({ "name": policy.name, "sha256": policy.sha256 })
+}
+
+fn list<T>(items: &[T], item: impl Fn(&T) -> Value) -> Vec<Value> {
+    items.iter().map(item).collect()
+}

@@ -1,0 +1,92 @@
+//! Everything about one address.
+
+use std::net::IpAddr;
+
+use tenure_rpc::v1::{AddressState, Allocation, GetAddressResponse};
+
+use super::{ago, clean, duration, joined, or_dash, pod, policy};
+
+/// A block for each network that has the address in its ranges.
+pub(crate) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
+    answer.states.iter().map(|state| block(address, state, now_ms)).collect::<Vec<_>>().join("\n")
+}
+
+fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
+    let standing = match state.standing.as_str() {
+        "cooling" => format!("cooling, free again in {}", duration(state.cooling_for_ms)),
+        "reserved" => "reserved: it is in the range and never handed out".to_owned(),
+        standing => clean(standing),
+    };
+    let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
+    if let Some(held) = &state.allocation {
+        text.extend(holder(held, now_ms).map(|(name, value)| format!("  {name:<10} {value}\n")));
+    }
+    text
+}
+
+/// Whole ids here: this is what one copies from.
+fn holder(held: &Allocation, now_ms: u64) -> [(&'static str, String); 9] {
+    [
+        ("pod", pod(held)),
+        ("pod uid", or_dash(&held.pod_uid)),
+        ("container", or_dash(&held.container_id)),
+        ("interface", or_dash(&held.interface)),
+        ("netns", or_dash(&held.netns)),
+        ("addresses", joined(&held.addresses, ", ")),
+        ("gateways", joined(&held.gateways, ", ")),
+        ("policy", policy(held.policy.as_ref())),
+        ("allocated", format!("{}, as generation {}", ago(held.allocated_at_ms, now_ms), held.generation)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_held_cooling_and_reserved() {
+        let state = |network: &str, standing: &str| AddressState {
+            network: network.into(),
+            standing: standing.into(),
+            ..AddressState::default()
+        };
+        let held = Allocation {
+            generation: 17,
+            container_id: "4c01db0b339c7a9ac2cf8a5e5c3bd4d0e5f5b8a1a3f6f4f1a6b2f5d7c9e1b3a5".into(),
+            interface: "eth0".into(),
+            addresses: vec!["10.1.0.7/24".into()],
+            gateways: vec!["10.1.0.1".into()],
+            pod_namespace: "default".into(),
+            pod_name: "web-1".into(),
+            netns: "/run/netns/web-1".into(),
+            allocated_at_ms: 1_000,
+            ..Allocation::default()
+        };
+        let answer = GetAddressResponse {
+            states: vec![
+                AddressState { allocation: Some(held), ..state("pods", "held") },
+                AddressState { cooling_for_ms: 12_300, ..state("blue", "cooling") },
+                state("green", "reserved"),
+                state("red", "free"),
+            ],
+        };
+        insta::assert_snapshot!(address(&"10.1.0.7".parse().unwrap(), &answer, 62_000), @"
+        10.1.0.7 on pods: held
+          pod        default/web-1
+          pod uid    -
+          container  4c01db0b339c7a9ac2cf8a5e5c3bd4d0e5f5b8a1a3f6f4f1a6b2f5d7c9e1b3a5
+          interface  eth0
+          netns      /run/netns/web-1
+          addresses  10.1.0.7/24
+          gateways   10.1.0.1
+          policy     -
+          allocated  1m 1s ago, as generation 17
+
+        10.1.0.7 on blue: cooling, free again in 12s
+
+        10.1.0.7 on green: reserved: it is in the range and never handed out
+
+        10.1.0.7 on red: free
+        ");
+    }
+}

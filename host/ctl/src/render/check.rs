@@ -1,0 +1,52 @@
+//! What a check found.
+
+use tenure_rpc::v1::{CheckResponse, Finding};
+
+use super::{clean, counted};
+
+/// The verdict first, then each finding with what to do about it.
+pub(crate) fn check(answer: &CheckResponse) -> String {
+    let compared = counted(answer.compared, "fact", "facts");
+    if answer.findings.is_empty() {
+        return format!("ok: memory and checkpoint agree on {compared}\n");
+    }
+    let count = counted(answer.findings.len() as u64, "problem", "problems");
+    let mut text = format!("{count} in {compared}\n");
+    text.extend(answer.findings.iter().map(finding));
+    text
+}
+
+fn finding(finding: &Finding) -> String {
+    let Finding { kind, network, subject, detail, next_step } = finding;
+    let [kind, network, subject, detail, next_step] =
+        [kind, network, subject, detail, next_step].map(|text| clean(text));
+    format!("\n{kind}: {subject} on {network}\n  {detail}\n  next: {next_step}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agreement_is_one_line() {
+        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: memory and checkpoint agree on 1 fact");
+    }
+
+    #[test]
+    fn a_finding_says_what_to_do() {
+        let found = Finding {
+            kind: "missing-from-checkpoint".into(),
+            network: "pods".into(),
+            subject: "4c01db0b339c/eth0".into(),
+            detail: "allocation 17 of 10.1.0.7/24".into(),
+            next_step: "read the daemon's log for checkpoint errors, and report it".into(),
+        };
+        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found] }), @"
+        1 problem in 24 facts
+
+        missing-from-checkpoint: 4c01db0b339c/eth0 on pods
+          allocation 17 of 10.1.0.7/24
+          next: read the daemon's log for checkpoint errors, and report it
+        ");
+    }
+}

@@ -1,0 +1,84 @@
+//! The catalogue, and what an exchange did.
+
+use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
+
+use super::table::{table, text};
+use super::{clean, joined, or_dash, policy, short};
+
+/// A line for each policy; why one cannot be used stands below.
+pub(crate) fn policies(answer: &ListPoliciesResponse) -> String {
+    if answer.policies.is_empty() {
+        return "No policies: name a component's file in the daemon's configuration.\n".to_owned();
+    }
+    let mut table = table(["POLICY", "SHA256", "SOURCE", "NETWORKS", "USABLE"]);
+    let mut problems = String::new();
+    for line in &answer.policies {
+        let stamp = line.policy.clone().unwrap_or_default();
+        let usable = if line.problem.is_empty() { "yes" } else { "no" };
+        table.add_row([
+            clean(&stamp.name),
+            or_dash(&short(&stamp.sha256)),
+            clean(&line.source),
+            joined(&line.networks, ", "),
+            usable.to_owned(),
+        ]);
+        if !line.problem.is_empty() {
+            problems.extend([&clean(&stamp.name), ": ", &clean(&line.problem), "\n"]);
+        }
+    }
+    text(&table) + &problems
+}
+
+/// What serves now, and what did.
+pub(crate) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
+    let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
+    if answer.before == answer.after {
+        return format!("{}: {after} serves, as before\n", clean(network));
+    }
+    format!("{}: {after} serves now, in place of {before}\n", clean(network))
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_rpc::v1::{Policy, PolicyRef};
+
+    use super::*;
+
+    fn stamp(name: &str) -> Option<PolicyRef> {
+        Some(PolicyRef { name: name.into(), sha256: "9f86d081884c7d659a2feaa0c55ad015".into() })
+    }
+
+    #[test]
+    fn policies_show_their_networks_and_problems() {
+        let answer = ListPoliciesResponse {
+            policies: vec![
+                Policy {
+                    policy: stamp("host-local"),
+                    source: "embedded".into(),
+                    networks: vec!["blue".into(), "pods".into()],
+                    problem: String::new(),
+                },
+                Policy {
+                    policy: Some(PolicyRef { name: "mine".into(), sha256: String::new() }),
+                    source: "/etc/tenure/mine.wasm".into(),
+                    networks: Vec::new(),
+                    problem: "No such file or directory".into(),
+                },
+            ],
+        };
+        insta::assert_snapshot!(policies(&answer), @"
+        POLICY      SHA256        SOURCE                 NETWORKS    USABLE
+        host-local  9f86d081884c  embedded               blue, pods  yes
+        mine        -             /etc/tenure/mine.wasm  -           no
+        mine: No such file or directory
+        ");
+    }
+
+    #[test]
+    fn an_exchange_names_both() {
+        let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("highest-first") };
+        insta::assert_snapshot!(activated("pods", &answer), @"pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c");
+        let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("host-local") };
+        insta::assert_snapshot!(activated("pods", &answer), @"pods: host-local@9f86d081884c serves, as before");
+    }
+}

@@ -1,0 +1,216 @@
+//! What scripts rely on: the exit codes and what is printed where, by the built program against an Admin server.
+
+#![expect(clippy::unwrap_used, reason = "a test's helpers are not seen as tests")]
+
+use std::path::Path;
+use std::pin::Pin;
+use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_util::{Stream, stream};
+use serde_json::Value;
+use tenure_rpc::socket::{listen, trusted};
+use tenure_rpc::status::to_status;
+use tenure_rpc::v1;
+use tenure_rpc::v1::admin_server::{Admin, AdminServer};
+use tenure_types::{Error, ErrorCode};
+use tonic::{Request, Response, Status};
+
+/// A daemon that has one network, `pods`, and is ready from the third question on.
+#[derive(Default)]
+struct Fake {
+    asked: AtomicU32,
+}
+
+fn unknown(network: &str) -> Status {
+    to_status(&Error::new(ErrorCode::UnknownNetwork, format!("no network {network:?} on this node")))
+}
+
+#[tonic::async_trait]
+impl Admin for Fake {
+    type ListAllocationsStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
+
+    async fn get_status(
+        &self,
+        _: Request<v1::GetStatusRequest>,
+    ) -> Result<Response<v1::GetStatusResponse>, Status> {
+        let ready = self.asked.fetch_add(1, Ordering::Relaxed) >= 2;
+        let (state, reasons) =
+            if ready { ("ready", vec![]) } else { ("not-ready", vec!["starting".to_owned()]) };
+        Ok(Response::new(v1::GetStatusResponse { state: state.into(), reasons, ..Default::default() }))
+    }
+
+    async fn list_networks(
+        &self,
+        _: Request<v1::ListNetworksRequest>,
+    ) -> Result<Response<v1::ListNetworksResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::NotReady, "the checkpoint is being read")))
+    }
+
+    async fn list_allocations(
+        &self,
+        request: Request<v1::ListAllocationsRequest>,
+    ) -> Result<Response<Self::ListAllocationsStream>, Status> {
+        match request.into_inner().network.as_str() {
+            "" | "pods" => {
+                let held = |generation| v1::Allocation { generation, ..v1::Allocation::default() };
+                Ok(Response::new(Box::pin(stream::iter([Ok(held(1)), Ok(held(2))]))))
+            }
+            other => Err(unknown(other)),
+        }
+    }
+
+    async fn get_address(
+        &self,
+        _: Request<v1::GetAddressRequest>,
+    ) -> Result<Response<v1::GetAddressResponse>, Status> {
+        Ok(Response::new(v1::GetAddressResponse::default()))
+    }
+
+    async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
+        let findings = vec![v1::Finding { kind: "missing-from-memory".into(), ..v1::Finding::default() }];
+        Ok(Response::new(v1::CheckResponse { compared: 1, findings }))
+    }
+
+    async fn list_policies(
+        &self,
+        _: Request<v1::ListPoliciesRequest>,
+    ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
+        Ok(Response::new(v1::ListPoliciesResponse::default()))
+    }
+
+    async fn activate_policy(
+        &self,
+        request: Request<v1::ActivatePolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        let code = match request.into_inner().policy.as_str() {
+            "broken" => ErrorCode::PolicyUnloadable,
+            _ => ErrorCode::UnknownPolicy,
+        };
+        Err(to_status(&Error::new(code, "it is not")))
+    }
+}
+
+/// Runs the program against a fresh daemon.
+async fn ask(arguments: &[&str]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = listen(&directory.path().join("admin.sock")).unwrap();
+    let server = tonic::transport::Server::builder()
+        .add_service(AdminServer::new(Fake::default()))
+        .serve_with_incoming(trusted(listener));
+    let server = tokio::spawn(server);
+    let output = run(directory.path(), arguments).await;
+    server.abort();
+    output
+}
+
+async fn run(run_dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tenurectl"));
+    command.env("TENURE_RUN_DIR", run_dir).args(arguments).output().await.unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_so_ends_with_0() {
+    let output = ask(&["allocations", "--network", "pods", "--output", "json"]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["allocations"][1]["generation"], 2);
+    assert_eq!(json["allocations"][1]["policy"], Value::Null);
+}
+
+#[tokio::test]
+async fn problems_and_refusals_end_with_1() {
+    for arguments in [&["check"][..], &["status"], &["networks"], &["policy", "activate", "pods", "broken"]] {
+        assert_eq!(code(&ask(arguments).await), 1, "{arguments:?}");
+    }
+    let output = ask(&["check"]).await;
+    assert!(text(&output.stdout).contains("missing-from-memory"), "a finding is an answer: {output:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_command_line_ends_with_2() {
+    for arguments in [&["allocation", "pods"][..], &["status", "--wait", "soon"], &["policies"], &[]] {
+        assert_eq!(code(&ask(arguments).await), 2, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_not_there_ends_with_3() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [&["status"][..], &["status", "--wait", "0.2"], &["networks"], &["policy", "list"]] {
+        let output = run(directory.path(), arguments).await;
+        assert_eq!(code(&output), 3, "{arguments:?}");
+        let error = text(&output.stderr);
+        assert!(error.starts_with("error: daemon-unreachable: ") && error.contains("\n next: "), "{error}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_exist_ends_with_4() {
+    let arguments = [
+        &["allocations", "--network", "blue"][..],
+        &["allocation", "10.9.9.9"],
+        &["policy", "activate", "pods", "none"],
+    ];
+    for arguments in arguments {
+        assert_eq!(code(&ask(arguments).await), 4, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn programs_get_errors_as_json() {
+    let output = ask(&["--output", "json", "allocations", "--network", "blue"]).await;
+    let json: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(json["error"]["code"], "unknown-network");
+    assert_eq!(json["error"]["cause"], "no network \"blue\" on this node");
+    assert!(json["error"]["next_step"].as_str().is_some_and(|next| !next.is_empty()));
+    assert!(output.stdout.is_empty());
+}
+
+#[tokio::test]
+async fn waiting_ends_when_the_node_serves() {
+    let output = ask(&["status", "--wait", "30"]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    assert!(text(&output.stdout).starts_with("ready\n"));
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_tells_the_last_reason() {
+    let output = ask(&["status", "--wait", "0"]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    assert!(text(&output.stdout).starts_with("not-ready\n  - starting\n"));
+}
+
+#[tokio::test]
+async fn the_log_needs_no_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let output = run(directory.path(), &["log", "--state-dir", path]).await;
+    assert_eq!((code(&output), text(&output.stdout)), (0, ""), "{output:?}");
+    let output = run(directory.path(), &["log", "--state-dir", &format!("{path}/none")]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    assert!(text(&output.stderr).starts_with("error: input-output: "), "{output:?}");
+}
+
+#[tokio::test]
+async fn completions_and_pages_are_made() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(directory.path(), &["completions", shell]).await;
+        assert!(text(&output.stdout).contains("allocations"), "{shell}");
+    }
+    let output = run(directory.path(), &["man", directory.path().to_str().unwrap()]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    for page in ["tenurectl.1", "tenurectl-policy-activate.1"] {
+        assert!(directory.path().join(page).is_file(), "{page}");
+    }
+}
