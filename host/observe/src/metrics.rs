@@ -119,7 +119,7 @@ impl Metrics {
         registry.register("build", "The daemon's version", Info::new([("version", version)]));
         registry.register(
             "requests",
-            "Requests by CNI verb; outcome is ok or the error's name",
+            "Requests by verb; outcome is ok or the error's name",
             self.requests.clone(),
         );
         registry.register_with_unit(

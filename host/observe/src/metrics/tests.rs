@@ -80,7 +80,7 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or proposed what the ledger refused.
     # HELP tenure_recoveries What the checkpoint was like at start.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
-    # HELP tenure_requests Requests by CNI verb; outcome is ok or the error's name.
+    # HELP tenure_requests Requests by verb; outcome is ok or the error's name.
     # HELP tenure_requests_in_flight Requests being served.
     # HELP tenure_requests_queued Requests waiting to be served.
     # HELP tenure_spool_replayed DELs that the plugin spooled while the daemon was away, replayed since.
