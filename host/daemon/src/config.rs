@@ -164,7 +164,8 @@ impl Config {
             key: if key == "." { "the file".into() } else { key.into() },
             message,
         };
-        let syntax = |error: toml::de::Error| invalid(".", error.to_string().trim_end().replace('\n', "\n  "));
+        let syntax =
+            |error: toml::de::Error| invalid(".", error.to_string().trim_end().replace('\n', "\n  "));
         let config: Self = serde_path_to_error::deserialize(toml::Deserializer::parse(text).map_err(syntax)?)
             .map_err(|error| invalid(&error.path().to_string(), error.inner().message().to_owned()))?;
         config.check().map_err(|(key, message)| invalid(&key, message))?;
@@ -190,7 +191,10 @@ impl Config {
                 return Err((key(".path"), "must be an absolute path".to_owned()));
             }
             if file.sha256.len() != 64 || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err((key(".sha256"), "must be 64 hexadecimal digits; `sha256sum FILE` prints them".to_owned()));
+                return Err((
+                    key(".sha256"),
+                    "must be 64 hexadecimal digits; `sha256sum FILE` prints them".to_owned(),
+                ));
             }
         }
         Ok(())
@@ -217,10 +221,17 @@ mod tests {
             "tenured.toml: limits.queues: unknown field `queues`, expected one of `in_flight`, `queue`, `drain_seconds`"
         );
         assert_eq!(refusal("[limits]\nqueue = 0"), "tenured.toml: limits.queue: must be at least 1");
-        assert!(refusal("[limits]\nqueue = \"many\"").starts_with("tenured.toml: limits.queue: invalid type"));
+        assert!(
+            refusal("[limits]\nqueue = \"many\"").starts_with("tenured.toml: limits.queue: invalid type")
+        );
         let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
-        assert!(policy("path = \"mine.wasm\"\nsha256 = \"\"").contains("policies.mine.path: must be an absolute path"));
-        assert!(policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64"));
+        assert!(
+            policy("path = \"mine.wasm\"\nsha256 = \"\"")
+                .contains("policies.mine.path: must be an absolute path")
+        );
+        assert!(
+            policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64")
+        );
         assert!(policy("path = \"/mine.wasm\"").contains("missing field `sha256`"));
     }
 }

@@ -46,7 +46,11 @@ impl tenure_rpc::admin_service::Node for Node {
         };
         let names = self.disk.list().unwrap_or_default();
         let sum = |kind: &str| {
-            names.iter().filter(|name| name.starts_with(kind) && !name.ends_with(".tmp")).map(|name| length(name)).sum()
+            names
+                .iter()
+                .filter(|name| name.starts_with(kind) && !name.ends_with(".tmp"))
+                .map(|name| length(name))
+                .sum()
         };
         (sum("log."), sum("snapshot."))
     }

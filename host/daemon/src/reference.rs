@@ -22,7 +22,11 @@ pub(crate) fn page() -> String {
             Some(entry) if entry.is_object() => (format!("{name}.NAME"), resolve(&schema, entry)),
             _ => (name.clone(), definition),
         };
-        let _ = write!(page, "\n## `[{title}]`\n\n{}\n\n| key | default | meaning |\n|---|---|---|\n", text(section, definition));
+        let _ = write!(
+            page,
+            "\n## `[{title}]`\n\n{}\n\n| key | default | meaning |\n|---|---|---|\n",
+            text(section, definition)
+        );
         for (key, property) in definition.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let default = defaults.get(name).and_then(|section| section.get(key));
             let default = match default {
@@ -52,7 +56,12 @@ mod tests {
     #[test]
     fn every_key_stands_in_the_page_with_its_default() {
         let page = super::page();
-        for line in ["## `[addresses]`", "| `cooldown_seconds` | `30` |", "## `[policies.NAME]`", "| `sha256` | required |"] {
+        for line in [
+            "## `[addresses]`",
+            "| `cooldown_seconds` | `30` |",
+            "## `[policies.NAME]`",
+            "| `sha256` | required |",
+        ] {
             assert!(page.contains(line), "{line} is missing in\n{page}");
         }
     }

@@ -31,11 +31,14 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     // The state: one daemon holds it, and it is whole or we do not start.
-    let disk = Arc::new(FileDisk::create(state_dir).with_context(|| format!("state directory {}", state_dir.display()))?);
+    let disk = Arc::new(
+        FileDisk::create(state_dir).with_context(|| format!("state directory {}", state_dir.display()))?,
+    );
     let _lock = Lock::take(state_dir)?;
     let boot = boot_id().context("the kernel's boot id")?;
-    let recovered = recover(disk.as_ref(), &boot, KernelClock.now())
-        .with_context(|| format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display()))?;
+    let recovered = recover(disk.as_ref(), &boot, KernelClock.now()).with_context(|| {
+        format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
+    })?;
     tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
     metrics.recovered(outcome(&recovered.report));
@@ -86,7 +89,14 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         }
     };
     let replaying = tokio::spawn(replay::keep_looking(spool, cni, metrics));
-    preload(&catalogue);
+    // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
+    tokio::task::spawn_blocking(move || {
+        for entry in catalogue.list() {
+            if let Err(error) = catalogue.load(&entry.stamp.name) {
+                tracing::error!(policy = %entry.stamp.name, code = error.code.name(), cause = error.cause, "a policy cannot be used");
+            }
+        }
+    });
 
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(run_dir = %run_dir.display(), state_dir = %state_dir.display(), "serving");
@@ -100,11 +110,14 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     engine.close(Some("the daemon is stopping".to_owned()));
     replaying.abort();
     stop.send_replace(true);
-    let drained = tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;
+    let drained =
+        tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;
     match drained {
         Ok(Ok(served)) => drop(served.context("serving")?),
         Ok(Err(error)) => tracing::error!(%error, "a server ended badly"),
-        Err(_) => tracing::warn!("requests were still under way after limits.drain_seconds; they are cut off"),
+        Err(_) => {
+            tracing::warn!("requests were still under way after limits.drain_seconds; they are cut off");
+        }
     }
     for path in [&cni_path, &admin_path] {
         let _ = std::fs::remove_file(path);
