@@ -11,15 +11,18 @@
 mod admission;
 mod engine;
 mod exchange;
+mod import;
 mod inspect;
 mod networks;
 mod pipeline;
 pub mod ports;
+mod reap;
 mod release;
 mod undo;
 
 pub use admission::Load;
 pub use engine::{Engine, Ports, Settings};
+pub use import::{Import, Imported, Living};
 pub use pipeline::Add;
 pub use release::{Del, Gc};
 pub use undo::Abandoned;

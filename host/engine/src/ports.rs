@@ -33,7 +33,7 @@ pub trait Observer: Send + Sync + 'static {
 /// One request and what became of it.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
-    /// `add`, `del`, `check`, `gc`, `status` or `activate`.
+    /// `add`, `del`, `check`, `gc`, `status`, `activate`, `import` or `reap`.
     pub verb: &'static str,
     /// The network.
     pub network: &'a NetworkName,

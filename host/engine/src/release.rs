@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// Stages and applies the end of an owner's allocation, if it has one that was asked for before the caller's request.
-    fn release(
+    pub(crate) fn release(
         &self,
         served: &mut Served,
         owner: &Owner,

@@ -20,7 +20,7 @@ pub enum Record {
         generation: Generation,
         /// When it ended.
         at: Moment,
-        /// Why: `del`, `gc`, `undone`, `reboot`; for people.
+        /// Why: `del`, `gc`, `undone`, `reboot`, `leak`, `repair`; for people.
         reason: String,
     },
 }
