@@ -32,7 +32,8 @@ pub enum CatalogueSource {
 #[derive(Debug)]
 pub struct Policies {
     runtime: Arc<Runtime>,
-    sources: BTreeMap<PolicyName, CatalogueSource>,
+    /// With each source the stamp that it promises; hashing an embedded one is not for every request.
+    sources: BTreeMap<PolicyName, (PolicyStamp, CatalogueSource)>,
     kept: KeptComponents,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
     loaded: RwLock<HashMap<(PolicyName, String), Arc<WasmPolicy>>>,
@@ -70,6 +71,14 @@ impl Policies {
         });
         let mut sources = embedded.collect::<Result<BTreeMap<_, _>, Error>>()?;
         sources.extend(files);
+        let stamped = |(name, source): (PolicyName, CatalogueSource)| {
+            let digest = match &source {
+                CatalogueSource::Embedded(bytes) => sha256(bytes),
+                CatalogueSource::File { sha256, .. } => sha256.clone(),
+            };
+            (name.clone(), (PolicyStamp { name, digest }, source))
+        };
+        let sources = sources.into_iter().map(stamped).collect();
         Ok(Self {
             runtime: Arc::new(runtime),
             sources,
@@ -115,17 +124,13 @@ impl Policies {
     }
 
     /// The stamp that a source promises.
-    fn stamp(&self, name: &PolicyName) -> Result<(PolicyStamp, &CatalogueSource), Error> {
-        let source = self.sources.get(name).ok_or_else(|| {
+    fn stamp(&self, name: &PolicyName) -> Result<(&PolicyStamp, &CatalogueSource), Error> {
+        let (stamp, source) = self.sources.get(name).ok_or_else(|| {
             let known: Vec<_> = self.sources.keys().map(PolicyName::as_str).collect();
             let known = known.join(", ");
             Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {name}; there are {known}"))
         })?;
-        let digest = match source {
-            CatalogueSource::Embedded(bytes) => sha256(bytes),
-            CatalogueSource::File { sha256, .. } => sha256.clone(),
-        };
-        Ok((PolicyStamp { name: name.clone(), digest }, source))
+        Ok((stamp, source))
     }
 
     /// Why a policy of the catalogue cannot be used, as far as one can see without compiling it.
@@ -141,12 +146,12 @@ impl Policies {
 impl Catalogue for Policies {
     fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         let (stamp, source) = self.stamp(name)?;
-        self.obtain(&stamp, || self.read(source))
+        self.obtain(stamp, || self.read(source))
     }
 
     fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
         self.obtain(stamp, || {
-            let catalogued = self.stamp(&stamp.name).ok().filter(|(now, _)| now == stamp);
+            let catalogued = self.stamp(&stamp.name).ok().filter(|(now, _)| *now == stamp);
             match (self.kept.get(&stamp.digest), catalogued) {
                 (Some(bytes), _) => Ok(Cow::Owned(bytes)),
                 (None, Some((_, source))) => self.read(source),
@@ -159,15 +164,14 @@ impl Catalogue for Policies {
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {
-        let entry = |(name, source): (&PolicyName, &CatalogueSource)| {
-            let (stamp, _) = self.stamp(name).ok()?;
+        let entry = |(stamp, source): &(PolicyStamp, CatalogueSource)| {
             let problem = self.problem(source, &stamp.digest);
             let source = match source {
                 CatalogueSource::Embedded(_) => "embedded".into(),
                 CatalogueSource::File { path, .. } => path.display().to_string(),
             };
-            Some(CatalogueEntry { stamp, source, problem })
+            CatalogueEntry { stamp: stamp.clone(), source, problem }
         };
-        self.sources.iter().filter_map(entry).collect()
+        self.sources.values().map(entry).collect()
     }
 }

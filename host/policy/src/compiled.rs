@@ -40,7 +40,7 @@ impl CompiledCache {
         });
         compiled
             .inspect_err(|cause| {
-                tracing::warn!(file = name, cause, "a compiled policy is not used; it is compiled again")
+                tracing::warn!(file = name, cause, "a compiled policy is not used; it is compiled again");
             })
             .ok()
     }

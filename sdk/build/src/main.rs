@@ -1,0 +1,31 @@
+//! `tenure-sdk-build PACKAGE OUTPUT`: builds a policy of the workspace at hand and writes the component.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [package, output] = arguments.as_slice() else {
+        eprintln!("usage: tenure-sdk-build PACKAGE OUTPUT");
+        return ExitCode::from(2);
+    };
+    match build(package, Path::new(output)) {
+        Ok(size) => {
+            println!("{output}: {size} bytes");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tenure-sdk-build: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build(package: &str, output: &Path) -> Result<usize, Box<dyn Error>> {
+    let workspace = std::env::current_dir()?;
+    let target = workspace.join("target/wasm");
+    let component = tenure_sdk_build::Builder::new(workspace, target)?.component(package)?;
+    std::fs::write(output, &component)?;
+    Ok(component.len())
+}
