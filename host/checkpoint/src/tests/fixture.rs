@@ -90,10 +90,8 @@ impl Memory {
     pub(super) fn define(&self, journal: &CheckpointJournal, network: Network) -> Ticket {
         let mut books = self.0.lock().unwrap();
         let record = Record::Network(Box::new(network.clone()));
-        let (place, ticket) = journal.stage(&record);
         let book = books.entry(network.name.clone()).or_insert_with(|| Book::new(network));
-        book.apply(place, &record).unwrap();
-        ticket
+        put(journal, book, &record)
     }
 
     /// Gives an owner the next free address; `None` when it has one or there is none.
@@ -111,9 +109,7 @@ impl Memory {
         };
         let proposal = Proposal { addresses: vec![(0, address)] };
         let record = Record::Allocate(Box::new(book.admit(&request, &proposal, &stamp(), NOW).ok()?));
-        let (place, ticket) = journal.stage(&record);
-        book.apply(place, &record).unwrap();
-        Some(ticket)
+        Some(put(journal, book, &record))
     }
 
     /// Frees what an owner has; `None` when it has nothing.
@@ -121,15 +117,20 @@ impl Memory {
         let mut books = self.0.lock().unwrap();
         let book = books.get_mut(&name(network))?;
         let record = book.release(owner, NOW, "del")?;
-        let (place, ticket) = journal.stage(&record);
-        book.apply(place, &record).unwrap();
-        Some(ticket)
+        Some(put(journal, book, &record))
     }
 
     pub(super) fn address_of(&self, network: u64, owner: &Owner) -> Option<IpAddr> {
         let books = self.0.lock().unwrap();
         Some(books.get(&name(network))?.owned_by(owner)?.addresses.first()?.address.addr())
     }
+}
+
+fn put(journal: &CheckpointJournal, book: &mut Book, record: &Record) -> Ticket {
+    let (place, ticket) = journal.stage(record);
+    book.apply(place, record).unwrap();
+    assert_eq!(book.through(), place, "the book knows this place already, and took the record for another");
+    ticket
 }
 
 pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {

@@ -165,3 +165,22 @@ fn a_missing_file_stops() {
         }
     }
 }
+
+#[test]
+fn a_segment_that_another_follows_must_be_whole() {
+    let (files, expected) = with_snapshot();
+    let bytes_of = |wanted: &str| &files.iter().find(|(name, _)| name == wanted).unwrap().1;
+    let (first, second) = (bytes_of(LOG), bytes_of("log.0000000002"));
+    let found = |first: &[u8]| {
+        let disk = disk_of(LOG, first);
+        disk.put("log.0000000002", second);
+        recover(&disk, &boot(1), NOW)
+    };
+    assert_eq!(images(&found(first).unwrap().books), expected);
+    for length in 0..first.len() {
+        let Err(error) = found(&first[..length]) else { panic!("cut at {length} and taken") };
+        assert!(matches!(error, Error::Damaged { .. }), "cut at {length}: {error}");
+    }
+    let torn = [first, &b"0123abcd 4"[..]].concat();
+    assert!(matches!(found(&torn), Err(Error::Damaged { .. })), "a torn group was passed over");
+}
