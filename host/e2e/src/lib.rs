@@ -4,18 +4,26 @@
 //! so inside an [`Enclave`], whose namespaces end with the test process however that ends.
 
 pub mod binaries;
+pub mod client;
 pub mod cni;
 pub mod containerd;
 pub mod daemon;
 pub mod enclave;
 pub mod image;
+pub mod journal;
+pub mod load;
+pub mod mount;
 pub mod podman;
+pub mod random;
 pub mod scratch;
+pub mod strace;
 pub mod suite;
 pub mod traffic;
+pub mod victim;
 pub mod wait;
 
 pub use cni::{Attachment, Outcome, Plugin};
 pub use daemon::Daemon;
 pub use enclave::Enclave;
 pub use suite::{Need, Suite};
+pub use victim::Victim;

@@ -1,0 +1,234 @@
+//! Many callers at once, each with pods of its own, and a journal of what they were told.
+//!
+//! The callers go on until the daemon breaks, or for so many requests each. A fuse breaks it: the caller that hears the
+//! last of so many answers sets it off, so that the moment comes from the seed and not from a timer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::client::{Client, Failure};
+use crate::journal::{Journal, Pod};
+use crate::random::Random;
+use crate::victim::Victim;
+use crate::{Attachment, Plugin};
+
+/// The most pods that a caller has at a time.
+const PODS: usize = 8;
+/// Every so many callers use the network whose configuration never stays the same.
+const EVERY: u32 = 4;
+
+/// Something that happens once, after so many answers.
+pub struct Fuse {
+    answers: AtomicU64,
+    left: AtomicU64,
+    act: Mutex<Option<Box<dyn FnOnce() -> anyhow::Result<()> + Send>>>,
+}
+
+impl Fuse {
+    /// A fuse that only counts.
+    #[must_use]
+    pub fn none() -> Arc<Self> {
+        Arc::new(Self { answers: AtomicU64::new(0), left: AtomicU64::new(u64::MAX), act: Mutex::new(None) })
+    }
+
+    /// A fuse that acts at the so-many-th answer, from 1 on.
+    pub fn after(answers: u64, act: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> Arc<Self> {
+        let act = Mutex::new(Some(Box::new(act) as _));
+        Arc::new(Self { answers: AtomicU64::new(0), left: AtomicU64::new(answers), act })
+    }
+
+    /// How many answers there were.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
+    }
+
+    fn burn(&self) -> anyhow::Result<()> {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        if self.left.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return Ok(());
+        }
+        let act = self.act.lock().unwrap_or_else(PoisonError::into_inner).take();
+        act.map_or(Ok(()), |act| act())
+    }
+}
+
+/// What the callers do.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// What every choice comes from.
+    pub seed: u64,
+    /// How many call over gRPC.
+    pub callers: u32,
+    /// How many call through the plugin.
+    pub shims: u32,
+    /// How many requests each sends, unless the daemon breaks first.
+    pub requests: u64,
+    /// How long, in bytes, the configuration is that is written to the log whenever it changes.
+    pub padding: usize,
+    /// The CNI codes that the broken daemon may answer with; a caller that gets one stops.
+    pub refusals: &'static [u32],
+}
+
+/// One caller: its pods, and how it chooses.
+struct Caller {
+    load: Load,
+    number: u32,
+    random: Random,
+    pods: Vec<Pod>,
+    journal: Arc<Journal>,
+    fuse: Arc<Fuse>,
+}
+
+/// What a caller asks for next.
+enum Wish {
+    New,
+    Again(Pod),
+    Delete(Pod),
+}
+
+impl Load {
+    /// Runs the load against a daemon until every caller has stopped.
+    ///
+    /// # Errors
+    /// When an answer breaks a promise, or is none that the fault explains.
+    pub fn run(&self, victim: &Victim, journal: &Arc<Journal>, fuse: &Arc<Fuse>) -> anyhow::Result<()> {
+        let shim = victim.shim()?;
+        let client = victim.client()?;
+        let held = journal.held();
+        let caller = |number: u32| {
+            // Whoever had the pods before, somebody goes on with them.
+            let all = (self.callers + self.shims) as usize;
+            let pods = held.iter().skip(number as usize).step_by(all).cloned().collect();
+            let random = Random::new(self.seed ^ (u64::from(number) << 32));
+            Caller { load: self.clone(), number, random, pods, journal: journal.clone(), fuse: fuse.clone() }
+        };
+        thread::scope(|scope| {
+            let shims: Vec<_> = (self.callers..self.callers + self.shims)
+                .map(|number| {
+                    let (caller, shim) = (caller(number), &shim);
+                    scope.spawn(move || caller.call_shim(shim))
+                })
+                .collect();
+            let result = victim.block_on(async {
+                let mut calling = JoinSet::new();
+                for number in 0..self.callers {
+                    calling.spawn(caller(number).call(client.clone()));
+                }
+                while let Some(result) = calling.join_next().await {
+                    result??;
+                }
+                anyhow::Ok(())
+            });
+            for shim in shims {
+                shim.join().map_err(|_| anyhow!("a caller panicked"))??;
+            }
+            result
+        })
+    }
+}
+
+impl Caller {
+    /// Calls over gRPC.
+    async fn call(mut self, client: Client) -> anyhow::Result<()> {
+        for number in 0..self.load.requests {
+            let wish = self.wish();
+            let (pod, result) = match wish {
+                Wish::Delete(pod) => {
+                    self.journal.del_sent(&pod);
+                    let result = client.del(&pod).await;
+                    (pod, result.map(|()| None))
+                }
+                Wish::Again(pod) => {
+                    let result = client.add(&pod, &self.config(&pod, number)).await;
+                    (pod, result.map(Some))
+                }
+                Wish::New => {
+                    let pod = self.new_pod(number);
+                    self.journal.add_sent(&pod);
+                    let result = client.add(&pod, &self.config(&pod, number)).await;
+                    (pod, result.map(Some))
+                }
+            };
+            match result {
+                Ok(address) => self.heard(&pod, address)?,
+                Err(Failure::Unanswered(_)) => break,
+                Err(Failure::Refused { code, .. }) if self.load.refusals.contains(&code) => break,
+                Err(failure) => return Err(failure).with_context(|| pod.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls through the plugin, as a container runtime does.
+    fn call_shim(mut self, shim: &Plugin) -> anyhow::Result<()> {
+        for number in 0..self.load.requests {
+            let (verb, pod) = match self.wish() {
+                Wish::Delete(pod) => {
+                    self.journal.del_sent(&pod);
+                    ("DEL", pod)
+                }
+                Wish::Again(pod) => ("ADD", pod),
+                Wish::New => {
+                    let pod = self.new_pod(number);
+                    self.journal.add_sent(&pod);
+                    ("ADD", pod)
+                }
+            };
+            let outcome = shim.call(verb, &Attachment::of(&pod.container), &self.config(&pod, number))?;
+            if !outcome.succeeded {
+                outcome.error()?;
+                break;
+            }
+            let address = if verb == "ADD" { Some(outcome.address()?) } else { None };
+            self.heard(&pod, address)?;
+        }
+        Ok(())
+    }
+
+    fn wish(&mut self) -> Wish {
+        let choice = self.random.below(8);
+        let which = usize::try_from(self.random.below(self.pods.len() as u64)).unwrap_or_default();
+        match self.pods.get(which) {
+            None => Wish::New,
+            Some(pod) if choice == 0 => Wish::Again(pod.clone()),
+            Some(_) if choice > 3 && self.pods.len() < PODS => Wish::New,
+            Some(_) => Wish::Delete(self.pods.swap_remove(which)),
+        }
+    }
+
+    /// A pod whose name was never used before.
+    fn new_pod(&self, number: u64) -> Pod {
+        let network = if self.number % EVERY == 0 { "changing" } else { "net" };
+        let container = format!("p{:x}-{}-{number}", self.load.seed, self.number);
+        Pod { network: network.to_owned(), container }
+    }
+
+    /// The network's configuration: small ranges, so that addresses are soon used again.
+    fn config(&self, pod: &Pod, number: u64) -> Value {
+        let mut ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.91.0.0/24" }]] });
+        if pod.network == "changing" {
+            let mark = format!("{}-{number}-", self.number);
+            ipam["comment"] = json!(format!("{mark:x<0$}", self.load.padding));
+        }
+        json!({ "cniVersion": "1.1.0", "name": pod.network, "ipam": ipam })
+    }
+
+    fn heard(&mut self, pod: &Pod, address: Option<String>) -> anyhow::Result<()> {
+        match address {
+            Some(address) => {
+                self.journal.added(pod, address)?;
+                if !self.pods.contains(pod) {
+                    self.pods.push(pod.clone());
+                }
+            }
+            None => self.journal.deleted(pod),
+        }
+        self.fuse.burn()
+    }
+}

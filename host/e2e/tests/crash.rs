@@ -1,0 +1,148 @@
+//! A daemon that is killed at any moment: nothing acknowledged is lost, no address has two owners, nothing leaks.
+//!
+//! `TENURE_KILL_ROUNDS=n` kills so many times, `TENURE_SEED=n` repeats a run's choices.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rustix::process::{Signal, kill_process};
+use tenure_e2e::journal::Journal;
+use tenure_e2e::load::{Fuse, Load};
+use tenure_e2e::random::{self, Random};
+use tenure_e2e::strace::Fault;
+use tenure_e2e::{Need, Suite, Victim};
+
+const STRACE: Need = Need::File("/usr/bin/strace", "strace");
+
+/// What makes something durable: a daemon killed right before any of these has done all that comes before it.
+const STEPS: [&str; 4] = ["fdatasync", "fsync", "/^rename", "/^unlink"];
+/// No start and no short load has more of any of them, or the test would not end.
+const MOST: u32 = 60;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("nothing_is_lost_however_often_the_daemon_is_killed_under_load", &[], kills_under_load)
+        .test("a_first_start_may_be_killed_at_every_sync_and_rename", &[STRACE], kills_of_a_first_start)
+        .test("a_serving_daemon_may_be_killed_at_every_sync_and_rename", &[STRACE], kills_of_a_serving_daemon)
+        .run()
+}
+
+fn kills_under_load() -> anyhow::Result<()> {
+    let seed = random::seed()?;
+    let rounds = random::rounds("TENURE_KILL_ROUNDS", 200)?;
+    let mut random = Random::new(seed);
+    let mut victim = Victim::new()?;
+    let journal = Arc::new(Journal::default());
+    let (mut answers, mut starts_cut) = (0, 0);
+    for round in 0..rounds {
+        // Now and then even the start does not get to its end.
+        if random.below(4) == 0 {
+            victim.spawn(&[])?;
+            std::thread::sleep(Duration::from_micros(random.below(150_000)));
+            victim.kill()?;
+            starts_cut += 1;
+        }
+        victim.start()?;
+        victim.keeps_promises(&journal).with_context(|| format!("before round {round}"))?;
+        let load = Load {
+            seed: random.next_number(),
+            callers: 16,
+            shims: 2,
+            requests: u64::MAX,
+            padding: 16 << 10,
+            refusals: &[],
+        };
+        let pid = victim.pid()?;
+        let fuse = Fuse::after(1 + random.below(250), move || Ok(kill_process(pid, Signal::KILL)?));
+        load.run(&victim, &journal, &fuse).with_context(|| format!("round {round}"))?;
+        answers += fuse.answers();
+        let status = victim.ended()?;
+        ensure!(status.signal() == Some(Signal::KILL.as_raw()), "round {round}: {status}");
+    }
+    victim.start()?;
+    victim.keeps_promises(&journal)?;
+    victim.daemon.ctl(&["check"])?;
+    victim.deletes_everything(&journal)?;
+    println!("{} kills under load, {starts_cut} of a start, {answers} answers, nothing lost", rounds);
+    Ok(())
+}
+
+/// A load with an end, in which at least one snapshot is taken.
+fn short_load(seed: u64) -> Load {
+    Load { seed, callers: 4, shims: 0, requests: 40, padding: 256 << 10, refusals: &[] }
+}
+
+/// Starts a daemon that is killed at a step; whether it came to that.
+fn start_to_be_killed(victim: &mut Victim, calls: &'static str, at: u32) -> anyhow::Result<bool> {
+    let words = Fault { calls, effect: "signal=KILL", at }.words(&victim.daemon.path("trace"));
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let Some(status) = victim.start_under(&words)? else { return Ok(false) };
+    ensure!(status.signal() == Some(Signal::KILL.as_raw()), "at {calls} {at}: {status}");
+    Ok(true)
+}
+
+fn kills_of_a_first_start() -> anyhow::Result<()> {
+    let mut kills = 0;
+    for calls in STEPS {
+        for at in 1.. {
+            ensure!(at < MOST, "a start has no end of {calls}");
+            let mut victim = Victim::new()?;
+            let killed = start_to_be_killed(&mut victim, calls, at)?;
+            if killed {
+                kills += 1;
+                victim.start().with_context(|| format!("after a start killed at {calls} {at}"))?;
+            }
+            let journal = Arc::new(Journal::default());
+            Load { requests: 4, ..short_load(at.into()) }.run(&victim, &journal, &Fuse::none())?;
+            victim.kill()?;
+            victim.start()?;
+            victim.keeps_promises(&journal).with_context(|| format!("{calls} {at}"))?;
+            if !killed {
+                break;
+            }
+        }
+    }
+    println!("{kills} first starts killed");
+    ensure!(kills > 0, "no start was killed");
+    Ok(())
+}
+
+fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
+    let mut victim = Victim::new()?;
+    let journal = Arc::new(Journal::default());
+    let mut kills = Vec::new();
+    for calls in STEPS {
+        let mut count = 0;
+        for at in 1.. {
+            ensure!(at < MOST, "a short load has no end of {calls}");
+            victim.start()?;
+            let tracer = Fault { calls, effect: "signal=KILL", at }
+                .attach(victim.pid()?, &victim.daemon.path("trace"))?;
+            let fuse = Fuse::none();
+            let seed = u64::from(at) << 8 | count;
+            short_load(seed).run(&victim, &journal, &fuse).with_context(|| format!("{calls} {at}"))?;
+            let killed = !victim.runs();
+            victim.kill()?;
+            drop(tracer);
+            // A start after a crash has steps of its own.
+            for step in STEPS {
+                let at = 1 + at % 3;
+                start_to_be_killed(&mut victim, step, at)?;
+                victim.kill()?;
+            }
+            victim.start()?;
+            victim.keeps_promises(&journal).with_context(|| format!("killed at {calls} {at}"))?;
+            victim.kill()?;
+            if !killed {
+                break;
+            }
+            count += 1;
+        }
+        kills.push(format!("{count} at {calls}"));
+    }
+    println!("kills: {}", kills.join(", "));
+    Ok(())
+}

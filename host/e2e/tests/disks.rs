@@ -1,0 +1,279 @@
+//! Disks that crash, fail or fill up under the daemon: what it acknowledged is there, and it goes on by itself.
+//!
+//! `TENURE_DISK_ROUNDS=n` crashes each file system so many times, `TENURE_SEED=n` repeats a run's choices.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::client::Failure;
+use tenure_e2e::journal::{Journal, Pod};
+use tenure_e2e::load::{Fuse, Load};
+use tenure_e2e::mount::{self, Kind, Mount};
+use tenure_e2e::random::{self, Random};
+use tenure_e2e::strace::Fault;
+use tenure_e2e::{Need, Suite, Victim, scratch, wait};
+
+const EXT4: Need = Need::File("/usr/sbin/mkfs.ext4", "e2fsprogs");
+const XFS: Need = Need::File("/usr/sbin/mkfs.xfs", "xfsprogs");
+const STRACE: Need = Need::File("/usr/bin/strace", "strace");
+
+/// The checkpoint could not be written.
+const CHECKPOINT_FAILED: u32 = 111;
+/// The disk is full.
+const DISK_FULL: u32 = 112;
+
+/// How long a daemon may take to go on after its disk has come back.
+const LIMIT: Duration = Duration::from_secs(60);
+/// A short load has fewer syncs, and a full disk takes fewer ADDs, or the test would not end.
+const MOST: u32 = 200;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("what_was_acknowledged_survives_crashes_of_ext4", &[Need::Root, EXT4], || crashes(Kind::Ext4))
+        .test("what_was_acknowledged_survives_crashes_of_xfs", &[Need::Root, XFS], || crashes(Kind::Xfs))
+        .test("a_sync_that_fails_is_never_taken_for_one_that_did_not", &[STRACE], failing_syncs)
+        .test("a_disk_that_loses_writes_is_told_and_left_behind", &[Need::Root, EXT4], lost_writes)
+        .test("a_full_disk_refuses_adds_and_serves_dels", &[Need::Root], full_disk)
+        .run()
+}
+
+fn crashes(kind: Kind) -> anyhow::Result<()> {
+    mount::private_namespace()?;
+    let seed = random::seed()?;
+    let rounds = random::rounds("TENURE_DISK_ROUNDS", 20)?;
+    let mut random = Random::new(seed);
+    let directory = scratch::directory()?;
+    let image = directory.path().join("image");
+    kind.make(&image)?;
+    let journal = Arc::new(Journal::default());
+    let mut answers = 0;
+    for round in 0..rounds {
+        let disk = Mount::image(&image)?;
+        let mut victim = on(&disk, &journal).with_context(|| format!("before round {round}"))?;
+        let load = Load {
+            seed: random.next_number(),
+            callers: 16,
+            shims: 0,
+            requests: u64::MAX,
+            padding: 16 << 10,
+            refusals: &[CHECKPOINT_FAILED],
+        };
+        let (control, switch) = (disk.path("control"), disk.switch()?);
+        let fuse = Fuse::after(1 + random.below(250), move || {
+            fs::write(control, CONTROL)?;
+            switch.crash()
+        });
+        load.run(&victim, &journal, &fuse).with_context(|| format!("round {round}"))?;
+        answers += fuse.answers();
+        victim.kill()?;
+        disk.unmount()?;
+    }
+    let disk = Mount::image(&image)?;
+    let victim = on(&disk, &journal)?;
+    victim.daemon.ctl(&["check"])?;
+    victim.deletes_everything(&journal)?;
+    println!("{rounds} crashes of {kind:?}, {answers} answers, nothing lost");
+    Ok(())
+}
+
+/// What a program writes that does not sync: if it survives, the crash was none.
+const CONTROL: &str = "not synced";
+
+/// Starts a daemon on a disk that may have crashed, and holds it against its promises.
+fn on(disk: &Mount, journal: &Journal) -> anyhow::Result<Victim> {
+    let control = fs::read_to_string(disk.path("control")).unwrap_or_default();
+    ensure!(control != CONTROL, "the file system did not lose what was not synced");
+    let mut victim = victim_on(disk)?;
+    victim.start()?;
+    victim.keeps_promises(journal)?;
+    Ok(victim)
+}
+
+/// A daemon whose state is on a disk.
+fn victim_on(disk: &Mount) -> anyhow::Result<Victim> {
+    let state = disk.path("state");
+    fs::create_dir_all(&state)?;
+    File::open(disk.path(""))?.sync_all()?;
+    Victim::with_state_in(&state)
+}
+
+fn failing_syncs() -> anyhow::Result<()> {
+    let journal = Arc::new(Journal::default());
+    let mut victim = Victim::new()?;
+    let mut failures = Vec::new();
+    for calls in ["fdatasync", "fsync"] {
+        for at in 1.. {
+            ensure!(at < MOST, "a short load has no end of {calls}");
+            victim.start()?;
+            let trace = victim.daemon.path("trace");
+            let tracer = Fault { calls, effect: "error=EIO", at }.attach(victim.pid()?, &trace)?;
+            let load = Load {
+                seed: at.into(),
+                callers: 4,
+                shims: 0,
+                requests: 40,
+                padding: 256 << 10,
+                refusals: &[CHECKPOINT_FAILED],
+            };
+            load.run(&victim, &journal, &Fuse::none()).with_context(|| format!("{calls} {at}"))?;
+            goes_on(&victim, &journal, &format!("{calls}-{at}"))?;
+            undone(&victim, &journal)?;
+            victim.kill()?;
+            drop(tracer);
+            let failed = left_the_file(&fs::read_to_string(&trace)?)?;
+            victim.start()?;
+            exactly(&victim, &journal).with_context(|| format!("after EIO at {calls} {at}"))?;
+            victim.keeps_promises(&journal)?;
+            victim.kill()?;
+            if !failed {
+                failures.push(format!("{} at {calls}", at - 1));
+                break;
+            }
+        }
+    }
+    println!("failed syncs: {}", failures.join(", "));
+    Ok(())
+}
+
+/// Whether a sync failed in a trace; then that log must not have been synced again.
+fn left_the_file(trace: &str) -> anyhow::Result<bool> {
+    let path = |line: &str| Some(line.split_once('<')?.1.split_once('>')?.0.to_owned());
+    let mut lines = trace.lines().skip_while(|line| !line.contains("INJECTED"));
+    let Some(failed) = lines.next() else { return Ok(false) };
+    let file = path(failed).with_context(|| failed.to_owned())?;
+    // What is no segment yet is written anew under the same temporary name, and a directory has no content to lose.
+    let is_segment =
+        Path::new(&file).file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
+    if is_segment && !file.ends_with(".tmp") {
+        ensure!(!lines.any(|line| path(line).as_ref() == Some(&file)), "{file} was synced again:\n{trace}");
+    }
+    Ok(true)
+}
+
+fn lost_writes() -> anyhow::Result<()> {
+    mount::private_namespace()?;
+    let memory = Mount::tmpfs(96 << 20)?;
+    let image = memory.path("image");
+    // The file system's own blocks have their room; those that it has still to give get theirs when they are written.
+    fs::write(&image, vec![0; 64 << 20])?;
+    mount::run(Command::new("mkfs.ext4").args(["-q", "-E", "nodiscard,lazy_itable_init=0"]).arg(&image))?;
+    let disk = Mount::image(&image)?;
+    mount::run(Command::new("fstrim").arg(disk.path("")))?;
+    let journal = Arc::new(Journal::default());
+    let mut victim = on(&disk, &journal)?;
+    goes_on(&victim, &journal, "before")?;
+    memory.fill("ballast", 0)?;
+    add_until_refused(&victim, &journal, CHECKPOINT_FAILED)?;
+    fs::remove_file(memory.path("ballast"))?;
+    goes_on(&victim, &journal, "after")?;
+    undone(&victim, &journal)?;
+    victim.kill()?;
+    victim.start()?;
+    exactly(&victim, &journal)?;
+    // Not only what the page cache still has.
+    victim.kill()?;
+    drop(victim);
+    disk.unmount()?;
+    let disk = Mount::image(&image)?;
+    let mut victim = victim_on(&disk)?;
+    victim.start()?;
+    exactly(&victim, &journal)?;
+    victim.deletes_everything(&journal)
+}
+
+fn full_disk() -> anyhow::Result<()> {
+    mount::private_namespace()?;
+    let disk = Mount::tmpfs(32 << 20)?;
+    let journal = Arc::new(Journal::default());
+    let mut victim = on(&disk, &journal)?;
+    goes_on(&victim, &journal, "before")?;
+    disk.fill("ballast", 0)?;
+    add_until_refused(&victim, &journal, DISK_FULL)?;
+    for restarted in [false, true] {
+        if restarted {
+            victim.kill()?;
+            victim.start()?;
+            victim.keeps_promises(&journal)?;
+        }
+        let client = victim.client()?;
+        let pods = journal.held();
+        ensure!(pods.len() > 4, "too few pods for this test: {pods:?}");
+        for pod in pods.iter().take(pods.len() / 2) {
+            journal.del_sent(pod);
+            victim
+                .block_on(client.del(pod))
+                .with_context(|| format!("DEL on a full disk, restarted: {restarted}"))?;
+            journal.deleted(pod);
+        }
+        let refused = add(&victim, &journal, &format!("refused-{restarted}"));
+        ensure!(matches!(refused, Err(Failure::Refused { code: DISK_FULL, .. })), "{refused:?}");
+    }
+    fs::remove_file(disk.path("ballast"))?;
+    goes_on(&victim, &journal, "after")?;
+    undone(&victim, &journal)?;
+    victim.kill()?;
+    victim.start()?;
+    exactly(&victim, &journal)?;
+    victim.daemon.ctl(&["check"])?;
+    victim.deletes_everything(&journal)
+}
+
+/// ADDs a pod under a configuration that is long and new, so that much is written.
+fn add(victim: &Victim, journal: &Journal, container: &str) -> Result<(), Failure> {
+    let pod = Pod { network: "disk".to_owned(), container: container.to_owned() };
+    let config: Value = json!({
+        "cniVersion": "1.1.0",
+        "name": pod.network,
+        "ipam": {
+            "type": "tenure",
+            "ranges": [[{ "subnet": "10.92.0.0/16" }]],
+            "comment": format!("{container:x<0$}", 64 << 10),
+        },
+    });
+    journal.add_sent(&pod);
+    let client = victim.client()?;
+    let address = victim.block_on(client.add(&pod, &config))?;
+    Ok(journal.added(&pod, address)?)
+}
+
+/// ADDs pods until one is refused with a code.
+fn add_until_refused(victim: &Victim, journal: &Journal, code: u32) -> anyhow::Result<()> {
+    for number in 0..MOST {
+        match add(victim, journal, &format!("filling-{number}")) {
+            Ok(()) => {}
+            Err(Failure::Refused { code: refused, .. }) if refused == code => return Ok(()),
+            Err(failure) => bail!("ADD {number}: {failure}"),
+        }
+    }
+    bail!("{MOST} ADDs, and none was refused")
+}
+
+/// The daemon serves an ADD again by itself.
+fn goes_on(victim: &Victim, journal: &Journal, name: &str) -> anyhow::Result<()> {
+    let mut attempt = 0;
+    wait::holds("the daemon to go on", LIMIT, || {
+        attempt += 1;
+        match add(victim, journal, &format!("{name}-{attempt}")) {
+            Ok(()) => Ok(true),
+            Err(Failure::Refused { code: CHECKPOINT_FAILED | DISK_FULL, .. }) => Ok(false),
+            Err(failure) => Err(failure.into()),
+        }
+    })
+}
+
+/// What was refused is undone without anybody's DEL.
+fn undone(victim: &Victim, journal: &Journal) -> anyhow::Result<()> {
+    let result = wait::holds("what was refused to be undone", LIMIT, || Ok(exactly(victim, journal).is_ok()));
+    result.and_then(|()| exactly(victim, journal))
+}
+
+/// What pods own is what they were told, no more and no less.
+fn exactly(victim: &Victim, journal: &Journal) -> anyhow::Result<()> {
+    let client = victim.client()?;
+    journal.check_exactly(&victim.block_on(client.owners())?)
+}
