@@ -23,9 +23,10 @@ use cri::runtime_service_client::RuntimeServiceClient;
 /// A container runtime of one's own.
 #[derive(Debug)]
 pub struct Containerd {
-    directory: TempDir,
-    enclave: Enclave,
     process: Child,
+    /// Ends before the directory goes that those inside write to.
+    enclave: Enclave,
+    directory: TempDir,
 }
 
 impl Containerd {
@@ -59,7 +60,7 @@ impl Containerd {
             .stderr(log)
             .spawn()
             .context("containerd")?;
-        let containerd = Self { directory, enclave, process };
+        let containerd = Self { process, enclave, directory };
         containerd.ready()?;
         Ok(containerd)
     }

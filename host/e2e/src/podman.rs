@@ -11,8 +11,9 @@ use crate::{Enclave, image, scratch};
 /// A podman that shares nothing with the machine's.
 #[derive(Debug)]
 pub struct Podman {
-    directory: TempDir,
+    /// Ends before the directory goes that those inside write to.
     enclave: Enclave,
+    directory: TempDir,
 }
 
 impl Podman {
