@@ -18,7 +18,7 @@ const CORE_INSTANCES: u32 = 48;
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
 
 /// Bytes of a slot that are cleared in place rather than given back to the kernel, which costs page faults.
-const KEEP_RESIDENT: usize = 128 << 10;
+const KEEP_RESIDENT: usize = 256 << 10;
 
 /// What every policy may import; the rest of the name is the interface and its version.
 const OUR_PACKAGE: &str = "tenure:ipam/";

@@ -147,7 +147,7 @@ fn wreck(name: &str) {
             }
         }
         "recurse" => {
-            black_box(recurse(1));
+            black_box(recurse(0, black_box(u64::MAX)));
         }
         "trap" => std::process::abort(),
         #[expect(clippy::panic, reason = "to panic is this one's purpose")]
@@ -165,10 +165,10 @@ fn wreck(name: &str) {
     }
 }
 
-/// Each step adds to what the next one gives, so that no compiler makes a loop of it; its frame is small, so that the
-/// call stack ends before the memory does.
-fn recurse(depth: u64) -> u64 {
-    if black_box(depth) == u64::MAX { 0 } else { recurse(depth + 1) ^ depth }
+/// Each step changes what the next one gives, so that no compiler makes a loop of it; none needs memory, so that it is
+/// the call stack that ends.
+fn recurse(depth: u64, end: u64) -> u64 {
+    if depth == end { 0 } else { recurse(depth + 1, end).rotate_left(1) ^ depth }
 }
 
 #[cfg(target_family = "wasm")]

@@ -195,6 +195,17 @@ fn a_wrong_configuration_is_refused_with_the_path_of_the_key() {
 }
 
 #[test]
+fn a_deep_configuration_is_read_or_refused_but_never_the_end_of_the_policy() {
+    let nested = |depth| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!(r#"{{"subnet": "10.1.2.0/24", "note": {open}{close}}}"#)
+    };
+    assert!(Node::define(&host_local(), &nested(120)).is_ok());
+    let error = Node::define(&host_local(), &nested(10_000)).map(|_| ()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidConfig, "{error}");
+}
+
+#[test]
 fn highest_first_is_another_rule_over_the_same_keys() {
     let policy = node::load("highest-first", embedded::HIGHEST_FIRST);
     let highest = |ipam| Node::define(&policy, ipam).unwrap();
