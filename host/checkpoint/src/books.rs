@@ -31,7 +31,9 @@ impl Books {
 
     /// Applies a record, making the book of a network that is not known yet.
     pub(crate) fn apply(&mut self, place: u64, mut record: Record) -> Result<(), Conflict> {
-        if let Record::Allocate(allocation) = &mut record {
+        if let Record::Allocate(allocation) = &mut record
+            && let Some(allocation) = Arc::get_mut(allocation)
+        {
             self.names.share(allocation);
         }
         match self.books.get_mut(record.network()) {
@@ -100,6 +102,7 @@ fn unknown(record: &Record) -> Conflict {
 struct Names {
     networks: BTreeSet<NetworkName>,
     policies: BTreeSet<PolicyName>,
+    digests: BTreeSet<Arc<str>>,
     interfaces: BTreeSet<InterfaceName>,
 }
 
@@ -107,6 +110,7 @@ impl Names {
     fn share(&mut self, allocation: &mut Allocation) {
         share(&mut self.networks, &mut allocation.network);
         share(&mut self.policies, &mut allocation.policy.name);
+        share(&mut self.digests, &mut allocation.policy.digest);
         let tenure_types::Owner::Attachment { interface, .. } = &mut allocation.owner;
         share(&mut self.interfaces, interface);
         // What was read has room for more addresses than an allocation ever gets.

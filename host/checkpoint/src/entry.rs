@@ -4,6 +4,7 @@
 //! further whether a group is whole, and whether a line belongs to it or to a later one.
 
 use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Record};
@@ -31,7 +32,7 @@ pub(crate) struct GroupOf {
 #[serde(remote = "Record", rename_all = "kebab-case")]
 enum Stored {
     Network(Box<Network>),
-    Allocate(Box<Allocation>),
+    Allocate(Arc<Allocation>),
     Release { network: NetworkName, generation: Generation, at: Moment, reason: String },
 }
 

@@ -152,7 +152,7 @@ impl Engine {
         let allocation = draft
             .admit(&request, &proposal, &network.policy, now)
             .map_err(|violation| unavailable(violation.to_string()))?;
-        let record = Record::Allocate(Box::new(allocation));
+        let record = Record::Allocate(Arc::new(allocation));
         draft.apply(draft.through() + 1, &record).map_err(defect)?;
         records.push(record);
         Ok(Imported::Taken)

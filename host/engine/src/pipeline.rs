@@ -72,7 +72,7 @@ impl Engine {
         let granted = grant(&allocation);
 
         // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
-        let record = Record::Allocate(Box::new(allocation));
+        let record = Record::Allocate(Arc::new(allocation));
         let (place, ticket) = self.ports.journal.stage(&record);
         Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
         drop(slot_guard);

@@ -290,7 +290,7 @@ impl Book {
             }
             Record::Allocate(allocation) => {
                 self.check_allocate(allocation)?;
-                self.insert(Arc::new(allocation.as_ref().clone()));
+                self.insert(Arc::clone(allocation));
             }
             Record::Release { generation, at, .. } => self.end(*generation, *at)?,
         }

@@ -36,7 +36,7 @@ pub struct Policies {
     sources: BTreeMap<PolicyName, (PolicyStamp, CatalogueSource)>,
     kept: KeptComponents,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
-    loaded: RwLock<HashMap<(PolicyName, String), Arc<WasmPolicy>>>,
+    loaded: RwLock<HashMap<(PolicyName, Arc<str>), Arc<WasmPolicy>>>,
     loading: Mutex<()>,
 }
 
@@ -76,7 +76,7 @@ impl Policies {
                 CatalogueSource::Embedded(bytes) => sha256(bytes),
                 CatalogueSource::File { sha256, .. } => sha256.clone(),
             };
-            (name.clone(), (PolicyStamp { name, digest }, source))
+            (name.clone(), (PolicyStamp { name, digest: digest.into() }, source))
         };
         let sources = sources.into_iter().map(stamped).collect();
         Ok(Self {

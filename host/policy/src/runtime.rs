@@ -67,11 +67,11 @@ impl Runtime {
         bytes: &[u8],
         expected_sha256: Option<&str>,
     ) -> Result<WasmPolicy, Error> {
-        let stamp = PolicyStamp { name: name.clone(), digest: sha256(bytes) };
+        let stamp = PolicyStamp { name: name.clone(), digest: sha256(bytes).into() };
         let unloadable = |cause: &dyn std::fmt::Display| {
             Error::new(ErrorCode::PolicyUnloadable, format_args!("policy {stamp}: {cause}"))
         };
-        if let Some(expected) = expected_sha256.filter(|expected| *expected != stamp.digest) {
+        if let Some(expected) = expected_sha256.filter(|expected| **expected != *stamp.digest) {
             return Err(unloadable(&format_args!(
                 "its sha256 is {}, but the configuration says {expected}",
                 stamp.digest

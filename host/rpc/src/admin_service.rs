@@ -279,7 +279,7 @@ fn count(number: usize) -> u32 {
 }
 
 fn policy_ref(stamp: &PolicyStamp) -> v1::PolicyRef {
-    v1::PolicyRef { name: stamp.name.to_string(), sha256: stamp.digest.clone() }
+    v1::PolicyRef { name: stamp.name.to_string(), sha256: stamp.digest.to_string() }
 }
 
 fn network(book: &Book) -> v1::Network {

@@ -71,7 +71,7 @@ pub(crate) struct OnePolicy;
 
 impl Catalogue for OnePolicy {
     fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        Ok(Arc::new(Rotation(PolicyStamp { name: name.clone(), digest: "simulated".to_owned() })))
+        Ok(Arc::new(Rotation(PolicyStamp { name: name.clone(), digest: "simulated".into() })))
     }
 
     fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {

@@ -1,6 +1,7 @@
 //! A network as the ledger knows it: its policy, its configuration and what it may hand out.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ pub struct PolicyStamp {
     /// The policy's name in the catalogue.
     pub name: PolicyName,
     /// The component's sha256, in lower-case hexadecimal.
-    pub digest: String,
+    pub digest: Arc<str>,
 }
 
 impl std::fmt::Display for PolicyStamp {

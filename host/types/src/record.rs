@@ -1,5 +1,7 @@
 //! The facts that make up a ledger: what the checkpoint keeps and the ledger is rebuilt from.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Allocation, Generation, Moment, Network, NetworkName};
@@ -11,7 +13,7 @@ pub enum Record {
     /// A network was created, or its policy or definition changed.
     Network(Box<Network>),
     /// An owner got addresses.
-    Allocate(Box<Allocation>),
+    Allocate(Arc<Allocation>),
     /// An owner's addresses were freed and cool from now on.
     Release {
         /// The network.

@@ -108,7 +108,7 @@ impl Memory {
             requested_at: NOW,
         };
         let proposal = Proposal { addresses: vec![(0, address)] };
-        let record = Record::Allocate(Box::new(book.admit(&request, &proposal, &stamp(), NOW).ok()?));
+        let record = Record::Allocate(Arc::new(book.admit(&request, &proposal, &stamp(), NOW).ok()?));
         Some(put(journal, book, &record))
     }
 

@@ -55,7 +55,7 @@ fn request(owner: Owner, requested: &[IpAddr], boot_ms: u64) -> Request {
 fn propose(book: &Book, number: u32, address: IpAddr) -> Result<Record, Violation> {
     let proposal = Proposal { addresses: vec![(0, address)] };
     let allocation = book.admit(&request(owner(number), &[], 0), &proposal, &stamp(), at(0))?;
-    Ok(Record::Allocate(Box::new(allocation)))
+    Ok(Record::Allocate(Arc::new(allocation)))
 }
 
 fn give(book: &mut Book, number: u32, address: IpAddr) {
@@ -174,15 +174,16 @@ fn contradictions_are_refused_and_change_nothing() {
     let before = book.image();
     assert_eq!(book.apply(1, &record), Ok(()), "a record seen already");
     assert_eq!(book.apply(2, &record), Err(Conflict::Generation(Generation(1))));
-    let Record::Allocate(mut twice) = record else { panic!() };
+    let Record::Allocate(twice) = record else { panic!() };
+    let mut twice = twice.as_ref().clone();
     twice.generation = Generation(2);
     assert_eq!(
-        book.apply(2, &Record::Allocate(twice.clone())),
+        book.apply(2, &Record::Allocate(Arc::new(twice.clone()))),
         Err(Conflict::Owner(owner(1), Generation(2)))
     );
     twice.owner = owner(2);
     assert_eq!(
-        book.apply(2, &Record::Allocate(twice)),
+        book.apply(2, &Record::Allocate(Arc::new(twice))),
         Err(Conflict::Address(ip(2), Generation(1), Generation(2)))
     );
     let unknown = Record::Release {

@@ -108,7 +108,7 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
     fs::remove_file(&file).unwrap();
     policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")).unwrap();
     // Not even the catalogue needs to know it any more.
-    let stamp = PolicyStamp { name: name("mine"), digest };
+    let stamp = PolicyStamp { name: name("mine"), digest: digest.into() };
     assert_eq!(policies(state.path(), &[]).load_pinned(&stamp).unwrap().stamp(), &stamp);
     // A copy that was changed is none.
     let kept = state.path().join("policies").join(format!("{}.wasm", stamp.digest));

@@ -89,7 +89,7 @@ impl Node {
             .map_err(|violation| Error::new(ErrorCode::ProposalRejected, violation))?;
         let addresses =
             allocation.addresses.iter().map(|address| address.address.addr().to_string()).collect();
-        self.apply(&Record::Allocate(Box::new(allocation)));
+        self.apply(&Record::Allocate(Arc::new(allocation)));
         Ok(addresses)
     }
 

@@ -68,7 +68,7 @@ fn history() -> Vec<LogItem> {
     vec![
         header("boot-one", 1, 0),
         record(1, Record::Network(Box::new(defined))),
-        record(2, Record::Allocate(Box::new(allocation))),
+        record(2, Record::Allocate(Arc::new(allocation))),
         header("boot-one", 2, 30),
         record(3, release(17)),
         record(4, release(16)),
