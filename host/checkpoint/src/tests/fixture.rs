@@ -35,7 +35,7 @@ pub(super) fn owner(number: u64) -> Owner {
 }
 
 fn stamp() -> PolicyStamp {
-    PolicyStamp { name: PolicyName::new("host-local").unwrap(), digest: "ab".repeat(32) }
+    PolicyStamp { name: PolicyName::new("host-local").unwrap(), digest: "ab".repeat(32).into() }
 }
 
 pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Network {
