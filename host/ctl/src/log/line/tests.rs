@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use tenure_checkpoint::Base;
 use tenure_types::{
     AssignedAddress, BootId, ContainerId, Definition, InterfaceName, NetworkConfig, PodIdentity, PolicyName,
