@@ -115,12 +115,78 @@ Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
         /// The address, without a prefix length.
         address: IpAddr,
     },
-    /// Compares what the daemon has in memory with what its checkpoint says.
+    /// Compares what the daemon has in memory with its checkpoint, and with the sandboxes that are really there.
     #[command(after_help = "Ends with 1 when they differ; each finding says what to do next.")]
     Check,
+    /// Frees what a check found to be gone, by the runtime and by the network namespace.
+    #[command(after_help = "Examples:
+  tenurectl check --output json > report.json
+  tenurectl repair --from report.json
+  tenurectl repair --from report.json --apply
+
+The daemon looks again before it frees anything. Findings of any other kind are left to a person.")]
+    Repair {
+        /// What `tenurectl check --output json` printed.
+        #[arg(long, value_name = "REPORT", value_hint = ValueHint::FilePath)]
+        from: PathBuf,
+        /// Does it; without, it only says what would be done.
+        #[arg(long)]
+        apply: bool,
+    },
+    /// Takes over the live allocations of another IPAM.
+    #[command(after_help = "Examples:
+  tenurectl import host-local /var/lib/cni/networks --config /etc/cni/net.d/10-pods.conflist
+  tenurectl import --apply host-local /var/lib/cni/networks
+  tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
+
+Addresses outside the network's ranges, duplicates and conflicts are told and not taken over; then it ends with 1.")]
+    Import {
+        /// Whose allocations.
+        #[command(subcommand)]
+        source: Source,
+        /// The CNI configuration of a network that does not exist yet; else the network must.
+        #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+        /// Does it; without, it only says what would be done.
+        #[arg(long, global = true)]
+        apply: bool,
+    },
+    /// Confirms the state after it was lost, so that ADD is served again.
+    #[command(after_help = "Examples:
+  tenurectl adopt --empty
+
+Say so only when no pod lives that the node has forgotten: its address would be given out again.")]
+    Adopt {
+        /// No pod lives whose address is not shown by `tenurectl allocations`.
+        #[arg(long, required = true)]
+        empty: bool,
+    },
     /// Lists policies and exchanges them.
     #[command(subcommand)]
     Policy(Policy),
+}
+
+/// Who made the allocations of an import.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Source {
+    /// The host-local plugin, from its directory of networks.
+    HostLocal {
+        /// Its data directory, usually /var/lib/cni/networks.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+        /// The interface of files that have none, which plugins before 0.8 wrote.
+        #[arg(long, value_name = "NAME", default_value = "eth0")]
+        interface: String,
+    },
+    /// The Amazon VPC CNI, from its checkpoint.
+    Ipamd {
+        /// Its checkpoint, usually /var/run/aws-node/ipam.json.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The network here, where it is not named as there.
+        #[arg(long, value_name = "NAME")]
+        network: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,8 @@
 use serde_json::{Value, json};
 use tenure_rpc::v1;
 
+use crate::{import, repair};
+
 pub(crate) fn status(status: &v1::GetStatusResponse) -> Value {
     json!({
         "state": status.state,
@@ -84,6 +86,7 @@ pub(crate) fn check(answer: &v1::CheckResponse) -> Value {
             "subject": finding.subject,
             "detail": finding.detail,
             "next_step": finding.next_step,
+            "generation": finding.generation,
         })),
     })
 }
@@ -103,6 +106,47 @@ pub(crate) fn activated(answer: &v1::ActivatePolicyResponse) -> Value {
     json!({
         "before": answer.before.as_ref().map(policy_ref),
         "after": answer.after.as_ref().map(policy_ref),
+    })
+}
+
+pub(crate) fn adopted(answer: &v1::AdoptResponse) -> Value {
+    json!({ "was_lost": answer.was_lost })
+}
+
+pub(crate) fn import(report: &import::Report) -> Value {
+    json!({
+        "applied": report.applied,
+        "entries": list(&report.judged, |import::Judged { entry: import::Entry { network, entry }, outcome }| json!({
+            "network": network,
+            "container_id": entry.container_id,
+            "interface": entry.interface,
+            "addresses": entry.addresses,
+            "pod_namespace": entry.pod_namespace,
+            "pod_name": entry.pod_name,
+            "outcome": outcome.outcome,
+            "reason": outcome.reason,
+        })),
+        "left_out": list(&report.passed_over, |left_out| json!({ "what": left_out.what, "why": left_out.why })),
+    })
+}
+
+pub(crate) fn repair(report: &repair::Report) -> Value {
+    let finding = |finding: &repair::Finding| {
+        json!({
+            "kind": finding.kind,
+            "network": finding.network,
+            "subject": finding.subject,
+            "generation": finding.generation,
+        })
+    };
+    json!({
+        "applied": report.applied,
+        "repaired": list(&report.repaired, |(found, outcome)| json!({
+            "finding": finding(found),
+            "outcome": outcome.outcome,
+            "reason": outcome.reason,
+        })),
+        "left": list(&report.left, finding),
     })
 }
 

@@ -6,10 +6,12 @@
 mod arguments;
 mod daemon;
 mod exit;
+mod import;
 mod json;
 mod log;
 mod pages;
 mod render;
+mod repair;
 mod status;
 
 use std::io::{self, Write};
@@ -107,6 +109,14 @@ async fn answer(daemon: &Daemon, question: Question) -> Result<Outcome, Error> {
             let answer = daemon.call(async |mut admin| admin.check(v1::CheckRequest {}).await).await?;
             let exit = if answer.findings.is_empty() { Exit::Done } else { Exit::Problems };
             Outcome { text: render::check(&answer), json: json::check(&answer), exit }
+        }
+        Question::Repair { from, apply } => repair::run(daemon, &from, apply).await?,
+        Question::Import { source, config, apply } => {
+            import::run(daemon, &source, config.as_deref(), apply).await?
+        }
+        Question::Adopt { .. } => {
+            let answer = daemon.call(async |mut admin| admin.adopt(v1::AdoptRequest {}).await).await?;
+            Outcome::done(render::adopted(&answer), json::adopted(&answer))
         }
         Question::Policy(Policy::List) => {
             let answer =

@@ -6,8 +6,10 @@
 mod address;
 mod allocations;
 mod check;
+mod import;
 mod networks;
 mod policies;
+mod repair;
 mod status;
 mod table;
 
@@ -18,9 +20,11 @@ use tenure_rpc::v1;
 pub(crate) use address::address;
 pub(crate) use allocations::allocations;
 pub(crate) use check::check;
+pub(crate) use import::import;
 pub(crate) use networks::networks;
 pub(crate) use policies::{activated, policies};
-pub(crate) use status::status;
+pub(crate) use repair::repair;
+pub(crate) use status::{adopted, status};
 
 /// How much of a container's id or a digest tells it apart.
 const SHORT: usize = 12;

@@ -89,6 +89,32 @@ impl Admin for Fake {
         };
         Err(to_status(&Error::new(code, "it is not")))
     }
+
+    async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
+        Ok(Response::new(v1::AdoptResponse { was_lost: true }))
+    }
+
+    async fn import(
+        &self,
+        request: Request<v1::ImportRequest>,
+    ) -> Result<Response<v1::ImportResponse>, Status> {
+        let request = request.into_inner();
+        if request.network != "pods" {
+            return Err(unknown(&request.network));
+        }
+        let taken = v1::ImportOutcome { outcome: "taken".into(), reason: String::new() };
+        Ok(Response::new(v1::ImportResponse { outcomes: vec![taken; request.entries.len()] }))
+    }
+
+    async fn repair(
+        &self,
+        request: Request<v1::RepairRequest>,
+    ) -> Result<Response<v1::RepairResponse>, Status> {
+        let released = v1::RepairOutcome { outcome: "released".into(), reason: String::new() };
+        Ok(Response::new(v1::RepairResponse {
+            outcomes: vec![released; request.get_ref().allocations.len()],
+        }))
+    }
 }
 
 /// Runs the program against a fresh daemon.
@@ -199,6 +225,48 @@ async fn the_log_needs_no_daemon() {
     let output = run(directory.path(), &["log", "--state-dir", &format!("{path}/none")]).await;
     assert_eq!(code(&output), 1, "{output:?}");
     assert!(text(&output.stderr).starts_with("error: input-output: "), "{output:?}");
+}
+
+#[tokio::test]
+async fn an_import_that_leaves_something_out_ends_with_1() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let path = directory.path().to_str().unwrap();
+    file("pods/10.1.0.2", "c1\r\neth0");
+    assert_eq!(code(&ask(&["import", "host-local", path]).await), 0);
+    file("blue/10.2.0.2", "c1\r\neth0");
+    let output = ask(&["--output", "json", "import", "--apply", "host-local", path]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["entries"][0]["outcome"], "refused", "blue is not there");
+    assert_eq!(json["entries"][1]["outcome"], "taken", "which does not keep pods from being taken over");
+    assert_eq!(code(&ask(&["import", "host-local", &format!("{path}/none")]).await), 1);
+}
+
+#[tokio::test]
+async fn a_repair_takes_what_is_proven_from_a_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.json");
+    let output = ask(&["--output", "json", "check"]).await;
+    std::fs::write(&report, &output.stdout).unwrap();
+    let output = ask(&["repair", "--from", report.to_str().unwrap()]).await;
+    assert_eq!(code(&output), 1, "a finding is left to a person: {output:?}");
+    assert!(text(&output.stdout).starts_with("not repaired: missing-from-memory"), "{output:?}");
+    let proven = r#"{"findings": [{"kind": "sandbox-gone", "network": "pods", "subject": "c/eth0", "generation": 7}]}"#;
+    std::fs::write(&report, proven).unwrap();
+    let output = ask(&["repair", "--apply", "--from", report.to_str().unwrap()]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    assert!(text(&output.stdout).ends_with("1 allocation released\n"), "{output:?}");
+}
+
+#[tokio::test]
+async fn an_adoption_needs_its_word() {
+    assert_eq!(code(&ask(&["adopt"]).await), 2);
+    assert_eq!(code(&ask(&["adopt", "--empty"]).await), 0);
 }
 
 #[tokio::test]

@@ -26,6 +26,8 @@ pub(crate) struct Config {
     pub(crate) sandbox: Sandbox,
     /// Policies beside the built-in ones, by name. A network's configuration chooses one with `"policy": "NAME"`.
     pub(crate) policies: BTreeMap<String, PolicyFile>,
+    /// The container runtime, as a second source of which sandboxes there are.
+    pub(crate) runtime: Runtime,
     /// Metrics and health over HTTP; off unless `listen` is given.
     pub(crate) metrics: Metrics,
     /// What the daemon writes about itself.
@@ -95,6 +97,29 @@ pub(crate) struct PolicyFile {
     pub(crate) path: PathBuf,
     /// The component's sha256 in hexadecimal. A file that is not this is not loaded.
     pub(crate) sha256: String,
+}
+
+/// The container runtime, as a second source of which sandboxes there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Runtime {
+    /// Its CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, nothing that leaked is freed but by GC.
+    pub(crate) socket: Option<String>,
+    /// Seconds for which a sandbox must be gone, by the runtime and by its network namespace, before its addresses are freed.
+    pub(crate) grace_seconds: u32,
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self { socket: None, grace_seconds: 60 }
+    }
+}
+
+impl Runtime {
+    /// The socket's path.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.socket.as_deref().map(|socket| Path::new(socket.strip_prefix("unix://").unwrap_or(socket)))
+    }
 }
 
 /// Metrics and health over HTTP.
@@ -184,6 +209,10 @@ impl Config {
         if let Some((key, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
             return Err((key.to_owned(), "must be at least 1".to_owned()));
         }
+        if self.runtime.path().is_some_and(|path| !path.is_absolute()) {
+            let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
+            return Err(("runtime.socket".to_owned(), message.to_owned()));
+        }
         for (name, file) in &self.policies {
             let key = |field: &str| format!("policies.{name}{field}");
             PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
@@ -223,6 +252,10 @@ mod tests {
         assert_eq!(refusal("[limits]\nqueue = 0"), "tenured.toml: limits.queue: must be at least 1");
         assert!(
             refusal("[limits]\nqueue = \"many\"").starts_with("tenured.toml: limits.queue: invalid type")
+        );
+        assert!(
+            refusal("[runtime]\nsocket = \"unix://cri.sock\"")
+                .contains("runtime.socket: must be an absolute path")
         );
         let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
         assert!(

@@ -2,11 +2,15 @@
 
 mod clock;
 mod config;
+mod leaks;
 mod node;
 mod observer;
 mod reference;
 mod replay;
 mod run;
+mod runtime;
+mod sandboxes;
+mod state_seen;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -10,9 +10,16 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
-use tenure_types::{BootId, Error, ErrorCode};
+use tenure_rpc::traces::Traces;
+use tenure_types::{Allocation, BootId, Error, ErrorCode};
 
 use crate::clock::KernelClock;
+use crate::runtime::Runtime;
+use crate::sandboxes::Sandboxes;
+use crate::state_seen::StateSeen;
+
+/// How often a runtime is asked whether a lost state was an empty one.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// One node.
 pub(crate) struct Node {
@@ -20,8 +27,42 @@ pub(crate) struct Node {
     pub(crate) disk: Arc<FileDisk>,
     pub(crate) boot: BootId,
     pub(crate) started: Duration,
+    pub(crate) state_seen: Arc<StateSeen>,
+    pub(crate) sandboxes: Arc<Sandboxes>,
 }
 
+impl Node {
+    /// Takes a lost state for what it is now, and serves ADD again. Says whether it was lost.
+    fn adopt(&self) -> std::io::Result<bool> {
+        let was_lost = self.state_seen.adopt()?;
+        if was_lost {
+            self.engine.close(None);
+            tracing::warn!("the state is taken for what it is now; ADD is served again");
+        }
+        Ok(was_lost)
+    }
+
+    /// Adopts a lost state once the container runtime says that no pod has an address.
+    pub(crate) async fn confirm_by(&self, runtime: Runtime) {
+        while self.state_seen.is_lost() {
+            match runtime.has_pods().await {
+                Ok(true) => tracing::warn!("the container runtime has pods whose addresses are not known"),
+                Ok(false) => {
+                    if let Err(error) = self.adopt() {
+                        tracing::error!(%error, "that the state was lost cannot be forgotten");
+                    }
+                }
+                Err(error) => tracing::warn!(
+                    cause = error.cause,
+                    "the container runtime cannot say whether there are pods"
+                ),
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    }
+}
+
+#[tonic::async_trait]
 impl tenure_rpc::admin_service::Node for Node {
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
@@ -59,6 +100,14 @@ impl tenure_rpc::admin_service::Node for Node {
         recover_read_only(self.disk.as_ref(), &self.boot, KernelClock.now())
             .map(|recovered| recovered.books)
             .map_err(|error| Error::new(ErrorCode::CheckpointFailed, error))
+    }
+
+    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>) {
+        self.sandboxes.look_for(held).await
+    }
+
+    fn adopt(&self) -> Result<bool, Error> {
+        Self::adopt(self).map_err(|error| Error::new(ErrorCode::InputOutput, error))
     }
 }
 

@@ -7,13 +7,21 @@ use tenure_engine::ports::{Decision, Observer};
 use tenure_observe::Metrics;
 use tenure_types::{ErrorCode, PolicyStamp};
 
-/// Metrics and the log.
-pub(crate) struct Observing(pub(crate) Arc<Metrics>);
+use crate::state_seen::StateSeen;
+
+/// Metrics, the log, and the mark of a state.
+pub(crate) struct Observing {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) state_seen: Arc<StateSeen>,
+}
 
 impl Observer for Observing {
     fn request(&self, decision: &Decision<'_>) {
         let Decision { verb, network, owner, error, took } = decision;
-        self.0.request(verb, error.map_or(Ok(()), |error| Err(error.code)), *took);
+        self.metrics.request(verb, error.map_or(Ok(()), |error| Err(error.code)), *took);
+        if error.is_none() && matches!(*verb, "add" | "import") {
+            self.state_seen.remember(true);
+        }
         let owner = owner.map(tracing::field::display);
         match error {
             None => tracing::debug!(verb, %network, owner, ?took, "served"),
@@ -25,9 +33,9 @@ impl Observer for Observing {
     }
 
     fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>) {
-        self.0.policy_call(&policy.name, took);
+        self.metrics.policy_call(&policy.name, took);
         if let Err(ErrorCode::PolicyFailed) = outcome {
-            self.0.policy_failed(&policy.name, ErrorCode::PolicyFailed.name());
+            self.metrics.policy_failed(&policy.name, ErrorCode::PolicyFailed.name());
         }
     }
 }

@@ -20,9 +20,17 @@ use tokio::sync::watch;
 
 use crate::clock::KernelClock;
 use crate::config::Config;
+use crate::leaks::Leaks;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::replay;
+use crate::runtime::Runtime;
+use crate::sandboxes::Sandboxes;
+use crate::state_seen::StateSeen;
+
+/// Why ADD is refused after the state was lost.
+const STATE_LOST: &str = "the state of this boot is gone, so addresses of live pods are not known; once none live, or after an \
+                          import, confirm with `tenurectl adopt --empty`";
 
 /// Serves until SIGTERM or SIGINT, then lets what is under way finish.
 pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
@@ -40,8 +48,11 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
     })?;
     tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
+    let has_records = recovered.report.last > 0;
+    let state_seen = StateSeen::open(run_dir, &boot, has_records).context("the mark of a state")?;
+    let state_seen = Arc::new(state_seen);
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
-    metrics.recovered(outcome(&recovered.report));
+    metrics.recovered(if state_seen.is_lost() { "lost" } else { outcome(&recovered.report) });
 
     // The ports, and the engine between them.
     let catalogue = Arc::new(policies(&config, state_dir)?);
@@ -52,7 +63,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         clock: Arc::new(KernelClock),
         catalogue: Arc::clone(&catalogue) as Arc<dyn Catalogue>,
         journal: Arc::new(journal),
-        observer: Arc::new(Observing(Arc::clone(&metrics))),
+        observer: Arc::new(Observing { metrics: Arc::clone(&metrics), state_seen: Arc::clone(&state_seen) }),
     };
     let settings = Settings {
         cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),
@@ -62,6 +73,10 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let (engine, abandoned) = Engine::new(recovered.books, ports, settings);
     let writing = writer.run(engine.images()).context("the checkpoint's thread")?;
     let undoing = tokio::spawn(abandoned.run());
+    if state_seen.is_lost() {
+        tracing::error!(state_dir = %state_dir.display(), "{STATE_LOST}");
+        engine.close(Some(STATE_LOST.to_owned()));
+    }
 
     // What was asked while nobody listened comes first.
     let cni_path = run_dir.join("cni.sock");
@@ -75,12 +90,21 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         let mut stopping = stopping.clone();
         async move { drop(stopping.wait_for(|stop| *stop).await) }
     };
-    let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started });
+    let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
+    let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
+    let grace = Duration::from_secs(config.runtime.grace_seconds.into());
+    let leaks = Leaks::new(Arc::clone(&engine), Arc::clone(&sandboxes), grace);
+    let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
     let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
     let (_reporter, health) = server::health_reporter();
     let cni_server = server::serve_cni(listen(&cni_path)?, cni.clone(), stopped());
     let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
+    node.state_seen.remember(has_records);
+    let asking = runtime.map(|runtime| {
+        let node = Arc::clone(&node);
+        tokio::spawn(async move { tokio::join!(node.confirm_by(runtime), leaks.watch()) })
+    });
     let scraping = match &config.metrics.listen {
         None => None,
         Some(address) => {
@@ -107,6 +131,10 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
 
     // Draining: nothing new, what is under way finishes or is undone, and the log is written out.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    // Before the door is shut, which a runtime's word might open again.
+    if let Some(asking) = asking {
+        asking.abort();
+    }
     engine.close(Some("the daemon is stopping".to_owned()));
     replaying.abort();
     stop.send_replace(true);

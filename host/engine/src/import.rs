@@ -56,7 +56,12 @@ impl Engine {
     /// # Errors
     /// `UnknownNetwork` when the network is neither there nor defined, and what its policy says of the definition.
     pub async fn import(&self, import: Import) -> Result<Vec<Result<Imported>>> {
-        self.observed("import", &import.network, None, self.serve_import(&import)).await
+        let work = self.serve_import(&import);
+        if !import.apply {
+            // Only a question: nothing was requested yet.
+            return work.await;
+        }
+        self.observed("import", &import.network, None, work).await
     }
 
     async fn serve_import(&self, import: &Import) -> Result<Vec<Result<Imported>>> {

@@ -1,6 +1,9 @@
 //! The Admin service: what operators see and change. Glue between messages and the engine, and nothing else.
 
-use std::collections::BTreeMap;
+mod check;
+mod import;
+mod repair;
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
@@ -10,13 +13,15 @@ use futures_util::{Stream, stream};
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;
 use tenure_ledger::{Book, Standing};
-use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner, PolicyName, PolicyStamp};
+use tenure_types::{Allocation, Error, ErrorCode, NetworkName, Owner, PolicyName, PolicyStamp};
 use tonic::{Request, Response, Status};
 
 use crate::status::to_status;
+use crate::traces::Traces;
 use crate::v1;
 
 /// What the daemon knows beside its engine.
+#[tonic::async_trait]
 pub trait Node: Send + Sync + 'static {
     /// The daemon's version.
     fn version(&self) -> &str;
@@ -33,6 +38,13 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// `CheckpointFailed` when recovery would stop.
     fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
+    /// What the sandboxes of allocations leave to be seen, in their order; and why the runtime, if configured, cannot be asked.
+    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>);
+    /// Confirms a state that was lost to be all there is; says whether it was lost.
+    ///
+    /// # Errors
+    /// `InputOutput` when that cannot be remembered.
+    fn adopt(&self) -> Result<bool, Error>;
 }
 
 /// Implements the generated service over an engine.
@@ -190,6 +202,25 @@ impl v1::admin_server::Admin for AdminService {
             after: Some(policy_ref(&after)),
         }))
     }
+
+    async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
+        let was_lost = self.node.adopt().map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::AdoptResponse { was_lost }))
+    }
+
+    async fn import(
+        &self,
+        request: Request<v1::ImportRequest>,
+    ) -> Result<Response<v1::ImportResponse>, Status> {
+        self.take_over(request.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
+    }
+
+    async fn repair(
+        &self,
+        request: Request<v1::RepairRequest>,
+    ) -> Result<Response<v1::RepairResponse>, Status> {
+        self.mend(request.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
+    }
 }
 
 impl AdminService {
@@ -213,60 +244,6 @@ impl AdminService {
             allocation: book.holder(address).map(|held| allocation(book, held)),
             cooling_for_ms,
         })
-    }
-
-    /// Compares memory with what the checkpoint would give back.
-    async fn compare(&self) -> Result<(u64, Vec<v1::Finding>), Status> {
-        let node = Arc::clone(&self.node);
-        let on_disk = tokio::task::spawn_blocking(move || node.books_on_disk())
-            .await
-            .map_err(|error| to_status(&Error::new(ErrorCode::Internal, error)))?
-            .map_err(|error| to_status(&error))?;
-        let keyed = |book: &Book| -> BTreeMap<Generation, Arc<Allocation>> {
-            book.allocations().map(|held| (held.generation, Arc::clone(held))).collect()
-        };
-        let on_disk: BTreeMap<NetworkName, _> =
-            on_disk.iter().map(|book| (book.network().name.clone(), keyed(book))).collect();
-        let in_memory: BTreeMap<NetworkName, _> =
-            self.books().await.iter().map(|book| (book.network().name.clone(), keyed(book))).collect();
-        let mut compared = 0;
-        let mut findings = Vec::new();
-        let nothing = BTreeMap::new();
-        for network in on_disk.keys().chain(in_memory.keys().filter(|name| !on_disk.contains_key(*name))) {
-            let (disk, memory) =
-                (on_disk.get(network).unwrap_or(&nothing), in_memory.get(network).unwrap_or(&nothing));
-            compared += disk.len().max(memory.len()) as u64;
-            let missing = |kind: &str, held: &Allocation, next_step: &str| v1::Finding {
-                kind: kind.to_owned(),
-                network: network.to_string(),
-                subject: held.owner.to_string(),
-                detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
-                next_step: next_step.to_owned(),
-            };
-            findings.extend(
-                memory.iter().filter(|(generation, held)| disk.get(generation) != Some(held)).map(
-                    |(_, held)| {
-                        missing(
-                            "missing-from-checkpoint",
-                            held,
-                            "read the daemon's log for checkpoint errors, and report it",
-                        )
-                    },
-                ),
-            );
-            findings.extend(
-                disk.iter().filter(|(generation, held)| memory.get(generation) != Some(held)).map(
-                    |(_, held)| {
-                        missing(
-                            "missing-from-memory",
-                            held,
-                            "restart tenured: the checkpoint is what counts; and report it",
-                        )
-                    },
-                ),
-            );
-        }
-        Ok((compared, findings))
     }
 }
 

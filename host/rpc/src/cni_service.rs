@@ -105,7 +105,7 @@ fn owner(call: &Invocation) -> Result<Owner> {
 }
 
 /// What the policy gets to read.
-fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
+pub(crate) fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
     let ranges = config.ip_ranges()?.map(|ranges| (IP_RANGES.to_owned(), ranges.to_owned()));
     Ok(NetworkConfig { ipam: config.ipam_text()?.to_owned(), attributes: ranges.into_iter().collect() })
 }

@@ -15,6 +15,8 @@ pub mod server;
 pub mod socket;
 pub mod spool;
 pub mod status;
+#[cfg(feature = "server")]
+pub mod traces;
 pub mod v1;
 
 /// The most bytes that a network configuration, and so a request, may have.

@@ -8,7 +8,7 @@ use super::{clean, counted};
 pub(crate) fn check(answer: &CheckResponse) -> String {
     let compared = counted(answer.compared, "fact", "facts");
     if answer.findings.is_empty() {
-        return format!("ok: memory and checkpoint agree on {compared}\n");
+        return format!("ok: {compared} compared, and nothing differs\n");
     }
     let count = counted(answer.findings.len() as u64, "problem", "problems");
     let mut text = format!("{count} in {compared}\n");
@@ -17,10 +17,11 @@ pub(crate) fn check(answer: &CheckResponse) -> String {
 }
 
 fn finding(finding: &Finding) -> String {
-    let Finding { kind, network, subject, detail, next_step } = finding;
+    let Finding { kind, network, subject, detail, next_step, .. } = finding;
     let [kind, network, subject, detail, next_step] =
         [kind, network, subject, detail, next_step].map(|text| clean(text));
-    format!("\n{kind}: {subject} on {network}\n  {detail}\n  next: {next_step}\n")
+    let place = if network.is_empty() { String::new() } else { format!(" on {network}") };
+    format!("\n{kind}: {subject}{place}\n  {detail}\n  next: {next_step}\n")
 }
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ mod tests {
 
     #[test]
     fn agreement_is_one_line() {
-        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: memory and checkpoint agree on 1 fact");
+        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: 1 fact compared, and nothing differs");
     }
 
     #[test]
@@ -40,6 +41,7 @@ mod tests {
             subject: "4c01db0b339c/eth0".into(),
             detail: "allocation 17 of 10.1.0.7/24".into(),
             next_step: "read the daemon's log for checkpoint errors, and report it".into(),
+            generation: 17,
         };
         insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found] }), @"
         1 problem in 24 facts

@@ -1,6 +1,6 @@
 //! The daemon as a whole.
 
-use tenure_rpc::v1::GetStatusResponse;
+use tenure_rpc::v1::{AdoptResponse, GetStatusResponse};
 
 use super::{bytes, clean, duration};
 
@@ -27,6 +27,14 @@ pub(crate) fn status(status: &GetStatusResponse) -> String {
     ];
     text.extend(figures.map(|(name, value)| format!("{name:<12} {value}\n")));
     text
+}
+
+/// Whether there was anything to confirm.
+pub(crate) fn adopted(answer: &AdoptResponse) -> String {
+    match answer.was_lost {
+        true => "confirmed: the state is what the node shows, and ADD is served again\n".to_owned(),
+        false => "nothing to confirm: no state was lost\n".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,115 @@
+//! `tenurectl import`: reads what another IPAM left on disk, has the daemon judge it, and says what became of each.
+//!
+//! The files are read and never changed. What cannot be read is told and left out; the ledger decides about the rest.
+
+mod config;
+mod host_local;
+mod ipamd;
+
+use std::path::Path;
+
+use tenure_rpc::v1;
+use tenure_types::{Error, ErrorCode};
+
+use crate::arguments::Source;
+use crate::daemon::Daemon;
+use crate::exit::Exit;
+use crate::{Outcome, json, render};
+
+/// What was found on disk.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    /// Attachments, in the order in which they were found.
+    pub(crate) entries: Vec<Entry>,
+    /// What cannot be an attachment, and why.
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
+/// An attachment with its addresses.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// The network.
+    pub(crate) network: String,
+    /// The attachment.
+    pub(crate) entry: v1::ImportEntry,
+}
+
+/// Something that is not imported.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PassedOver {
+    /// The file, or the row in it.
+    pub(crate) what: String,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// A network's attachments and what the daemon says of each.
+pub(crate) struct Judged {
+    /// The attachment.
+    pub(crate) entry: Entry,
+    /// What becomes of it.
+    pub(crate) outcome: v1::ImportOutcome,
+}
+
+/// What an import did or would do.
+pub(crate) struct Report {
+    /// Whether it was done.
+    pub(crate) applied: bool,
+    /// Each attachment with what became of it.
+    pub(crate) judged: Vec<Judged>,
+    /// What was left out.
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
+/// Imports from a source.
+pub(crate) async fn run(
+    daemon: &Daemon,
+    source: &Source,
+    config: Option<&Path>,
+    apply: bool,
+) -> Result<Outcome, Error> {
+    let found = match source {
+        Source::HostLocal { directory, interface } => host_local::read(directory, interface),
+        Source::Ipamd { file, network } => ipamd::read(file, network.as_deref()),
+    };
+    let Found { entries, passed_over } = found?;
+    let config = config.map(config::read).transpose()?;
+    if let Some((network, _)) = &config
+        && entries.iter().all(|entry| entry.network != *network)
+    {
+        let cause =
+            format_args!("nothing to import is of network {network}, which the configuration defines");
+        return Err(Error::new(ErrorCode::InvalidConfig, cause));
+    }
+    let mut report = Report { applied: apply, judged: Vec::new(), passed_over };
+    for of_network in entries.chunk_by(|one, next| one.network == next.network) {
+        let Some(network) = of_network.first().map(|entry| entry.network.clone()) else { continue };
+        let config = config.as_ref().filter(|(name, _)| *name == network).map(|(_, text)| text.clone());
+        let request = v1::ImportRequest {
+            network,
+            config: config.unwrap_or_default(),
+            entries: of_network.iter().map(|entry| entry.entry.clone()).collect(),
+            apply,
+        };
+        let outcomes = match daemon.call(async |mut admin| admin.import(request).await).await {
+            Ok(answer) => answer.outcomes,
+            // The other networks are still worth judging.
+            Err(error) if error.code == ErrorCode::UnknownNetwork => {
+                let reason = format!("{}; name it with --config", error.cause);
+                let refused = v1::ImportOutcome { outcome: "refused".to_owned(), reason };
+                vec![refused; of_network.len()]
+            }
+            Err(error) => return Err(error),
+        };
+        let judged = of_network.iter().cloned().zip(outcomes);
+        report.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
+    }
+    let refused = report.judged.iter().any(|judged| judged.outcome.outcome == "refused");
+    let exit = if refused || !report.passed_over.is_empty() { Exit::Problems } else { Exit::Done };
+    Ok(Outcome { text: render::import(&report), json: json::import(&report), exit })
+}
+
+/// What keeps a file from being read.
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+}

@@ -1,0 +1,64 @@
+//! The CNI configuration that defines a network before its first ADD: a plugin's own, or a list that has one of tenure's.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tenure_types::{Error, ErrorCode};
+
+use super::unreadable;
+
+/// Reads a configuration; the network's name, and what the daemon would get from the plugin.
+pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
+    let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
+    let config: Value = serde_json::from_slice(&text).map_err(|error| unreadable(file, &error))?;
+    let invalid =
+        |what: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {what}", file.display()));
+    let name = config.get("name").and_then(Value::as_str).ok_or_else(|| invalid("it has no name"))?;
+    let plugin = match config.get("plugins").and_then(Value::as_array) {
+        None => config.clone(),
+        Some(plugins) => {
+            let ours =
+                |plugin: &&Value| plugin.pointer("/ipam/type").and_then(Value::as_str) == Some("tenure");
+            let mut plugin =
+                plugins.iter().find(ours).cloned().ok_or_else(|| invalid("no plugin of it uses tenure"))?;
+            for key in ["name", "cniVersion"] {
+                if let (Some(plugin), Some(value)) = (plugin.as_object_mut(), config.get(key)) {
+                    plugin.insert(key.to_owned(), value.clone());
+                }
+            }
+            plugin
+        }
+    };
+    Ok((name.to_owned(), plugin.to_string().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<(String, Value), Error> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("net.conflist");
+        fs::write(&file, text).unwrap();
+        read(&file).map(|(name, text)| (name, serde_json::from_slice(&text).unwrap()))
+    }
+
+    #[test]
+    fn a_list_gives_what_its_plugin_would_get() {
+        let text = r#"{"cniVersion": "1.1.0", "name": "pods", "plugins": [{"type": "loopback"},
+            {"type": "bridge", "ipam": {"type": "tenure", "ranges": []}}, {"type": "portmap"}]}"#;
+        let (name, config) = read_text(text).unwrap();
+        assert_eq!(
+            (name.as_str(), &config["name"], &config["cniVersion"]),
+            ("pods", &"pods".into(), &"1.1.0".into())
+        );
+        assert_eq!(config["type"], "bridge");
+        let alone = r#"{"name": "pods", "ipam": {"type": "tenure"}}"#;
+        assert_eq!(read_text(alone).unwrap().1["ipam"]["type"], "tenure");
+        for wrong in ["{}", r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "dhcp"}}]}"#]
+        {
+            assert_eq!(read_text(wrong).unwrap_err().code, ErrorCode::InvalidConfig, "{wrong}");
+        }
+    }
+}

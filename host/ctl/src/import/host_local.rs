@@ -1,0 +1,124 @@
+//! host-local's directory: one directory for each network, in it one file for each address, named by it.
+//!
+//! A file has the container's id and, on a line of its own, the interface; plugins before 0.8 wrote the id alone. A file of
+//! no bytes is what a crash leaves: host-local itself can tell nobody whose it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+use tenure_rpc::v1::ImportEntry;
+use tenure_types::Error;
+
+use super::{Entry, Found, PassedOver, unreadable};
+
+/// host-local's own bookkeeping.
+const LAST_RESERVED: &str = "last_reserved_ip.";
+const LOCK: &str = "lock";
+
+/// Reads a directory of networks. An attachment whose interface was not written down is taken to be of the one given.
+pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
+    let mut found = Found::default();
+    for (name, path) in listed(directory)? {
+        if path.is_dir() {
+            read_network(&name, &path, interface, &mut found)?;
+        } else {
+            found.passed_over.push(passed_over(&path, "not a network's directory"));
+        }
+    }
+    Ok(found)
+}
+
+fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Found) -> Result<(), Error> {
+    let mut attachments: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (name, path) in listed(directory)? {
+        if name == LOCK || name.starts_with(LAST_RESERVED) {
+            continue;
+        }
+        let Ok(address) = name.parse::<IpAddr>() else {
+            found.passed_over.push(passed_over(&path, "not named by an address"));
+            continue;
+        };
+        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let Some(container) = lines.next() else {
+            found.passed_over.push(passed_over(&path, "empty: nobody knows whose address it is"));
+            continue;
+        };
+        let owner = (container.to_owned(), lines.next().unwrap_or(interface).to_owned());
+        attachments.entry(owner).or_default().push(address.to_string());
+    }
+    let entries = attachments.into_iter().map(|((container_id, interface), addresses)| {
+        let entry = ImportEntry { container_id, interface, addresses, ..ImportEntry::default() };
+        Entry { network: network.to_owned(), entry }
+    });
+    found.entries.extend(entries);
+    Ok(())
+}
+
+/// What is in a directory, by name.
+fn listed(directory: &Path) -> Result<BTreeMap<String, std::path::PathBuf>, Error> {
+    let entries = fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
+    let named = entries.map(|entry| {
+        let path = entry.map_err(|error| unreadable(directory, &error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, path))
+    });
+    named.collect()
+}
+
+fn passed_over(path: &Path, why: &str) -> PassedOver {
+    PassedOver { what: path.display().to_string(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_host_local_left_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let pods = directory.path().join("pods");
+        fs::create_dir(&pods).unwrap();
+        let files = [
+            ("10.1.0.2", "c1\r\neth0"),
+            ("fd00::2", "c1\r\neth0"),
+            ("10.1.0.3", "c2"),
+            ("10.1.0.4", ""),
+            ("notes.txt", "c4"),
+            ("last_reserved_ip.0", "10.1.0.4"),
+            ("lock", ""),
+        ];
+        for (name, text) in files {
+            fs::write(pods.join(name), text).unwrap();
+        }
+        fs::write(directory.path().join("stray"), "").unwrap();
+
+        let found = read(directory.path(), "net1").unwrap();
+        let owners: Vec<_> = found
+            .entries
+            .iter()
+            .map(|Entry { network, entry }| {
+                (
+                    network.as_str(),
+                    entry.container_id.as_str(),
+                    entry.interface.as_str(),
+                    entry.addresses.join(","),
+                )
+            })
+            .collect();
+        let expected = [
+            ("pods", "c1", "eth0", "10.1.0.2,fd00::2".to_owned()),
+            ("pods", "c2", "net1", "10.1.0.3".to_owned()),
+        ];
+        assert_eq!(owners, expected);
+        let left_out: Vec<_> = found.passed_over.iter().map(|left_out| left_out.why.as_str()).collect();
+        let expected = [
+            "empty: nobody knows whose address it is",
+            "not named by an address",
+            "not a network's directory",
+        ];
+        assert_eq!(left_out, expected);
+    }
+}

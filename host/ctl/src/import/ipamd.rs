@@ -1,0 +1,117 @@
+//! The checkpoint of the Amazon VPC CNI's ipamd: one JSON file, `vpc-cni-ipam/1`.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use tenure_rpc::v1::ImportEntry;
+use tenure_types::Error;
+
+use super::{Entry, Found, PassedOver, unreadable};
+
+/// The one version there is.
+const VERSION: &str = "vpc-cni-ipam/1";
+
+#[derive(Deserialize)]
+struct Checkpoint {
+    version: String,
+    #[serde(default)]
+    allocations: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    #[serde(default)]
+    network_name: String,
+    #[serde(default, rename = "containerID")]
+    container_id: String,
+    #[serde(default)]
+    if_name: String,
+    #[serde(default)]
+    ipv4: String,
+    #[serde(default)]
+    ipv6: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default, rename = "k8sPodNamespace")]
+    namespace: String,
+    #[serde(default, rename = "k8sPodName")]
+    name: String,
+}
+
+/// Reads a checkpoint. All of it goes to the network given, where one is; ipamd knows one network only.
+pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
+    let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
+    let Checkpoint { version, allocations } =
+        serde_json::from_slice(&text).map_err(|error| unreadable(file, &error))?;
+    if version != VERSION {
+        return Err(unreadable(file, &format_args!("version {version:?} is not {VERSION:?}")));
+    }
+    let mut found = Found::default();
+    for (index, row) in allocations.into_iter().enumerate() {
+        let addresses: Vec<String> =
+            [row.ipv4, row.ipv6].into_iter().filter(|text| !text.is_empty()).collect();
+        if addresses.is_empty() {
+            let what = format!("{}: allocation {index}, of {}", file.display(), row.container_id);
+            found.passed_over.push(PassedOver { what, why: "it has no address".to_owned() });
+            continue;
+        }
+        let entry = ImportEntry {
+            container_id: row.container_id,
+            interface: row.if_name,
+            addresses,
+            pod_namespace: row.metadata.namespace,
+            pod_name: row.metadata.name,
+        };
+        let network = network.map_or(row.network_name, str::to_owned);
+        found.entries.push(Entry { network, entry });
+    }
+    // Each network's together, in the file's order.
+    found.entries.sort_by(|one, other| one.network.cmp(&other.network));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str, network: Option<&str>) -> Result<Found, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ipam.json");
+        fs::write(&file, text).unwrap();
+        read(&file, network)
+    }
+
+    #[test]
+    fn what_ipamd_left_is_read() {
+        let text = r#"{"version": "vpc-cni-ipam/1", "allocations": [
+            {"networkName": "aws-cni", "containerID": "c1", "ifName": "eth0", "ipv4": "10.0.1.7",
+             "allocationTimestamp": 1700000000000000000, "metadata": {"k8sPodNamespace": "default", "k8sPodName": "web-1"}},
+            {"networkName": "aws-cni", "containerID": "c2", "ifName": "eth0", "ipv6": "fd00::1", "metadata": {}},
+            {"networkName": "aws-cni", "containerID": "c3", "ifName": "eth0"}]}"#;
+        let found = read_text(text, None).unwrap();
+        let web = ImportEntry {
+            container_id: "c1".into(),
+            interface: "eth0".into(),
+            addresses: vec!["10.0.1.7".into()],
+            pod_namespace: "default".into(),
+            pod_name: "web-1".into(),
+        };
+        assert_eq!(found.entries[0], Entry { network: "aws-cni".into(), entry: web });
+        assert_eq!(found.entries[1].entry.addresses, ["fd00::1"]);
+        assert_eq!((found.entries.len(), found.passed_over.len()), (2, 1));
+        assert_eq!(read_text(text, Some("pods")).unwrap().entries[0].network, "pods");
+    }
+
+    #[test]
+    fn what_is_not_ipamds_is_refused() {
+        for wrong in ["", "[]", r#"{"version": "vpc-cni-ipam/2"}"#] {
+            assert!(read_text(wrong, None).is_err(), "{wrong}");
+        }
+    }
+}

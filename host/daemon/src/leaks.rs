@@ -1,0 +1,82 @@
+//! Freeing what nobody will ever give back: allocations whose sandbox two sources have said is gone for a while.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::Engine;
+use tenure_engine::ports::Clock;
+use tenure_types::{Allocation, Generation, NetworkName};
+
+use crate::clock::KernelClock;
+use crate::sandboxes::Sandboxes;
+
+/// How often sandboxes are looked for.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// The watch over sandboxes that are gone.
+pub(crate) struct Leaks {
+    engine: Arc<Engine>,
+    sandboxes: Arc<Sandboxes>,
+    grace: Duration,
+    /// Since when each look has found the sandbox gone. A look that could not tell begins anew.
+    gone_since: HashMap<(NetworkName, Generation), Duration>,
+}
+
+impl Leaks {
+    pub(crate) fn new(engine: Arc<Engine>, sandboxes: Arc<Sandboxes>, grace: Duration) -> Self {
+        Self { engine, sandboxes, grace, gone_since: HashMap::new() }
+    }
+
+    /// Looks for as long as the daemon serves.
+    pub(crate) async fn watch(mut self) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.look(KernelClock.monotonic()).await;
+        }
+    }
+
+    /// Looks once, and frees what has been gone for the grace period.
+    async fn look(&mut self, now: Duration) {
+        // Allocations first: whatever is made later than this is not looked for.
+        let mut held = Vec::new();
+        for name in self.engine.network_names() {
+            held.extend(self.engine.book(&name).await.iter().flat_map(|book| book.allocations().cloned()));
+        }
+        let (traces, problem) = self.sandboxes.look_for(&held).await;
+        if let Some(error) = problem {
+            tracing::warn!(
+                cause = error.cause,
+                "the container runtime cannot be asked, so nothing is known to have leaked"
+            );
+        }
+        let before = std::mem::take(&mut self.gone_since);
+        for (held, _) in held.iter().zip(traces).filter(|(_, traces)| traces.prove_gone()) {
+            let key = (held.network.clone(), held.generation);
+            let since = before.get(&key).copied().unwrap_or(now);
+            if now.saturating_sub(since) < self.grace || !self.free(held).await {
+                self.gone_since.insert(key, since);
+            }
+        }
+    }
+
+    /// Frees an allocation; says whether it is settled.
+    async fn free(&self, held: &Allocation) -> bool {
+        let (network, owner, generation) = (&held.network, &held.owner, held.generation);
+        match self.engine.reap(held, "leak").await {
+            Ok(freed) => {
+                if freed {
+                    tracing::warn!(%network, %owner, %generation, "freed what a sandbox that is gone had left behind");
+                }
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%network, %owner, %generation, cause = error.cause, "a leak is not freed yet");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

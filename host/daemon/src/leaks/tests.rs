@@ -1,0 +1,128 @@
+use std::path::Path;
+
+use tenure_engine::ports::{Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
+use tenure_engine::{Ports, Settings};
+use tenure_ledger::Book;
+use tenure_types::{
+    AssignedAddress, ContainerId, Definition, Error, ErrorCode, InterfaceName, Moment, Network,
+    NetworkConfig, Owner, PolicyName, PolicyStamp, Record,
+};
+
+use super::*;
+use crate::runtime::Runtime;
+use crate::runtime::fake::Fake;
+
+/// What nothing here asks for.
+struct Nothing;
+
+impl Catalogue for Nothing {
+    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+        Err(Error::new(ErrorCode::UnknownPolicy, name))
+    }
+    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.load(&stamp.name)
+    }
+    fn list(&self) -> Vec<CatalogueEntry> {
+        Vec::new()
+    }
+}
+
+impl Observer for Nothing {
+    fn request(&self, _: &Decision<'_>) {}
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+}
+
+/// Durable at once; the one book of the tests begins behind its first ten places.
+struct AtOnce;
+
+impl Journal for AtOnce {
+    fn stage(&self, _: &Record) -> (u64, Ticket) {
+        (10, self.barrier())
+    }
+    fn barrier(&self) -> Ticket {
+        let (sender, ticket) = Ticket::new();
+        let _ = sender.send(Ok(()));
+        ticket
+    }
+    fn health(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn network() -> NetworkName {
+    NetworkName::new("net").unwrap()
+}
+
+/// An engine that holds one allocation, of a container in a namespace.
+fn engine(container: &str, netns: &Path) -> Arc<Engine> {
+    let policy = PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() };
+    let (config, definition) = (NetworkConfig::default(), Definition::default());
+    let mut book =
+        Book::new(Network { name: network(), policy: policy.clone(), activated: false, config, definition });
+    let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
+    let allocation = Allocation {
+        network: network(),
+        generation: Generation(1),
+        owner: Owner::Attachment { container, interface },
+        addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
+        pod: None,
+        netns: netns.display().to_string(),
+        policy,
+        requested_at: Moment::default(),
+        allocated_at: Moment::default(),
+    };
+    book.apply(1, &Record::Allocate(Arc::new(allocation))).unwrap();
+    let ports = Ports {
+        clock: Arc::new(KernelClock),
+        catalogue: Arc::new(Nothing),
+        journal: Arc::new(AtOnce),
+        observer: Arc::new(Nothing),
+    };
+    let settings = Settings { cooldown: Duration::ZERO, in_flight: 1, queue: 1 };
+    Engine::new(vec![book], ports, settings).0
+}
+
+async fn held(leaks: &Leaks) -> usize {
+    leaks.engine.book(&network()).await.unwrap().allocations().len()
+}
+
+const GRACE: Duration = Duration::from_secs(60);
+const BEGIN: Duration = Duration::from_secs(1000);
+
+#[tokio::test]
+async fn what_both_sources_miss_is_freed_after_the_grace_period() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
+    let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
+    let mut leaks = Leaks::new(engine("ghost", &directory.path().join("gone")), sandboxes, GRACE);
+    let serving = Fake(vec!["other"]).serve(&socket);
+    leaks.look(BEGIN).await;
+    leaks.look(BEGIN + GRACE - Duration::from_millis(1)).await;
+    assert_eq!(held(&leaks).await, 1, "the grace period is not over");
+
+    serving.abort();
+    std::fs::remove_file(&socket).unwrap();
+    leaks.look(BEGIN + GRACE).await;
+    assert_eq!(held(&leaks).await, 1, "a runtime that cannot be reached proves nothing");
+
+    Fake(vec!["other"]).serve(&socket);
+    leaks.look(BEGIN + 2 * GRACE).await;
+    assert_eq!(held(&leaks).await, 1, "and the grace period begins anew");
+    leaks.look(BEGIN + 3 * GRACE).await;
+    assert_eq!(held(&leaks).await, 0);
+}
+
+#[tokio::test]
+async fn what_one_source_still_has_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
+    std::fs::write(directory.path().join("here"), "").unwrap();
+    Fake(vec!["old-listed"]).serve(&socket);
+    for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
+        let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
+        let mut leaks = Leaks::new(engine(container, &directory.path().join(netns)), sandboxes, GRACE);
+        leaks.look(BEGIN).await;
+        leaks.look(BEGIN + 2 * GRACE).await;
+        assert_eq!(held(&leaks).await, 1, "{container} in {netns}");
+    }
+}

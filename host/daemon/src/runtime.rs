@@ -1,0 +1,109 @@
+//! The container runtime, asked over CRI which sandboxes there are. A runtime that does not answer says nothing.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure_rpc::client::connect;
+use tenure_types::{Error, ErrorCode};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use self::cri::runtime_service_client::RuntimeServiceClient;
+use self::cri::{ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest};
+
+/// The generated part of the container runtime interface.
+pub(crate) mod cri {
+    #![expect(unreachable_pub, reason = "generated; the Kubernetes project documents it")]
+    #![cfg_attr(test, expect(clippy::allow_attributes, reason = "generated"))]
+    tonic::include_proto!("runtime.v1");
+}
+
+/// How long an answer may take: a runtime under load lists slowly, and nobody waits for it but a timer or an operator.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The most bytes that a list may have: each sandbox comes with its labels and annotations.
+const LONGEST_LIST: usize = 64 << 20;
+
+/// A container runtime by its socket. Each question is a connection of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Runtime {
+    socket: PathBuf,
+}
+
+impl Runtime {
+    /// The runtime that listens there.
+    pub(crate) fn at(socket: PathBuf) -> Self {
+        Self { socket }
+    }
+
+    /// The ids of all sandboxes that the runtime knows, whatever their state.
+    ///
+    /// # Errors
+    /// `Unreachable` when it cannot be asked.
+    pub(crate) async fn sandboxes(&self) -> Result<HashSet<String>, Error> {
+        let list = async {
+            Ok(list(&mut self.client().await?).await?.into_iter().map(|sandbox| sandbox.id).collect())
+        };
+        self.in_time(list).await
+    }
+
+    /// Whether any pod runs that has a network of its own; one in the host's has no address of ours.
+    ///
+    /// # Errors
+    /// As [`sandboxes`](Self::sandboxes).
+    pub(crate) async fn has_pods(&self) -> Result<bool, Error> {
+        self.in_time(async {
+            let mut client = self.client().await?;
+            for sandbox in list(&mut client).await? {
+                if sandbox.state() == PodSandboxState::SandboxReady
+                    && has_network(&mut client, sandbox.id).await?
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .await
+    }
+
+    async fn client(&self) -> Result<RuntimeServiceClient<Channel>, Error> {
+        let channel = connect(&self.socket).await?;
+        Ok(RuntimeServiceClient::new(channel).max_decoding_message_size(LONGEST_LIST))
+    }
+
+    async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        tokio::time::timeout(DEADLINE, answer).await.unwrap_or_else(|_| {
+            let cause = format_args!("{}: no answer in {} s", self.socket.display(), DEADLINE.as_secs());
+            Err(Error::new(ErrorCode::Unreachable, cause))
+        })
+    }
+}
+
+async fn list(client: &mut RuntimeServiceClient<Channel>) -> Result<Vec<PodSandbox>, Error> {
+    let answer = client.list_pod_sandbox(ListPodSandboxRequest {}).await.map_err(|status| silent(&status))?;
+    Ok(answer.into_inner().items)
+}
+
+async fn has_network(
+    client: &mut RuntimeServiceClient<Channel>,
+    pod_sandbox_id: String,
+) -> Result<bool, Error> {
+    let answer = match client.pod_sandbox_status(PodSandboxStatusRequest { pod_sandbox_id }).await {
+        Ok(answer) => answer.into_inner(),
+        // It ended meanwhile.
+        Err(status) if status.code() == Code::NotFound => return Ok(false),
+        Err(status) => return Err(silent(&status)),
+    };
+    let options = || answer.status?.linux?.namespaces?.options;
+    Ok(options().is_none_or(|options| options.network() != NamespaceMode::Node))
+}
+
+fn silent(status: &Status) -> Error {
+    Error::new(ErrorCode::Unreachable, format_args!("the container runtime: {}", status.message()))
+}
+
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! A container runtime that says what the test tells it to.
+
+use std::path::Path;
+
+use tenure_rpc::socket::{listen, trusted};
+use tokio::task::AbortHandle;
+use tonic::{Request, Response, Status};
+
+use super::cri::runtime_service_server::{RuntimeService, RuntimeServiceServer};
+use super::cri::{
+    LinuxPodSandboxStatus, ListPodSandboxRequest, ListPodSandboxResponse, Namespace, NamespaceMode,
+    NamespaceOption, PodSandbox, PodSandboxState, PodSandboxStatus, PodSandboxStatusRequest,
+    PodSandboxStatusResponse,
+};
+
+/// Sandboxes by their ids: one whose id starts with `host` is in the host's network, one that starts with `old` has stopped.
+pub(crate) struct Fake(pub(crate) Vec<&'static str>);
+
+impl Fake {
+    /// Serves at a socket until the handle is used.
+    pub(crate) fn serve(self, socket: &Path) -> AbortHandle {
+        let incoming = trusted(listen(socket).unwrap());
+        let server = tonic::transport::Server::builder().add_service(RuntimeServiceServer::new(self));
+        tokio::spawn(server.serve_with_incoming(incoming)).abort_handle()
+    }
+}
+
+#[tonic::async_trait]
+impl RuntimeService for Fake {
+    async fn list_pod_sandbox(
+        &self,
+        _: Request<ListPodSandboxRequest>,
+    ) -> Result<Response<ListPodSandboxResponse>, Status> {
+        let item = |id: &&str| {
+            let stopped = id.starts_with("old");
+            let state =
+                if stopped { PodSandboxState::SandboxNotready } else { PodSandboxState::SandboxReady };
+            PodSandbox { id: (*id).to_owned(), state: state.into() }
+        };
+        Ok(Response::new(ListPodSandboxResponse { items: self.0.iter().map(item).collect() }))
+    }
+
+    async fn pod_sandbox_status(
+        &self,
+        request: Request<PodSandboxStatusRequest>,
+    ) -> Result<Response<PodSandboxStatusResponse>, Status> {
+        let in_hosts = request.into_inner().pod_sandbox_id.starts_with("host");
+        let network = if in_hosts { NamespaceMode::Node } else { NamespaceMode::Pod };
+        let namespaces = Namespace { options: Some(NamespaceOption { network: network.into() }) };
+        let linux = Some(LinuxPodSandboxStatus { namespaces: Some(namespaces) });
+        Ok(Response::new(PodSandboxStatusResponse { status: Some(PodSandboxStatus { linux }) }))
+    }
+}
