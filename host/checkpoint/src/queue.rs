@@ -208,7 +208,8 @@ impl Queue {
     }
 }
 
-fn explain(error: &io::Error) -> Error {
+/// What the engine is told of a disk that refuses.
+pub(crate) fn explain(error: &io::Error) -> Error {
     let code = if disk::is_full(error) { ErrorCode::DiskFull } else { ErrorCode::CheckpointFailed };
     Error::new(code, format!("the checkpoint: {error}"))
 }

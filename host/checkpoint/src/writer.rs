@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use tenure_engine::ports::{Clock, Images};
+use tenure_engine::ports::{Clock, Images, Observer};
 use tenure_types::BootId;
 
 use crate::compaction::{self, Compaction};
@@ -15,7 +15,7 @@ use crate::disk::Disk;
 use crate::entry;
 use crate::header::{Base, FORMAT_VERSION, LogHeader, SnapshotHeader};
 use crate::log::Log;
-use crate::queue::{CheckpointJournal, Queue, Waiting};
+use crate::queue::{self, CheckpointJournal, Queue, Waiting};
 use crate::recovery::{Recovered, Tail};
 
 /// What the writer is told.
@@ -25,6 +25,8 @@ pub struct Options {
     pub disk: Arc<dyn Disk>,
     /// Tells when a file was begun.
     pub clock: Arc<dyn Clock>,
+    /// Hears of each sync.
+    pub observer: Arc<dyn Observer>,
     /// The running boot.
     pub boot: BootId,
     /// The node's name, for people.
@@ -38,8 +40,14 @@ pub struct Options {
 impl Options {
     /// Options with the reserve and the compaction threshold of a node.
     #[must_use]
-    pub fn new(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, boot: BootId, node: impl Into<String>) -> Self {
-        Self { disk, clock, boot, node: node.into(), reserve: 4 << 20, compact_above: 4 << 20 }
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        observer: Arc<dyn Observer>,
+        boot: BootId,
+        node: impl Into<String>,
+    ) -> Self {
+        Self { disk, clock, observer, boot, node: node.into(), reserve: 4 << 20, compact_above: 4 << 20 }
     }
 }
 
@@ -126,7 +134,15 @@ impl Writer {
 
     /// Writes a group and tells everybody in it.
     fn write(&mut self, group: Vec<Waiting>) {
-        match self.append(&group) {
+        let started = self.options.clock.monotonic();
+        let written = self.append(&group);
+        let records = group.iter().filter(|waiting| waiting.place.is_some()).count();
+        if records > 0 {
+            let took = self.options.clock.monotonic().saturating_sub(started);
+            let outcome = written.as_ref().map(|()| records).map_err(|error| queue::explain(error).code);
+            self.options.observer.sync(took, outcome, self.log.as_ref().map_or(0, Log::length));
+        }
+        match written {
             Ok(()) => self.queue.resolve(group, Ok(())),
             Err(error) => self.failed(group, error),
         }

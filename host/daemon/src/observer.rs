@@ -38,4 +38,11 @@ impl Observer for Observing {
             self.metrics.policy_failed(&policy.name, ErrorCode::PolicyFailed.name());
         }
     }
+
+    fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64) {
+        match written {
+            Ok(records) => self.metrics.checkpoint_synced(took, records, log_bytes),
+            Err(_) => self.metrics.checkpoint_failed(),
+        }
+    }
 }

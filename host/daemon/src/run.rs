@@ -57,13 +57,20 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     // The ports, and the engine between them.
     let catalogue = Arc::new(policies(&config, state_dir)?);
     let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let options = Options::new(Arc::clone(&disk) as _, Arc::new(KernelClock), boot.clone(), node_name);
+    let observer = Arc::new(Observing { metrics: Arc::clone(&metrics), state_seen: Arc::clone(&state_seen) });
+    let options = Options::new(
+        Arc::clone(&disk) as _,
+        Arc::new(KernelClock),
+        Arc::clone(&observer) as _,
+        boot.clone(),
+        node_name,
+    );
     let (writer, journal) = Writer::open(options, &recovered);
     let ports = Ports {
         clock: Arc::new(KernelClock),
         catalogue: Arc::clone(&catalogue) as Arc<dyn Catalogue>,
         journal: Arc::new(journal),
-        observer: Arc::new(Observing { metrics: Arc::clone(&metrics), state_seen: Arc::clone(&state_seen) }),
+        observer,
     };
     let settings = Settings {
         cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),

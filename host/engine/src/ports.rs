@@ -28,6 +28,9 @@ pub trait Observer: Send + Sync + 'static {
 
     /// A policy was called.
     fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>);
+
+    /// The journal wrote so many records with one sync, or could not; its log is this long now.
+    fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
 }
 
 /// One request and what became of it.

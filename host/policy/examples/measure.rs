@@ -1,9 +1,9 @@
-//! Measures a call of host-local: `cargo run --release -p tenure-policy --example measure`.
+//! Measures a call of host-local, and prints JSON: `cargo run --release -p tenure-policy --example measure -- CALLS`.
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
@@ -12,13 +12,10 @@ use tenure_types::{
     ContainerId, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner, PolicyName, Request,
 };
 
-const CALLS: usize = 20_000;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let calls = std::env::args().nth(1).map_or(Ok(20_000), |count| count.parse())?;
     let runtime = Arc::new(Runtime::new(Limits::default(), Compiler::InProcess)?);
-    let start = Instant::now();
     let policy = runtime.load(&PolicyName::new("host-local")?, embedded::HOST_LOCAL, None)?;
-    println!("compile {:?}, {} bytes", start.elapsed(), embedded::HOST_LOCAL.len());
 
     let name = NetworkName::new("net")?;
     let config = NetworkConfig { ipam: r#"{"subnet": "10.0.0.0/8"}"#.into(), attributes: Vec::new() };
@@ -32,9 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         definition,
     });
     let (book, request) = (Arc::new(book), request(name.clone())?);
-    report("propose", || policy.propose(&request, &book).map(drop))?;
-    report("define", || policy.define(&name, &config).map(drop))?;
-    in_parallel(&policy, &request, &book);
+    let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
+    let define = report(calls, || policy.define(&name, &config).map(drop))?;
+    let rate = in_parallel(calls, &policy, &request, &book);
+    println!(r#"{{"propose": {propose}, "define": {define}, "proposals_per_second": {rate:.0}}}"#);
     Ok(())
 }
 
@@ -52,36 +50,31 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
     })
 }
 
-fn report<E>(what: &str, mut call: impl FnMut() -> Result<(), E>) -> Result<(), E> {
-    let mut times = Vec::with_capacity(CALLS);
-    for _ in 0..CALLS {
+/// The times of some calls, as JSON.
+fn report<E>(calls: usize, mut call: impl FnMut() -> Result<(), E>) -> Result<String, E> {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
         let start = Instant::now();
         call()?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
-    let at = |part: f64| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "an index"
-        )]
-        let index = (times.len() as f64 * part) as usize;
-        times.get(index).copied().unwrap_or(Duration::ZERO)
+    let at = |share: usize| {
+        let time = times.get((times.len().saturating_sub(1)) * share / 100).copied();
+        time.unwrap_or_default().as_secs_f64() * 1e6
     };
-    println!("{what}: p50 {:?}, p99 {:?}, p99.9 {:?}", at(0.5), at(0.99), at(0.999));
-    Ok(())
+    Ok(format!(r#"{{"p50_us": {:.2}, "p99_us": {:.2}}}"#, at(50), at(99)))
 }
 
-fn in_parallel(policy: &WasmPolicy, request: &Request, book: &Arc<Book>) {
+/// How many proposals a second all processors make together.
+fn in_parallel(calls: usize, policy: &WasmPolicy, request: &Request, book: &Arc<Book>) -> f64 {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| (0..CALLS).filter(|_| policy.propose(request, book).is_ok()).count());
+            scope.spawn(|| (0..calls).filter(|_| policy.propose(request, book).is_ok()).count());
         }
     });
-    let calls = u32::try_from(CALLS * threads).unwrap_or(u32::MAX);
-    println!("{threads} threads: {:.0} calls/s", f64::from(calls) / start.elapsed().as_secs_f64());
+    let made = u32::try_from(calls * threads).unwrap_or(u32::MAX);
+    f64::from(made) / start.elapsed().as_secs_f64()
 }

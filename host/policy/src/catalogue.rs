@@ -28,6 +28,8 @@ pub enum CatalogueSource {
     },
 }
 
+type Loaded = HashMap<(PolicyName, Arc<str>), Arc<WasmPolicy>>;
+
 /// The first-party policies and those that the configuration names.
 #[derive(Debug)]
 pub struct Policies {
@@ -36,7 +38,7 @@ pub struct Policies {
     sources: BTreeMap<PolicyName, (PolicyStamp, CatalogueSource)>,
     kept: KeptComponents,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
-    loaded: RwLock<HashMap<(PolicyName, Arc<str>), Arc<WasmPolicy>>>,
+    loaded: RwLock<Loaded>,
     loading: Mutex<()>,
 }
 

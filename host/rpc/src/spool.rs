@@ -1,7 +1,7 @@
 //! DELs that were accepted while the daemon was away: the plugin writes them, the daemon replays them.
 //!
 //! Each is a JSON file of its own in `spool/` beside the socket, written under a name that starts with a dot, synced and
-//! renamed, so that a file under its own name is whole and lasts. It holds the invocation with its start time: a replayed DEL
+//! linked, so that a file under its own name is whole and lasts. It holds the invocation with its start time: a replayed DEL
 //! frees nothing that began after it. The directory lies under /run, which a boot clears exactly when pods' allocations end.
 //! A file that cannot be read is set aside, never deleted.
 
@@ -17,6 +17,9 @@ use crate::v1::Invocation;
 
 /// What a spooled file's name ends with.
 const EXTENSION: &str = "json";
+
+/// How many files may have the same start time and process id.
+const MOST_NAMESAKES: u32 = 64;
 
 /// What is put behind the name of a file that cannot be read.
 const SET_ASIDE: &str = "unreadable";
@@ -77,16 +80,30 @@ impl Spool {
             started_at_boot_ms: invocation.started_at_boot_ms,
         };
         DirBuilder::new().recursive(true).mode(0o750).create(&self.directory)?;
-        // One process spools one DEL, and no two live ones share an id.
+        // Two plugins in two pid namespaces may start in the same millisecond under the same id; neither replaces the other.
         let started = invocation.started_at_boot_ms;
-        let name = format!("{started:016}-{}.{EXTENSION}", std::process::id());
-        let draft = self.directory.join(format!(".{name}"));
-        let result =
-            self.write_draft(&draft, &written).and_then(|()| fs::rename(&draft, self.directory.join(name)));
-        if result.is_err() {
-            // The draft is no use to anyone; that it could not be written is what matters.
-            fs::remove_file(&draft).ok();
+        for attempt in 0..MOST_NAMESAKES {
+            let name = format!("{started:016}-{}-{attempt}.{EXTENSION}", std::process::id());
+            match self.write_as(&name, &written) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return result,
+            }
         }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name is taken"))
+    }
+
+    /// Writes a file under a name that nobody has.
+    fn write_as(&self, name: &str, written: &Written) -> io::Result<()> {
+        let draft = self.directory.join(format!(".{name}"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        // A rename would replace; a link does not.
+        let result = serde_json::to_vec(written)
+            .map_err(io::Error::from)
+            .and_then(|bytes| file.write_all(&bytes))
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::hard_link(&draft, self.directory.join(name)));
+        // The draft is no use to anyone now, whole or not.
+        fs::remove_file(&draft).ok();
         result?;
         File::open(&self.directory)?.sync_all()
     }
@@ -131,12 +148,6 @@ impl Spool {
     pub fn settle(&self, spooled: &Spooled) -> io::Result<()> {
         fs::remove_file(&spooled.path)
     }
-
-    fn write_draft(&self, draft: &Path, written: &Written) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
-        file.write_all(&serde_json::to_vec(written)?)?;
-        file.sync_all()
-    }
 }
 
 fn read_file(path: &Path) -> io::Result<Invocation> {
@@ -161,6 +172,18 @@ fn read_file(path: &Path) -> io::Result<Invocation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn namesakes_do_not_replace_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::beside(&directory.path().join("cni.sock"));
+        for container in ["one", "two"] {
+            spool.write(&Invocation { container_id: container.into(), ..invocation(7) }).unwrap();
+        }
+        let (waiting, _) = spool.read().unwrap();
+        let containers: Vec<_> = waiting.iter().map(|del| del.invocation.container_id.as_str()).collect();
+        assert_eq!(containers, ["one", "two"]);
+    }
 
     fn invocation(started_at_boot_ms: u64) -> Invocation {
         Invocation {

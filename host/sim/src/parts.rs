@@ -96,4 +96,5 @@ impl Observer for Refusals {
     }
 
     fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }

@@ -123,6 +123,7 @@ impl World {
         let mut options = Options::new(
             Arc::new(self.disk.clone()),
             Arc::clone(&self.clock) as Arc<dyn Clock>,
+            Arc::clone(&self.refusals) as _,
             self.boot(),
             "sim",
         );

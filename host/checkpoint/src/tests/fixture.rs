@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tenure_engine::ports::{Clock, Images, Journal, Ticket};
+use tenure_engine::ports::{Clock, Decision, Images, Journal, Observer, Ticket};
 use tenure_ledger::{Book, Direction, Image};
 use tenure_types::{
-    BootId, ContainerId, Cooling, Definition, InterfaceName, Moment, Network, NetworkConfig, NetworkName,
-    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+    BootId, ContainerId, Cooling, Definition, ErrorCode, InterfaceName, Moment, Network, NetworkConfig,
+    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
 };
 
 use crate::sim::SimDisk;
@@ -61,6 +61,12 @@ impl Clock for Still {
     fn monotonic(&self) -> Duration {
         Duration::ZERO
     }
+}
+
+impl Observer for Still {
+    fn request(&self, _: &Decision<'_>) {}
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 
 /// The books in memory.
@@ -153,7 +159,8 @@ pub(super) struct Node {
 }
 
 pub(super) fn options(disk: &SimDisk, boot_number: u64) -> Options {
-    let mut options = Options::new(Arc::new(disk.clone()), Arc::new(Still), boot(boot_number), "node-1");
+    let mut options =
+        Options::new(Arc::new(disk.clone()), Arc::new(Still), Arc::new(Still), boot(boot_number), "node-1");
     options.reserve = 16 << 10;
     options.compact_above = u64::MAX;
     options

@@ -29,8 +29,10 @@ fn a_thread_writes_what_a_restart_reads() {
             assert_eq!(images(&recovered.books), *expected);
         }
         let clock: Arc<dyn Clock> = Arc::new(Still);
-        let (writer, journal) =
-            Writer::open(Options::new(Arc::clone(&disk) as _, clock, boot(1), "node-1"), &recovered);
+        let (writer, journal) = Writer::open(
+            Options::new(Arc::clone(&disk) as _, clock, Arc::new(Still), boot(1), "node-1"),
+            &recovered,
+        );
         let memory = Arc::new(Memory::of(recovered.books));
         let running = writer.run(Arc::clone(&memory) as Arc<dyn Images>).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -133,6 +133,7 @@ impl Observer for Outcomes {
         self.0.lock().unwrap().push((decision.verb.to_owned(), error));
     }
     fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 
 /// An engine with everything around it in the test's hands.

@@ -8,10 +8,12 @@ use tenure_e2e::binaries;
 
 /// Microseconds of one call, at p50 and p99.
 pub(crate) fn percentiles(calls: u32) -> anyhow::Result<(f64, f64)> {
-    let program = binaries::find("examples/policy-call")?;
-    let output = Command::new(&program).arg(calls.to_string()).output().context("policy-call")?;
-    ensure!(output.status.success(), "policy-call: {}", String::from_utf8_lossy(&output.stderr));
+    let program = binaries::find("examples/measure")?;
+    let output = Command::new(&program).arg(calls.to_string()).output().context("measure")?;
+    ensure!(output.status.success(), "measure: {}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout)?;
-    let figure = |name: &str| answer.get(name).and_then(Value::as_f64).context(name.to_owned());
+    let figure = |name: &str| {
+        answer.pointer(&format!("/propose/{name}")).and_then(Value::as_f64).context(name.to_owned())
+    };
     Ok((figure("p50_us")?, figure("p99_us")?))
 }
