@@ -66,14 +66,14 @@ impl Journal {
     ///
     /// # Errors
     /// When a pod was told another address before, or another pod was told this one.
-    pub fn added(&self, pod: &Pod, address: String) -> anyhow::Result<()> {
+    pub fn added(&self, pod: &Pod, address: &str) -> anyhow::Result<()> {
         let mut fates = self.fates();
         for (other, fate) in fates.iter() {
-            let theirs = matches!(fate, Fate::Held(held) if *held == address);
+            let theirs = matches!(fate, Fate::Held(held) if held == address);
             let same_network = other.network == pod.network;
             ensure!(!theirs || !same_network || other == pod, "I1: {address} was given to {other} and {pod}");
         }
-        let before = fates.insert(pod.clone(), Fate::Held(address.clone()));
+        let before = fates.insert(pod.clone(), Fate::Held(address.to_owned()));
         match before.context("an answer that nobody asked for")? {
             Fate::Asked => Ok(()),
             Fate::Held(held) => {
@@ -181,7 +181,7 @@ mod tests {
             journal.add_sent(&pod(name));
         }
         for (name, address) in [("held", "1"), ("leaving", "2"), ("gone", "3")] {
-            journal.added(&pod(name), address.to_owned()).unwrap();
+            journal.added(&pod(name), address).unwrap();
         }
         journal.del_sent(&pod("leaving"));
         journal.del_sent(&pod("gone"));
@@ -218,7 +218,7 @@ mod tests {
         }
         journal.check_exactly(&owners(&[("held", "1"), ("leaving", "2")])).unwrap_err();
         journal.add_sent(&pod("other"));
-        journal.added(&pod("other"), "1".to_owned()).unwrap_err();
-        journal.added(&pod("held"), "8".to_owned()).unwrap_err();
+        journal.added(&pod("other"), "1").unwrap_err();
+        journal.added(&pod("held"), "8").unwrap_err();
     }
 }

@@ -3,7 +3,7 @@
 //! The callers go on until the daemon breaks, or for so many requests each. A fuse breaks it: the caller that hears the
 //! last of so many answers sets it off, so that the moment comes from the seed and not from a timer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -22,24 +22,45 @@ const PODS: usize = 8;
 /// Every so many callers use the network whose configuration never stays the same.
 const EVERY: u32 = 4;
 
+/// What a fuse does.
+type Act = Box<dyn FnOnce() -> anyhow::Result<()> + Send>;
+
 /// Something that happens once, after so many answers.
 pub struct Fuse {
     answers: AtomicU64,
     left: AtomicU64,
-    act: Mutex<Option<Box<dyn FnOnce() -> anyhow::Result<()> + Send>>>,
+    act: Mutex<Option<Act>>,
+    /// The power fails with it, and nobody hears anything any more.
+    cuts_power: bool,
+    power_is_cut: AtomicBool,
 }
 
 impl Fuse {
+    fn new(answers: u64, act: Option<Act>, cuts_power: bool) -> Arc<Self> {
+        Arc::new(Self {
+            answers: AtomicU64::new(0),
+            left: AtomicU64::new(answers),
+            act: Mutex::new(act),
+            cuts_power,
+            power_is_cut: AtomicBool::new(false),
+        })
+    }
+
     /// A fuse that only counts.
     #[must_use]
     pub fn none() -> Arc<Self> {
-        Arc::new(Self { answers: AtomicU64::new(0), left: AtomicU64::new(u64::MAX), act: Mutex::new(None) })
+        Self::new(u64::MAX, None, false)
     }
 
     /// A fuse that acts at the so-many-th answer, from 1 on.
     pub fn after(answers: u64, act: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> Arc<Self> {
-        let act = Mutex::new(Some(Box::new(act) as _));
-        Arc::new(Self { answers: AtomicU64::new(0), left: AtomicU64::new(answers), act })
+        Self::new(answers, Some(Box::new(act)), false)
+    }
+
+    /// A fuse that crashes a disk at the so-many-th answer. What is heard from then on does not count, as when the power
+    /// fails: while a file system is being shut down, the kernel lets a sync that is under way succeed and loses its data.
+    pub fn power_cut(answers: u64, act: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> Arc<Self> {
+        Self::new(answers, Some(Box::new(act)), true)
     }
 
     /// How many answers there were.
@@ -48,11 +69,16 @@ impl Fuse {
         self.answers.load(Ordering::Relaxed)
     }
 
+    fn power_is_cut(&self) -> bool {
+        self.power_is_cut.load(Ordering::SeqCst)
+    }
+
     fn burn(&self) -> anyhow::Result<()> {
         self.answers.fetch_add(1, Ordering::Relaxed);
-        if self.left.fetch_sub(1, Ordering::Relaxed) > 1 {
+        if self.left.fetch_sub(1, Ordering::Relaxed) != 1 {
             return Ok(());
         }
+        self.power_is_cut.store(self.cuts_power, Ordering::SeqCst);
         let act = self.act.lock().unwrap_or_else(PoisonError::into_inner).take();
         act.map_or(Ok(()), |act| act())
     }
@@ -93,6 +119,18 @@ enum Wish {
 }
 
 impl Load {
+    /// One that goes on until the daemon breaks.
+    #[must_use]
+    pub fn endless(seed: u64) -> Self {
+        Self { seed, callers: 16, shims: 0, requests: u64::MAX, padding: 16 << 10, refusals: &[] }
+    }
+
+    /// One with an end, in which at least one snapshot is taken.
+    #[must_use]
+    pub fn short(seed: u64) -> Self {
+        Self { seed, callers: 4, shims: 0, requests: 24, padding: 512 << 10, refusals: &[] }
+    }
+
     /// Runs the load against a daemon until every caller has stopped.
     ///
     /// # Errors
@@ -155,6 +193,9 @@ impl Caller {
                     (pod, result.map(Some))
                 }
             };
+            if self.fuse.power_is_cut() {
+                break;
+            }
             match result {
                 Ok(address) => self.heard(&pod, address)?,
                 Err(Failure::Unanswered(_)) => break,
@@ -204,25 +245,26 @@ impl Caller {
 
     /// A pod whose name was never used before.
     fn new_pod(&self, number: u64) -> Pod {
-        let network = if self.number % EVERY == 0 { "changing" } else { "net" };
+        let network = if self.number.is_multiple_of(EVERY) { "changing" } else { "net" };
         let container = format!("p{:x}-{}-{number}", self.load.seed, self.number);
         Pod { network: network.to_owned(), container }
     }
 
     /// The network's configuration: small ranges, so that addresses are soon used again.
     fn config(&self, pod: &Pod, number: u64) -> Value {
-        let mut ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.91.0.0/24" }]] });
-        if pod.network == "changing" {
-            let mark = format!("{}-{number}-", self.number);
-            ipam["comment"] = json!(format!("{mark:x<0$}", self.load.padding));
-        }
+        let comment = match pod.network.as_str() {
+            "changing" => format!("{}-{number}-{}", self.number, "x".repeat(self.load.padding)),
+            _ => String::new(),
+        };
+        let ipam =
+            json!({ "type": "tenure", "ranges": [[{ "subnet": "10.91.0.0/24" }]], "comment": comment });
         json!({ "cniVersion": "1.1.0", "name": pod.network, "ipam": ipam })
     }
 
     fn heard(&mut self, pod: &Pod, address: Option<String>) -> anyhow::Result<()> {
         match address {
             Some(address) => {
-                self.journal.added(pod, address)?;
+                self.journal.added(pod, &address)?;
                 if !self.pods.contains(pod) {
                     self.pods.push(pod.clone());
                 }

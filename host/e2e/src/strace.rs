@@ -37,8 +37,7 @@ impl Fault {
         let trace = trace.display().to_string();
         let expression = self.expression();
         let calls = format!("trace={}", self.calls);
-        let words =
-            ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", &trace, "-e", &calls, "-e", &expression];
+        let words = ["strace", "-D", "-f", "-qq", "-o", &trace, "-e", &calls, "-e", &expression];
         words.map(str::to_owned).into()
     }
 

@@ -103,8 +103,8 @@ impl Victim {
         Ok(Pid::from_child(self.child.as_ref().context("the daemon does not run")?))
     }
 
-    /// Whether it still runs.
-    pub fn runs(&mut self) -> bool {
+    /// Whether it has not been seen to end.
+    fn runs(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
@@ -119,7 +119,7 @@ impl Victim {
         Ok(status)
     }
 
-    /// Kills it, if it still runs.
+    /// Kills it, unless something else did.
     ///
     /// # Errors
     /// When it ended in another way.
@@ -127,10 +127,24 @@ impl Victim {
         if self.child.is_none() {
             return Ok(());
         }
-        kill_process(self.pid()?, Signal::KILL)?;
+        if self.runs() {
+            kill_process(self.pid()?, Signal::KILL)?;
+        }
         let status = self.ended()?;
         ensure!(status.signal() == Some(Signal::KILL.as_raw()), "the daemon ended by itself: {status}");
         Ok(())
+    }
+
+    /// Asks it to end, unless something else has ended it, and returns how it ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn stop(&mut self) -> anyhow::Result<ExitStatus> {
+        let pid = self.pid()?;
+        if self.runs() {
+            kill_process(pid, Signal::TERM)?;
+        }
+        self.ended()
     }
 
     /// The plugin, told of its socket.

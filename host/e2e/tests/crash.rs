@@ -3,7 +3,7 @@
 //! `TENURE_KILL_ROUNDS=n` kills so many times, `TENURE_SEED=n` repeats a run's choices.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 /// What makes something durable: a daemon killed right before any of these has done all that comes before it.
 const STEPS: [&str; 4] = ["fdatasync", "fsync", "/^rename", "/^unlink"];
 /// No start and no short load has more of any of them, or the test would not end.
-const MOST: u32 = 60;
+const MOST: u32 = 150;
 
 fn main() -> ExitCode {
     Suite::new()
@@ -47,32 +47,20 @@ fn kills_under_load() -> anyhow::Result<()> {
         }
         victim.start()?;
         victim.keeps_promises(&journal).with_context(|| format!("before round {round}"))?;
-        let load = Load {
-            seed: random.next_number(),
-            callers: 16,
-            shims: 2,
-            requests: u64::MAX,
-            padding: 16 << 10,
-            refusals: &[],
-        };
+        let load = Load { shims: 2, ..Load::endless(random.next_number()) };
         let pid = victim.pid()?;
         let fuse = Fuse::after(1 + random.below(250), move || Ok(kill_process(pid, Signal::KILL)?));
         load.run(&victim, &journal, &fuse).with_context(|| format!("round {round}"))?;
         answers += fuse.answers();
         let status = victim.ended()?;
-        ensure!(status.signal() == Some(Signal::KILL.as_raw()), "round {round}: {status}");
+        ensure!(was_killed(status), "round {round}: {status}");
     }
     victim.start()?;
     victim.keeps_promises(&journal)?;
     victim.daemon.ctl(&["check"])?;
     victim.deletes_everything(&journal)?;
-    println!("{} kills under load, {starts_cut} of a start, {answers} answers, nothing lost", rounds);
+    println!("{rounds} kills under load, {starts_cut} of a start, {answers} answers, nothing lost");
     Ok(())
-}
-
-/// A load with an end, in which at least one snapshot is taken.
-fn short_load(seed: u64) -> Load {
-    Load { seed, callers: 4, shims: 0, requests: 40, padding: 256 << 10, refusals: &[] }
 }
 
 /// Starts a daemon that is killed at a step; whether it came to that.
@@ -80,8 +68,12 @@ fn start_to_be_killed(victim: &mut Victim, calls: &'static str, at: u32) -> anyh
     let words = Fault { calls, effect: "signal=KILL", at }.words(&victim.daemon.path("trace"));
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let Some(status) = victim.start_under(&words)? else { return Ok(false) };
-    ensure!(status.signal() == Some(Signal::KILL.as_raw()), "at {calls} {at}: {status}");
+    ensure!(was_killed(status), "at {calls} {at}: {status}");
     Ok(true)
+}
+
+fn was_killed(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::KILL.as_raw())
 }
 
 fn kills_of_a_first_start() -> anyhow::Result<()> {
@@ -96,7 +88,7 @@ fn kills_of_a_first_start() -> anyhow::Result<()> {
                 victim.start().with_context(|| format!("after a start killed at {calls} {at}"))?;
             }
             let journal = Arc::new(Journal::default());
-            Load { requests: 4, ..short_load(at.into()) }.run(&victim, &journal, &Fuse::none())?;
+            Load { requests: 4, ..Load::short(at.into()) }.run(&victim, &journal, &Fuse::none())?;
             victim.kill()?;
             victim.start()?;
             victim.keeps_promises(&journal).with_context(|| format!("{calls} {at}"))?;
@@ -114,6 +106,7 @@ fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
     let mut victim = Victim::new()?;
     let journal = Arc::new(Journal::default());
     let mut kills = Vec::new();
+    let mut seeds = 0..;
     for calls in STEPS {
         let mut count = 0;
         for at in 1.. {
@@ -121,12 +114,13 @@ fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
             victim.start()?;
             let tracer = Fault { calls, effect: "signal=KILL", at }
                 .attach(victim.pid()?, &victim.daemon.path("trace"))?;
-            let fuse = Fuse::none();
-            let seed = u64::from(at) << 8 | count;
-            short_load(seed).run(&victim, &journal, &fuse).with_context(|| format!("{calls} {at}"))?;
-            let killed = !victim.runs();
-            victim.kill()?;
+            let load = Load::short(seeds.next().unwrap_or_default());
+            load.run(&victim, &journal, &Fuse::none()).with_context(|| format!("{calls} {at}"))?;
+            // It writes out what it has before it ends, so that what comes late counts as well.
+            let status = victim.stop()?;
             drop(tracer);
+            let killed = was_killed(status);
+            ensure!(killed || status.success(), "at {calls} {at}: {status}");
             // A start after a crash has steps of its own.
             for step in STEPS {
                 let at = 1 + at % 3;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use rustix::fs::{FallocateFlags, fallocate};
 use serde_json::{Value, json};
 use tenure_e2e::client::Failure;
 use tenure_e2e::journal::{Journal, Pod};
@@ -55,16 +56,9 @@ fn crashes(kind: Kind) -> anyhow::Result<()> {
     for round in 0..rounds {
         let disk = Mount::image(&image)?;
         let mut victim = on(&disk, &journal).with_context(|| format!("before round {round}"))?;
-        let load = Load {
-            seed: random.next_number(),
-            callers: 16,
-            shims: 0,
-            requests: u64::MAX,
-            padding: 16 << 10,
-            refusals: &[CHECKPOINT_FAILED],
-        };
+        let load = Load { refusals: &[CHECKPOINT_FAILED], ..Load::endless(random.next_number()) };
         let (control, switch) = (disk.path("control"), disk.switch()?);
-        let fuse = Fuse::after(1 + random.below(250), move || {
+        let fuse = Fuse::power_cut(1 + random.below(250), move || {
             fs::write(control, CONTROL)?;
             switch.crash()
         });
@@ -106,20 +100,15 @@ fn failing_syncs() -> anyhow::Result<()> {
     let journal = Arc::new(Journal::default());
     let mut victim = Victim::new()?;
     let mut failures = Vec::new();
+    let mut seeds = 0..;
     for calls in ["fdatasync", "fsync"] {
         for at in 1.. {
             ensure!(at < MOST, "a short load has no end of {calls}");
             victim.start()?;
             let trace = victim.daemon.path("trace");
             let tracer = Fault { calls, effect: "error=EIO", at }.attach(victim.pid()?, &trace)?;
-            let load = Load {
-                seed: at.into(),
-                callers: 4,
-                shims: 0,
-                requests: 40,
-                padding: 256 << 10,
-                refusals: &[CHECKPOINT_FAILED],
-            };
+            let seed = seeds.next().unwrap_or_default();
+            let load = Load { refusals: &[CHECKPOINT_FAILED], ..Load::short(seed) };
             load.run(&victim, &journal, &Fuse::none()).with_context(|| format!("{calls} {at}"))?;
             goes_on(&victim, &journal, &format!("{calls}-{at}"))?;
             undone(&victim, &journal)?;
@@ -159,16 +148,18 @@ fn lost_writes() -> anyhow::Result<()> {
     mount::private_namespace()?;
     let memory = Mount::tmpfs(96 << 20)?;
     let image = memory.path("image");
-    // The file system's own blocks have their room; those that it has still to give get theirs when they are written.
-    fs::write(&image, vec![0; 64 << 20])?;
-    mount::run(Command::new("mkfs.ext4").args(["-q", "-E", "nodiscard,lazy_itable_init=0"]).arg(&image))?;
+    Kind::Ext4.make(&image)?;
+    // The file system's own blocks get their room now, and those that it has still to give when they are written.
+    let file = File::options().write(true).open(&image)?;
+    fallocate(&file, FallocateFlags::empty(), 0, file.metadata()?.len())?;
     let disk = Mount::image(&image)?;
     mount::run(Command::new("fstrim").arg(disk.path("")))?;
     let journal = Arc::new(Journal::default());
     let mut victim = on(&disk, &journal)?;
     goes_on(&victim, &journal, "before")?;
     memory.fill("ballast", 0)?;
-    add_until_refused(&victim, &journal, CHECKPOINT_FAILED)?;
+    // Which of the two it is, the kernel decides.
+    add_until_refused(&victim, &journal, &[CHECKPOINT_FAILED, DISK_FULL])?;
     fs::remove_file(memory.path("ballast"))?;
     goes_on(&victim, &journal, "after")?;
     undone(&victim, &journal)?;
@@ -193,7 +184,7 @@ fn full_disk() -> anyhow::Result<()> {
     let mut victim = on(&disk, &journal)?;
     goes_on(&victim, &journal, "before")?;
     disk.fill("ballast", 0)?;
-    add_until_refused(&victim, &journal, DISK_FULL)?;
+    add_until_refused(&victim, &journal, &[DISK_FULL])?;
     for restarted in [false, true] {
         if restarted {
             victim.kill()?;
@@ -232,21 +223,21 @@ fn add(victim: &Victim, journal: &Journal, container: &str) -> Result<(), Failur
         "ipam": {
             "type": "tenure",
             "ranges": [[{ "subnet": "10.92.0.0/16" }]],
-            "comment": format!("{container:x<0$}", 64 << 10),
+            "comment": format!("{container}-{}", "x".repeat(64 << 10)),
         },
     });
     journal.add_sent(&pod);
     let client = victim.client()?;
     let address = victim.block_on(client.add(&pod, &config))?;
-    Ok(journal.added(&pod, address)?)
+    Ok(journal.added(&pod, &address)?)
 }
 
-/// ADDs pods until one is refused with a code.
-fn add_until_refused(victim: &Victim, journal: &Journal, code: u32) -> anyhow::Result<()> {
+/// ADDs pods until one is refused with one of these codes.
+fn add_until_refused(victim: &Victim, journal: &Journal, codes: &[u32]) -> anyhow::Result<()> {
     for number in 0..MOST {
         match add(victim, journal, &format!("filling-{number}")) {
             Ok(()) => {}
-            Err(Failure::Refused { code: refused, .. }) if refused == code => return Ok(()),
+            Err(Failure::Refused { code, .. }) if codes.contains(&code) => return Ok(()),
             Err(failure) => bail!("ADD {number}: {failure}"),
         }
     }
