@@ -32,11 +32,12 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// `eth0` of a container, in a namespace that only has a name: an IPAM plugin does not enter it.
+    /// `eth0` of a container, in a namespace that only has a name: an IPAM plugin does not enter it, and its directory is
+    /// nowhere, so that a check cannot miss it there.
     #[must_use]
     pub fn of(container: impl Into<String>) -> Self {
         let container = container.into();
-        Self { netns: format!("/run/netns/{container}"), container, interface: "eth0".to_owned() }
+        Self { netns: format!("/run/nowhere/{container}"), container, interface: "eth0".to_owned() }
     }
 
     /// `eth0` of a container in a namespace.

@@ -113,7 +113,9 @@ disabled_plugins = [
         self.enclave.run("ctr", &all)
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Where its runtime interface is served.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
         self.directory.path().join("containerd.sock")
     }
 

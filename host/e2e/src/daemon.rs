@@ -145,12 +145,24 @@ impl Daemon {
     /// # Errors
     /// When it runs already, or does not become ready.
     pub fn start_again(&mut self) -> anyhow::Result<()> {
-        ensure!(self.child.is_none(), "the daemon runs already");
-        self.child = Some(self.command()?.spawn()?);
+        self.launch()?;
         let seconds = LIMIT.as_secs().to_string();
         let output = self.ctl_output(&["status", "--wait", &seconds])?;
         ensure!(output.status.success(), "not ready: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
+    }
+
+    /// Starts the process and waits until it answers, ready or not.
+    ///
+    /// # Errors
+    /// When it runs already, or does not answer.
+    pub fn launch(&mut self) -> anyhow::Result<()> {
+        ensure!(self.child.is_none(), "the daemon runs already");
+        self.child = Some(self.command()?.spawn()?);
+        // 0 and 1 are the daemon's own answers.
+        let answers =
+            |daemon: &Self| Ok(matches!(daemon.ctl_output(&["status"])?.status.code(), Some(0 | 1)));
+        wait::holds("the daemon to answer", LIMIT, || answers(self))
     }
 
     /// The process id.

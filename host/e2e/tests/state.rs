@@ -1,0 +1,223 @@
+//! State that was lost, state that another IPAM left, and state that nobody needs any more.
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::containerd::Containerd;
+use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
+
+/// How long anything may take to come right on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long a pod may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// CNI: try again later.
+const TRY_AGAIN: u32 = 11;
+/// CNI: an ADD would fail.
+const UNAVAILABLE: u32 = 50;
+
+const CONTAINERD: &[Need] =
+    &[Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("a_lost_state_is_served_only_after_the_operators_word", &[], lost_state)
+        .test("a_node_that_never_had_a_state_needs_no_word", &[], never_a_state)
+        .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
+        .test("ipamds_addresses_are_taken_over", &[], import_ipamd)
+        .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime_tells))
+        .run()
+}
+
+fn block_on(test: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(test())
+}
+
+fn config() -> Value {
+    config_with(json!({ "type": "tenure" }))
+}
+
+fn config_with(mut ipam: Value) -> Value {
+    if let Some(ipam) = ipam.as_object_mut() {
+        ipam.insert("ranges".to_owned(), json!([[{ "subnet": "10.81.0.0/24" }]]));
+    }
+    json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": ipam })
+}
+
+/// Takes the state away from a daemon that was killed.
+fn lose_state(daemon: &mut Daemon) -> anyhow::Result<()> {
+    daemon.kill()?;
+    Ok(fs::remove_dir_all(daemon.state_directory())?)
+}
+
+fn lost_state() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    shim.call("ADD", &Attachment::of("survivor"), &config())?.result()?;
+    lose_state(&mut daemon)?;
+    daemon.launch()?;
+    for _ in 0..2 {
+        shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+        let status = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
+        shim.call("STATUS", &Attachment::of(""), &status)?.error_code(UNAVAILABLE)?;
+        shim.call("DEL", &Attachment::of("survivor"), &config())?.silent()?;
+        // Starting once more proves nothing.
+        daemon.kill()?;
+        daemon.launch()?;
+    }
+    let adopted = daemon.ctl(&["adopt", "--empty"])?;
+    ensure!(adopted == json!({ "was_lost": true }), "{adopted}");
+    shim.call("ADD", &Attachment::of("next"), &config())?.result()?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    ensure!(daemon.allocations("pods")?.len() == 1, "what came after it is kept");
+    Ok(())
+}
+
+fn never_a_state() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    lose_state(&mut daemon)?;
+    daemon.start_again()?;
+    daemon.shim()?.call("ADD", &Attachment::of("first"), &config())?.result()?;
+    Ok(())
+}
+
+/// The outcomes of an import, in order.
+fn outcomes(report: &Value) -> anyhow::Result<Vec<&str>> {
+    let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
+    Ok(entries.iter().filter_map(|entry| entry.get("outcome")?.as_str()).collect())
+}
+
+fn import_host_local() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let data = daemon.path("networks");
+    let host_local = Plugin::new("/usr/lib/cni/host-local".as_ref());
+    let theirs = config_with(json!({ "type": "host-local", "dataDir": data }));
+    let first = host_local.call("ADD", &Attachment::of("c1"), &theirs)?.address()?;
+    let second = host_local.call("ADD", &Attachment::of("c2"), &theirs)?.address()?;
+    fs::write(data.join("pods/10.81.0.200"), "")?;
+    let cni = daemon.path("pods.conf");
+    fs::write(&cni, config().to_string())?;
+    let arguments =
+        ["import", "host-local", &data.display().to_string(), "--config", &cni.display().to_string()];
+
+    // A file without an owner is told each time.
+    let import = |more: &[&str]| -> anyhow::Result<Value> {
+        let output = daemon.ctl_output(&[&arguments, more].concat())?;
+        ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    let dry = import(&[])?;
+    ensure!(outcomes(&dry)? == ["taken", "taken"], "{dry}");
+    ensure!(daemon.networks()?.is_empty(), "a dry run changes nothing");
+    let done = import(&["--apply"])?;
+    ensure!(outcomes(&done)? == ["taken", "taken"], "{done}");
+    let again = import(&["--apply"])?;
+    ensure!(outcomes(&again)? == ["held", "held"], "{again}");
+
+    let shim = daemon.shim()?;
+    let answered = shim.call("ADD", &Attachment::of("c1"), &config())?.address()?;
+    ensure!(answered == first, "its own address: {answered}, not {first}");
+    let fresh = shim.call("ADD", &Attachment::of("c3"), &config())?.address()?;
+    ensure!(fresh != first && fresh != second, "{fresh} is somebody's");
+    shim.call("DEL", &Attachment::of("c2"), &config())?.silent()?;
+    ensure!(daemon.allocations("pods")?.len() == 2, "its DEL frees it");
+    Ok(())
+}
+
+fn import_ipamd() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let taken = shim.call("ADD", &Attachment::of("ours"), &config())?.address()?;
+    let row = |container: &str, ipv4: &str| {
+        let metadata = json!({ "k8sPodNamespace": "default", "k8sPodName": container });
+        json!({ "networkName": "aws-cni", "containerID": container, "ifName": "eth0", "ipv4": ipv4, "metadata": metadata })
+    };
+    let ours = taken.split('/').next().unwrap_or_default();
+    let rows = [row("c1", "10.81.0.77"), row("c2", ours), row("c3", "192.0.2.1"), row("c4", "10.81.0.77")];
+    let file = daemon.path("ipam.json");
+    fs::write(&file, json!({ "version": "vpc-cni-ipam/1", "allocations": rows }).to_string())?;
+    let file = file.display().to_string();
+    let output = daemon.ctl_output(&["import", "--apply", "ipamd", &file, "--network", "pods"])?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(outcomes(&report)? == ["taken", "refused", "refused", "refused"], "{report}");
+    let addresses = daemon.allocations("pods")?;
+    ensure!(addresses.len() == 2, "only what nobody else has: {addresses:?}");
+    Ok(())
+}
+
+/// A container that the runtime does not know, in a namespace that is gone.
+fn leak(daemon: &Daemon, shim: &Plugin, container: &str) -> anyhow::Result<()> {
+    let namespaces = daemon.path("netns");
+    fs::create_dir_all(&namespaces)?;
+    let gone = namespaces.join(container).display().to_string();
+    shim.call("ADD", &Attachment::in_netns(container, gone), &pods(daemon))?.result()?;
+    Ok(())
+}
+
+/// The network of the pods, as a plugin gets it.
+fn pods(daemon: &Daemon) -> Value {
+    json!({
+        "cniVersion": "0.4.0",
+        "name": "pods",
+        "type": "bridge",
+        "bridge": "br0",
+        "ipam": { "type": "tenure", "socket": daemon.socket(), "ranges": [[{ "subnet": "10.82.0.0/24" }]] },
+    })
+}
+
+fn containers(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
+    let id = |held: &Value| Some(held.get("container_id")?.as_str()?.to_owned());
+    Ok(daemon.allocations("pods")?.iter().filter_map(id).collect())
+}
+
+async fn runtime_tells() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let network = json!({ "cniVersion": "0.4.0", "name": "pods", "plugins": [pods(&daemon)] });
+    let containerd = Containerd::start(&daemon.plugin_directory(&["tenure"])?, &network)?;
+    let with_grace = |seconds: u32| {
+        format!(
+            "[runtime]\nsocket = \"unix://{}\"\ngrace_seconds = {seconds}\n",
+            containerd.socket().display()
+        )
+    };
+    daemon.configure(&with_grace(3600))?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let mut client = containerd.connect().await?;
+    let pod = client.run("pod", PATIENCE).await?;
+
+    // What both sources miss is found and repaired; a pod that runs is not.
+    leak(&daemon, &shim, "ghost")?;
+    let report = daemon.path("report.json");
+    fs::write(&report, daemon.ctl_output(&["check"])?.stdout)?;
+    let repair = ["repair", "--from", &report.display().to_string()];
+    let dry = daemon.ctl(&repair)?;
+    ensure!(dry.pointer("/repaired/0/finding/subject") == Some(&json!("ghost/eth0")), "{dry}");
+    ensure!(containers(&daemon)?.len() == 2, "a dry run changes nothing");
+    daemon.ctl(&[&repair[..], &["--apply"]].concat())?;
+    ensure!(containers(&daemon)? == [pod.id.clone()], "the pod alone is left");
+    daemon.ctl(&["check"])?;
+
+    // The daemon does the same by itself.
+    daemon.stop()?;
+    daemon.configure(&with_grace(0))?;
+    daemon.start_again()?;
+    leak(&daemon, &shim, "second-ghost")?;
+    wait::holds("the leak to be freed", LIMIT, || Ok(containers(&daemon)? == [pod.id.clone()]))?;
+
+    // A lost state is an empty one when the runtime has no pod.
+    lose_state(&mut daemon)?;
+    daemon.launch()?;
+    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
+    client.stop(&pod.id).await?;
+    client.remove(&pod.id).await?;
+    wait::holds("the node to be ready", LIMIT, || Ok(daemon.ctl_output(&["status"])?.status.success()))?;
+    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.result()?;
+    Ok(())
+}
