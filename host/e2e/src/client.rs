@@ -106,7 +106,7 @@ impl Client {
 fn invocation(pod: &Pod, config: &Value) -> Request<Invocation> {
     let mut request = Request::new(Invocation {
         container_id: pod.container.clone(),
-        netns: format!("/run/netns/{}", pod.container),
+        netns: format!("/run/nowhere/{}", pod.container),
         interface: "eth0".to_owned(),
         config: config.to_string().into_bytes(),
         ..Invocation::default()
