@@ -30,6 +30,7 @@ impl Catalogue for Nothing {
 impl Observer for Nothing {
     fn request(&self, _: &Decision<'_>) {}
     fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 
 /// Durable at once; the one book of the tests begins behind its first ten places.
