@@ -68,7 +68,7 @@ fn shim(workspace: &Workspace) -> Result<PathBuf> {
     run(workspace
         .cargo()
         .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", target])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+        .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
     Ok(workspace.target.join(target).join("shim/tenure"))
 }
 

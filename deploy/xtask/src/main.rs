@@ -3,6 +3,7 @@
 //! It installs what the machine lacks and says so, calls the ordinary tools in the right order, and owns what is
 //! generated. It knows the built binaries by their command lines only, so it builds in seconds.
 
+mod bench;
 mod cache;
 mod command;
 mod demo;
@@ -16,6 +17,7 @@ mod test;
 mod tools;
 mod workspace;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,24 @@ enum Task {
     Dist,
     /// Writes the generated pages of the book, then the book.
     Docs,
+    /// Measures what an address costs beside /bin/true and host-local, and prints one table.
+    Bench {
+        /// Only shows that each measurement runs
+        #[arg(long)]
+        short: bool,
+        /// `json` instead of a table
+        #[arg(long, value_name = "FORMAT", value_parser = ["table", "json"], default_value = "table")]
+        output: String,
+        /// Also writes the JSON to a file
+        #[arg(long, value_name = "FILE")]
+        keep: Option<PathBuf>,
+    },
+    /// Simulates the engine and its checkpoint from seeds, and holds every reply against the promises.
+    Sim {
+        /// `--seeds N`, `--from SEED`, `--steps N`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -61,5 +81,12 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Demo => demo::demo(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
+        Task::Bench { short, output, keep } => {
+            bench::bench(&workspace, *short, output == "json", keep.as_deref()).map(|()| true)
+        }
+        Task::Sim { arguments } => {
+            let simulation = ["run", "--release", "--package", "tenure-sim", "--"];
+            command::run(workspace.cargo().args(simulation).args(arguments)).map(|()| true)
+        }
     }
 }

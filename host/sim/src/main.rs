@@ -68,3 +68,19 @@ fn main() -> ExitCode {
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
+
+#[cfg(test)]
+mod tests {
+    /// `TENURE_SIM_SEEDS` sets how many; the first that breaks a promise says how to replay it.
+    #[test]
+    fn seeds_keep_the_promises() {
+        let seeds = std::env::var("TENURE_SIM_SEEDS").map_or(1000, |seeds| seeds.parse().unwrap());
+        for seed in 1..=seeds {
+            if let Err(error) = super::world::live(seed, 2000) {
+                panic!(
+                    "seed {seed}: {error:#}; replay: cargo xtask sim --from {seed} --seeds 1 --steps 2000"
+                );
+            }
+        }
+    }
+}

@@ -51,7 +51,7 @@ struct Daemon {
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Asked>,
-    /// Whose ADDs were given up: a process that ends may not have undone them yet.
+    /// Whose ADDs were given up or failed: a process that ends may not have undone them yet.
     given_up: Vec<Owner>,
 }
 
@@ -192,7 +192,8 @@ impl World {
         match outcome {
             Outcome::Add(Ok(address)) => self.oracle.added(&asked.owner, address, current && !contested)?,
             Outcome::Del(Ok(())) => self.oracle.deleted(&asked.owner, asked.began, current),
-            Outcome::Add(Err(_)) | Outcome::Del(Err(_)) | Outcome::Gc(_) | Outcome::Other => {}
+            Outcome::Add(Err(_)) => daemon.given_up.push(asked.owner),
+            Outcome::Del(Err(_)) | Outcome::Gc(_) | Outcome::Other => {}
         }
         Ok(true)
     }

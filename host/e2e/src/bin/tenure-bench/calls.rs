@@ -8,7 +8,11 @@ use tenure_e2e::binaries;
 
 /// Microseconds of one call, at p50 and p99.
 pub(crate) fn percentiles(calls: u32) -> anyhow::Result<(f64, f64)> {
-    let program = binaries::find("examples/measure")?;
+    // `cargo xtask bench` names it; beside the bench it lies among the examples.
+    let program = match std::env::var_os("TENURE_MEASURE") {
+        Some(path) => path.into(),
+        None => binaries::find("examples/measure")?,
+    };
     let output = Command::new(&program).arg(calls.to_string()).output().context("measure")?;
     ensure!(output.status.success(), "measure: {}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout)?;
