@@ -57,7 +57,8 @@ fn crashes(kind: Kind) -> anyhow::Result<()> {
         let disk = Mount::image(&image)?;
         let mut victim = on(&disk, &journal).with_context(|| format!("before round {round}"))?;
         let load = Load { refusals: &[CHECKPOINT_FAILED], ..Load::endless(random.next_number()) };
-        let (control, switch) = (disk.path("control"), disk.switch()?);
+        // A name of its own: what replaces a file is written out early.
+        let (control, switch) = (disk.path(&format!("{CONTROL}-{round}")), disk.switch()?);
         let fuse = Fuse::power_cut(1 + random.below(250), move || {
             fs::write(control, CONTROL)?;
             switch.crash()
@@ -75,13 +76,16 @@ fn crashes(kind: Kind) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a program writes that does not sync: if it survives, the crash was none.
-const CONTROL: &str = "not synced";
+/// What is written and not synced right before a crash, and how its file's name begins.
+const CONTROL: &str = "not-synced";
 
 /// Starts a daemon on a disk that may have crashed, and holds it against its promises.
 fn on(disk: &Mount, journal: &Journal) -> anyhow::Result<Victim> {
-    let control = fs::read_to_string(disk.path("control")).unwrap_or_default();
-    ensure!(control != CONTROL, "the file system did not lose what was not synced");
+    for entry in fs::read_dir(disk.path(""))? {
+        let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+        let survived = name.to_string_lossy().starts_with(CONTROL) && fs::read(&path)? == CONTROL.as_bytes();
+        ensure!(!survived, "the crash was none: {} is there, and was never synced", path.display());
+    }
     let mut victim = victim_on(disk)?;
     victim.start()?;
     victim.keeps_promises(journal)?;
