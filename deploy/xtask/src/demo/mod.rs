@@ -7,6 +7,7 @@ mod node;
 mod pod;
 mod tell;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -19,10 +20,11 @@ use self::tell::Teller;
 use crate::workspace::Workspace;
 use crate::{command, tools};
 
-/// How many pods come while the policy is exchanged.
-const STREAM: usize = 16;
-/// After how many of them it is exchanged.
-const EXCHANGE_AFTER: usize = 5;
+/// How many pods come before the policy is exchanged, and how many after.
+const BEFORE: usize = 5;
+const AFTER: usize = 8;
+/// How many may come in the meantime, before the demonstration is taken to have failed.
+const MOST: usize = 200;
 
 /// Builds tenure and shows it.
 ///
@@ -75,33 +77,40 @@ fn first_pods(runtime: Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
 fn exchange(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
     tell.act("2. Another policy, while pods come");
     let (come, coming) = mpsc::channel();
+    let exchanged = &AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(move || {
-            for number in 1..=STREAM {
-                // The receiver is gone only when the demonstration has failed already.
-                if come.send(runtime.add(&format!("pod-{number:02}"))).is_err() {
-                    return;
-                }
-            }
-        });
+        scope.spawn(move || stream(runtime, exchanged, &come));
         let mut pods: Vec<Pod> = Vec::new();
         for pod in coming {
             let pod = pod?;
             tell.good(&format!("{} has {}", pod.name, pod.address));
             pods.push(pod);
-            if pods.len() == EXCHANGE_AFTER {
+            if pods.len() == BEFORE {
                 node.ctl(&["policy", "activate", NETWORK, "highest-first"])?;
+                exchanged.store(true, Ordering::Release);
                 tell.turn("tenurectl policy activate demo highest-first");
             }
         }
-        ensure!(pods.len() == STREAM, "only {} of {STREAM} pods came", pods.len());
         let host = |pod: &Pod| pod.address.split(['.', '/']).nth(3).and_then(|text| text.parse::<u8>().ok());
         ensure!(pods.last().and_then(host) > Some(128), "the last pod was not given a high address");
         tell.good(&format!(
-            "{STREAM} pods were added, none failed; the new rule gives the highest free address"
+            "{} pods were added, none failed; the new rule gives the highest free address",
+            pods.len()
         ));
         Ok(pods)
     })
+}
+
+/// Adds one pod after the other, until enough have come since the exchange.
+fn stream(runtime: Runtime<'_>, exchanged: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
+    let mut after = 0;
+    for number in 1..=MOST {
+        after += usize::from(exchanged.load(Ordering::Acquire));
+        // The receiver is gone only when the demonstration has failed already.
+        if come.send(runtime.add(&format!("pod-{number:02}"))).is_err() || after == AFTER {
+            return;
+        }
+    }
 }
 
 /// Act three: the daemon dies, and nobody loses an address.
