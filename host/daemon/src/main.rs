@@ -2,6 +2,7 @@
 
 mod clock;
 mod config;
+mod health;
 mod leaks;
 mod node;
 mod observer;

@@ -103,7 +103,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let leaks = Leaks::new(Arc::clone(&engine), Arc::clone(&sandboxes), grace);
     let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
     let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
-    let (_reporter, health) = server::health_reporter();
+    let (reporter, health) = server::health_reporter();
     let cni_server = server::serve_cni(listen(&cni_path)?, cni.clone(), stopped());
     let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
@@ -119,6 +119,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
             Some(tokio::spawn(http::serve(listener, node, Arc::clone(&metrics), stopped())))
         }
     };
+    let following = tokio::spawn(crate::health::follow(reporter, Arc::clone(&engine)));
     let replaying = tokio::spawn(replay::keep_looking(spool, cni, metrics));
     // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
     tokio::task::spawn_blocking(move || {
@@ -144,6 +145,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     }
     engine.close(Some("the daemon is stopping".to_owned()));
     replaying.abort();
+    following.abort();
     stop.send_replace(true);
     let drained =
         tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;

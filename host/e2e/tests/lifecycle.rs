@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
@@ -21,6 +21,7 @@ const TRY_AGAIN: u32 = 11;
 fn main() -> ExitCode {
     Suite::new()
         .test("a_del_while_the_daemon_is_down_is_done_when_it_is_back", &[], del_while_down)
+        .test("the_admin_socket_tells_its_health_and_its_services", &[], health_and_reflection)
         .test("every_pod_owns_its_address_after_a_crash", &[], every_pod_owns_its_address)
         .test("what_was_answered_under_load_survives_a_crash", &[], crash_under_load)
         .test("a_freed_address_goes_on_cooling_after_a_crash", &[], cooling_survives)
@@ -365,4 +366,37 @@ fn socket_modes() -> anyhow::Result<()> {
         ensure!(actual == mode, "{} has mode {actual:o}", path.display());
     }
     Ok(())
+}
+
+fn health_and_reflection() -> anyhow::Result<()> {
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+    use tonic_reflection::pb::v1::ServerReflectionRequest;
+    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+    let daemon = Daemon::start()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let channel = tenure_rpc::client::connect(&daemon.run_directory().join("admin.sock")).await?;
+        let health = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await?;
+        ensure!(health.into_inner().status() == ServingStatus::Serving, "an idle daemon is not healthy");
+
+        let question = ServerReflectionRequest {
+            message_request: Some(MessageRequest::ListServices(String::new())),
+            ..ServerReflectionRequest::default()
+        };
+        let questions = futures_util::stream::iter([question]);
+        let mut answers =
+            ServerReflectionClient::new(channel).server_reflection_info(questions).await?.into_inner();
+        let answer = answers.message().await?.and_then(|answer| answer.message_response);
+        let Some(MessageResponse::ListServicesResponse(list)) = answer else { bail!("no list: {answer:?}") };
+        let names: Vec<_> = list.service.iter().map(|service| service.name.as_str()).collect();
+        for expected in ["tenure.v1.Admin", "tenure.v1.Cni", "grpc.health.v1.Health"] {
+            ensure!(names.contains(&expected), "{expected} is not among {names:?}");
+        }
+        Ok(())
+    })
 }

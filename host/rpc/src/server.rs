@@ -7,6 +7,7 @@ use std::future::Future;
 
 use tokio::net::UnixListener;
 use tonic::transport::{Error, Server};
+pub use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
 pub use tonic_health::server::{HealthReporter, HealthService, health_reporter};
 

@@ -1,0 +1,27 @@
+//! `grpc.health.v1` says what an ADD would be told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::Engine;
+use tenure_rpc::server::{HealthReporter, ServingStatus};
+
+/// How often it is looked at; readiness changes with the disk and by an operator's word.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Follows the engine's readiness for as long as the daemon serves.
+pub(crate) async fn follow(reporter: HealthReporter, engine: Arc<Engine>) {
+    let mut told = None;
+    loop {
+        let status = match engine.readiness() {
+            Ok(()) => ServingStatus::Serving,
+            Err(_) => ServingStatus::NotServing,
+        };
+        if told != Some(status) {
+            // The empty name is the whole server.
+            reporter.set_service_status("", status).await;
+            told = Some(status);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
