@@ -1,7 +1,7 @@
 //! Policies as sandboxed components: loading, limits, calls, and the catalogue of a node.
 //!
 //! The one crate that names wasmtime. A policy gets a fresh instance for each call, sees the network's book through
-//! host functions and answers; what it answers is data of a stranger until [`answer`] has read it. A call that traps,
+//! host functions and answers; what it answers is data of a stranger until `answer` has read it. A call that traps,
 //! runs too long or answers beyond its limits fails alone.
 //!
 //! ```text
