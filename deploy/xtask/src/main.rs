@@ -10,6 +10,7 @@ mod demo;
 mod dependencies;
 mod dist;
 mod failures;
+mod fuzz;
 mod pages;
 mod progress;
 mod tally;
@@ -60,6 +61,15 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Fuzzes what reads the bytes of others: callers, disks and policies.
+    Fuzz {
+        /// How long in all
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+        /// One target alone
+        #[arg(long)]
+        target: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -88,5 +98,6 @@ fn run(task: &Task) -> anyhow::Result<bool> {
             let simulation = ["run", "--release", "--package", "tenure-sim", "--"];
             command::run(workspace.cargo().args(simulation).args(arguments)).map(|()| true)
         }
+        Task::Fuzz { seconds, target } => fuzz::fuzz(&workspace, *seconds, target.as_deref()).map(|()| true),
     }
 }

@@ -1,0 +1,122 @@
+//! What a start finds on the disk: any files, or a log of ours with a few wrong bits.
+//!
+//! The input is text. `== NAME` begins a file. A line `+PLACE JSON` is written with the checksum and length that it
+//! should have, for else nothing would get past the checksum; every other line is written as it is. An input that
+//! begins with `!` is damage to the golden log instead: three bytes for each bit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::OnceLock;
+
+use tenure_checkpoint::sim::SimDisk;
+use tenure_checkpoint::{Error, Recovered, recover, recover_read_only};
+use tenure_ledger::{Book, Image};
+use tenure_types::{BootId, Moment, NetworkName};
+
+use crate::input::Input;
+
+type Images = BTreeMap<NetworkName, Image>;
+
+const LOG: &str = "log.0000000001";
+const GOLDEN: &[u8] = include_bytes!("../golden/log.0000000001");
+const NOW: Moment = Moment { boot_ms: 5_000, wall_ms: 1_700_000_000_000 };
+
+/// The checksum finds so few wrong bits for certain in lines as short as the golden log's.
+const MOST_FLIPS: usize = 3;
+
+/// Recovers from what is on the disk.
+///
+/// # Panics
+/// When a recovery is not repeatable, a book contradicts itself, or a damaged log says what was never written.
+pub fn log_recovery(data: &[u8]) {
+    match data.split_first() {
+        Some((b'!', flips)) => damaged_log(flips),
+        _ => any_files(data),
+    }
+}
+
+fn any_files(data: &[u8]) {
+    let disk = SimDisk::new(0);
+    let mut file = (LOG.to_owned(), Vec::new());
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(name) = line.strip_prefix(b"== ") {
+            disk.put(&file.0, &file.1);
+            file = (String::from_utf8_lossy(name).trim_end().to_owned(), Vec::new());
+        } else {
+            file.1.extend(framed(line).unwrap_or_else(|| line.to_vec()));
+        }
+    }
+    disk.put(&file.0, &file.1);
+    check_recovery(&disk);
+}
+
+/// `+PLACE JSON` as the log would have it.
+fn framed(line: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(line.strip_prefix(b"+")?).ok()?;
+    let (place, json) = text.trim_end_matches('\n').split_once(' ')?;
+    let body = format!("{place} {} {json}", json.len());
+    Some(format!("{:08x} {body}\n", crc32c::crc32c(body.as_bytes())).into_bytes())
+}
+
+fn damaged_log(flips: &[u8]) {
+    let mut log = GOLDEN.to_vec();
+    let mut flips = Input::new(flips);
+    for _ in 0..MOST_FLIPS {
+        if flips.is_empty() {
+            break;
+        }
+        let at = usize::from(u16::from_be_bytes(flips.bytes())) % log.len();
+        if let Some(byte) = log.get_mut(at) {
+            *byte ^= 1 << flips.below(8);
+        }
+    }
+    let disk = SimDisk::new(0);
+    disk.put(LOG, &log);
+    if let Some(images) = check_recovery(&disk) {
+        assert!(prefixes().contains(&images), "a damaged log was taken for another");
+    }
+}
+
+/// What the books were after each group of the golden log.
+fn prefixes() -> &'static [Images] {
+    static PREFIXES: OnceLock<Vec<Images>> = OnceLock::new();
+    PREFIXES.get_or_init(|| {
+        let ends = GOLDEN.iter().enumerate().filter_map(|(at, byte)| (*byte == b'\n').then_some(at + 1));
+        ends.filter_map(|end| {
+            let disk = SimDisk::new(0);
+            disk.put(LOG, GOLDEN.get(..end).unwrap_or_default());
+            check_recovery(&disk)
+        })
+        .collect()
+    })
+}
+
+/// Recovers thrice: without a change, with the repairs, and from what those left.
+fn check_recovery(disk: &SimDisk) -> Option<Images> {
+    let boot = BootId("00000000-0000-4000-8000-000000000001".to_owned());
+    let looked = images(recover_read_only(disk, &boot, NOW));
+    let mended = images(recover(disk, &boot, NOW));
+    assert_eq!(looked, mended, "looking found another state than recovering");
+    let mended = mended?;
+    let again = recover(disk, &boot, NOW);
+    assert_eq!(again.as_ref().map(|again| again.report.cut_bytes).ok(), Some(0), "a repair did not last");
+    assert_eq!(images(again).as_ref(), Some(&mended), "a second start found another state");
+    for image in mended.values() {
+        check_image(image);
+    }
+    Some(mended)
+}
+
+fn images(recovered: Result<Recovered, Error>) -> Option<Images> {
+    let books = recovered.ok()?.books;
+    Some(books.iter().map(|book| (book.network().name.clone(), book.image())).collect())
+}
+
+fn check_image(image: &Image) {
+    let addresses = image.allocations.iter().flat_map(|allocation| &allocation.addresses);
+    let addresses: Vec<IpAddr> = addresses.map(|assigned| assigned.address.addr()).collect();
+    let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
+    assert_eq!(distinct.len(), addresses.len(), "an address has two owners");
+    let restored = Book::restore(image.clone()).map(|book| book.image());
+    assert_eq!(restored.as_ref(), Ok(image), "a book's image makes another book");
+}
