@@ -55,7 +55,7 @@ pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(ExitStatus, St
     Ok((child.wait()?, printed))
 }
 
-/// Shows a command and runs it; each line of its standard output is shown and then handed to `each`.
+/// Shows a command and runs it; each line of its standard output is handed to `each` as it comes.
 ///
 /// # Errors
 /// When it cannot be started or fails.
@@ -68,10 +68,7 @@ pub(crate) fn lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result
         .with_context(|| format!("cannot start `{}`", text(command)))?;
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
-            let line = line?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            each(&line);
+            each(&String::from_utf8_lossy(&line?));
         }
     }
     ensure(child.wait()?, command)

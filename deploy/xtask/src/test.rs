@@ -89,8 +89,10 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
 /// Unit, integration, end-to-end and documentation tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
     let mut command = cargo(context);
-    let result =
-        lines(command.args(["test", "--workspace", "--no-fail-fast"]), |line| context.tally.read(line));
+    let result = lines(command.args(["test", "--workspace", "--no-fail-fast"]), |line| {
+        println!("{line}");
+        context.tally.read(line);
+    });
     if result.is_err() {
         context.tally.runner_failed();
     }
