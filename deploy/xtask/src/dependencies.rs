@@ -14,7 +14,8 @@ use crate::workspace::Workspace;
 /// # Errors
 /// Names every row that is missing, wrong or left over.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
-    let text = command::output(workspace.cargo().args(["metadata", "--format-version", "1"]))?;
+    let arguments = ["metadata", "--all-features", "--format-version", "1"];
+    let text = command::output(workspace.cargo().args(arguments))?;
     let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
     let page = fs::read_to_string(workspace.book().join("src/dependencies.md"))?;
     let complaints = compare(&direct(&metadata), &rows(&page));
