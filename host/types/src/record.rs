@@ -22,7 +22,7 @@ pub enum Record {
         generation: Generation,
         /// When it ended.
         at: Moment,
-        /// Why: `del`, `gc`, `undone`, `reboot`, `leak`, `repair`; for people.
+        /// Why: `del`, `gc`, `undone`, `leak`, `repair`; for people.
         reason: String,
     },
 }
