@@ -19,6 +19,9 @@ pub mod bindings {
 mod answer;
 mod component;
 mod configuration;
+// Elsewhere a policy is a library of its own unit tests, whose heap is theirs.
+#[cfg(any(test, target_family = "wasm"))]
+mod heap;
 mod json;
 pub mod ledger;
 mod log;
