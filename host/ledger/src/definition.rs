@@ -53,3 +53,60 @@ pub fn check_definition(definition: &Definition) -> Result<(), InvalidDefinition
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{Cooling, Pool};
+
+    use super::*;
+
+    fn range(subnet: &str, first: &str, last: &str) -> Range {
+        Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 24).unwrap()
+    }
+
+    fn v4(number: usize) -> Range {
+        let [high, low] = u16::try_from(number).unwrap().to_be_bytes();
+        let first = format!("10.{high}.{low}.1");
+        range(&format!("10.{high}.{low}.0/24"), &first, &first)
+    }
+
+    fn check(pools: Vec<Vec<Range>>) -> Result<(), InvalidDefinition> {
+        let pools = pools.into_iter().map(|ranges| Pool { ranges }).collect();
+        check_definition(&Definition { pools, cooling: Cooling::Strict })
+    }
+
+    #[test]
+    fn there_must_be_something_to_hand_out() {
+        assert_eq!(check(vec![]), Err(InvalidDefinition::NoPools));
+        assert_eq!(check(vec![vec![v4(1)], vec![]]), Err(InvalidDefinition::EmptyPool(1)));
+    }
+
+    #[test]
+    fn as_many_as_the_host_walks_and_no_more() {
+        let pools = |count| (0..count).map(|number| vec![v4(number)]).collect();
+        let ranges = |count| vec![(0..count).map(v4).collect()];
+        for most in [pools(MOST), ranges(MOST)] {
+            assert_eq!(check(most), Ok(()));
+        }
+        for more in [pools(MOST + 1), ranges(MOST + 1)] {
+            assert_eq!(check(more), Err(InvalidDefinition::TooMany));
+        }
+    }
+
+    #[test]
+    fn a_pool_is_of_one_family_and_a_network_may_have_both() {
+        let v6 = range("fd00::/64", "fd00::1", "fd00::9");
+        assert_eq!(check(vec![vec![v4(1)], vec![v6.clone()]]), Ok(()));
+        assert_eq!(check(vec![vec![v6.clone()], vec![v4(1), v6]]), Err(InvalidDefinition::MixedFamilies(1)));
+    }
+
+    #[test]
+    fn no_address_is_in_two_ranges() {
+        let of = |first, last| range("10.0.0.0/24", first, last);
+        let (low, high) = (of("10.0.0.1", "10.0.0.9"), of("10.0.0.10", "10.0.0.20"));
+        assert_eq!(check(vec![vec![high.clone()], vec![low.clone()]]), Ok(()));
+        let shared = of("10.0.0.9", "10.0.0.9");
+        let overlap = InvalidDefinition::Overlap(Box::new((low.clone(), shared.clone())));
+        assert_eq!(check(vec![vec![high, shared], vec![low]]), Err(overlap));
+    }
+}

@@ -162,8 +162,9 @@ fn stretches(pool: &Pool, after: Option<IpAddr>, direction: Direction) -> Vec<St
     }
     let behind = if ascending { successor(after) } else { predecessor(after) };
     match (stretches.first_mut(), behind) {
-        (Some(first), Some(behind)) if first.range.contains(behind) => first.from = behind,
-        // `after` is the range's end: nothing lies behind it.
+        // Where `after` is the range's end this begins behind it, and is walked in no step.
+        (Some(first), Some(behind)) => first.from = behind,
+        // `after` is the family's end: nothing lies behind it.
         _ => drop(stretches.remove(0)),
     }
     stretches

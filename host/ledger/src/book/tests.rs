@@ -84,6 +84,54 @@ fn a_walk_starts_behind_the_last_and_goes_around() {
 }
 
 #[test]
+fn a_walk_goes_through_every_range_and_begins_in_the_one_of_the_last() {
+    let range =
+        |first, last| Range::new("192.168.1.0/24".parse().unwrap(), ip(first), ip(last), None, 24).unwrap();
+    let mut network = network(Cooling::Strict);
+    network.definition.pools = vec![Pool { ranges: vec![range(1, 2), range(11, 12)] }];
+    let book = Book::new(network);
+    let walk = |after, direction| book.free(0, after, direction, 9);
+    assert_eq!(walk(None, Direction::Ascending), [1, 2, 11, 12].map(ip));
+    assert_eq!(walk(None, Direction::Descending), [12, 11, 2, 1].map(ip));
+    assert_eq!(walk(Some(ip(11)), Direction::Ascending), [12, 1, 2, 11].map(ip));
+    assert_eq!(walk(Some(ip(11)), Direction::Descending), [2, 1, 12, 11].map(ip));
+}
+
+#[test]
+fn a_walk_ends_with_its_family() {
+    let (first, last) = (IpAddr::from([255, 255, 255, 254]), IpAddr::from([255, 255, 255, 255]));
+    let mut network = network(Cooling::Strict);
+    let range = Range::new("255.255.255.254/31".parse().unwrap(), first, last, None, 31).unwrap();
+    network.definition.pools = vec![Pool { ranges: vec![range] }];
+    assert_eq!(Book::new(network).free(0, Some(last), Direction::Ascending, 9), [first, last]);
+}
+
+#[test]
+fn an_address_stands_as_what_it_is_and_cools_in_its_own_pool() {
+    let mut two = network(Cooling::Strict);
+    let range = Range::new(
+        "192.168.2.0/29".parse().unwrap(),
+        [192, 168, 2, 1].into(),
+        [192, 168, 2, 6].into(),
+        None,
+        29,
+    );
+    two.definition.pools.push(Pool { ranges: vec![range.unwrap()] });
+    let other = IpAddr::from([192, 168, 2, 1]);
+    let mut book = Book::new(two);
+    assert_eq!(
+        [ip(1), ip(7), ip(2)].map(|address| book.standing(address)),
+        [Standing::Reserved, Standing::Outside, Standing::Free]
+    );
+    let proposal = Proposal { addresses: vec![(0, ip(2)), (1, other)] };
+    let allocation = book.admit(&request(owner(1), &[], 0), &proposal, &stamp(), at(0)).unwrap();
+    book.apply(1, &Record::Allocate(Arc::new(allocation))).unwrap();
+    assert_eq!(book.standing(other), Standing::Held);
+    free(&mut book, 1, 0);
+    assert_eq!((book.cooling(0, 9), book.cooling(1, 9)), (vec![ip(2)], vec![other]));
+}
+
+#[test]
 fn every_lie_is_refused() {
     let mut book = Book::new(network(Cooling::Strict));
     give(&mut book, 1, ip(2));
@@ -126,8 +174,10 @@ fn a_freed_address_cools() {
     free(&mut book, 1, 1_000);
     assert_eq!(book.standing(ip(2)), Standing::Cooling);
     assert_eq!(propose(&book, 2, ip(2)), Err(Violation::Cooling(ip(2))));
+    assert!(!book.has_expired(at(30_999), COOLDOWN));
     book.expire(at(30_999), COOLDOWN);
     assert_eq!(book.standing(ip(2)), Standing::Cooling);
+    assert!(book.has_expired(at(31_000), COOLDOWN));
     book.expire(at(31_000), COOLDOWN);
     assert_eq!(book.standing(ip(2)), Standing::Free);
     give(&mut book, 2, ip(2));
@@ -156,14 +206,16 @@ fn where_cooling_is_a_preference_it_yields_to_need_and_to_a_wish() {
 fn live_allocations_survive_a_narrower_definition() {
     let mut book = Book::new(network(Cooling::Strict));
     give(&mut book, 1, ip(2));
+    give(&mut book, 2, ip(4));
     let mut narrower = network(Cooling::Strict);
     let range = Range::new("192.168.1.0/29".parse().unwrap(), ip(4), ip(6), Some(ip(1)), 29).unwrap();
     narrower.definition.pools = vec![Pool { ranges: vec![range] }];
     book.apply(book.through() + 1, &Record::Network(Box::new(narrower))).unwrap();
     let held = book.owned_by(&owner(1)).unwrap();
     assert!(book.is_outside(held));
+    assert!(!book.is_outside(book.owned_by(&owner(2)).unwrap()));
     assert_eq!(book.standing(ip(2)), Standing::Held);
-    assert_eq!(book.usage(0), Usage { total: 3, held: 0, cooling: 0 });
+    assert_eq!(book.usage(0), Usage { total: 3, held: 1, cooling: 0 });
 }
 
 #[test]
