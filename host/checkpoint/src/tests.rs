@@ -3,5 +3,6 @@
 mod fixture;
 mod golden;
 mod life;
+mod loss;
 mod model;
 mod real;

@@ -102,28 +102,51 @@ impl Memory {
 
     /// Gives an owner the next free address; `None` when it has one or there is none.
     pub(super) fn give(&self, journal: &CheckpointJournal, network: u64, owner: &Owner) -> Option<Ticket> {
+        let free = self.0.lock().unwrap().get(&name(network))?.free(0, None, Direction::Ascending, 1);
+        self.admit(journal, network, owner, *free.first()?, NOW)
+    }
+
+    /// Gives an owner this address; `None` when the book refuses.
+    pub(super) fn admit(
+        &self,
+        journal: &CheckpointJournal,
+        network: u64,
+        owner: &Owner,
+        address: IpAddr,
+        now: Moment,
+    ) -> Option<Ticket> {
         let mut books = self.0.lock().unwrap();
         let book = books.get_mut(&name(network))?;
-        let address = *book.free(0, None, Direction::Ascending, 1).first()?;
         let request = Request {
             network: name(network),
             owner: owner.clone(),
             requested: Vec::new(),
             pod: None,
             netns: "/var/run/netns/cni-0f3f6f1e-1111-2222-3333-444455556666".to_owned(),
-            requested_at: NOW,
+            requested_at: now,
         };
         let proposal = Proposal { addresses: vec![(0, address)] };
-        let record = Record::Allocate(Arc::new(book.admit(&request, &proposal, &stamp(), NOW).ok()?));
+        let record = Record::Allocate(Arc::new(book.admit(&request, &proposal, &stamp(), now).ok()?));
         Some(put(journal, book, &record))
     }
 
     /// Frees what an owner has; `None` when it has nothing.
-    pub(super) fn free(&self, journal: &CheckpointJournal, network: u64, owner: &Owner) -> Option<Ticket> {
+    pub(super) fn release(
+        &self,
+        journal: &CheckpointJournal,
+        network: u64,
+        owner: &Owner,
+        now: Moment,
+    ) -> Option<Ticket> {
         let mut books = self.0.lock().unwrap();
         let book = books.get_mut(&name(network))?;
-        let record = book.release(owner, NOW, "del")?;
+        let record = book.release(owner, now, "del")?;
         Some(put(journal, book, &record))
+    }
+
+    /// Lets what has cooled long enough become free.
+    pub(super) fn expire(&self, now: Moment, cooldown: Duration) {
+        self.0.lock().unwrap().values_mut().for_each(|book| book.expire(now, cooldown));
     }
 
     pub(super) fn address_of(&self, network: u64, owner: &Owner) -> Option<IpAddr> {
@@ -196,6 +219,6 @@ impl Node {
     }
 
     pub(super) fn free(&self, network: u64, who: u64) -> Option<Ticket> {
-        self.memory.free(&self.journal, network, &owner(who))
+        self.memory.release(&self.journal, network, &owner(who), NOW)
     }
 }

@@ -45,10 +45,10 @@ fn a_thread_writes_what_a_restart_reads() {
         }
         journal.health().unwrap();
         // Staged last and waited for by nobody: stopping writes it all the same.
-        drop(memory.free(&journal, 0, &owner(start * 100)).unwrap());
+        drop(memory.release(&journal, 0, &owner(start * 100), NOW).unwrap());
         expected = Some(memory.images());
         drop(running);
-        let late = memory.free(&journal, 0, &owner(start * 100 + 1)).unwrap();
+        let late = memory.release(&journal, 0, &owner(start * 100 + 1), NOW).unwrap();
         assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
     }
 }

@@ -1,0 +1,146 @@
+//! What may happen to a node, and what of it may happen next.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest_state_machine::ReferenceStateMachine;
+
+use crate::sim::Faults;
+
+/// Few enough of each that they meet.
+const NETWORKS: u64 = 3;
+const OWNERS: u64 = 8;
+/// The last byte of an address; some lie outside of any definition.
+const LAST: u8 = 14;
+
+/// How much room is reserved, and from which length on a segment is compacted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) reserve: u64,
+    pub(super) compact_above: u64,
+}
+
+/// Something that happens.
+#[derive(Debug, Clone)]
+pub(super) enum Transition {
+    /// A network is defined, or defined anew.
+    Define { network: u64, wide: bool, strict: bool },
+    /// An owner asks for an address.
+    Allocate { network: u64, owner: u64, address: u8 },
+    /// An owner gives its address back.
+    Release { network: u64, owner: u64 },
+    /// Somebody waits for whatever was staged.
+    Barrier,
+    /// Time passes, and what has cooled long enough becomes free.
+    Pass { seconds: u64 },
+    /// The writer does what is due: a group, a reopening, a bit of a snapshot.
+    Step,
+    /// Somebody else reads the state while the writer is at work.
+    Look,
+    /// Operations of the disk fail from now on.
+    Trouble(Faults),
+    /// The disk has only so many bytes left.
+    Fill { room: u64 },
+    /// The disk is well again, with all the room it wants.
+    Mend,
+    /// Everything stands still at the so-many-th operation on the disk from now.
+    StopAfter { operations: u64 },
+    /// The process is killed and starts again; what it wrote is still in the page cache.
+    Kill { sizes: Sizes },
+    /// The power fails and comes back, in another boot or (the harder case, which hides nothing) in the same; the start may stand still too.
+    PowerLoss { reboot: bool, stop_after: Option<u64>, sizes: Sizes },
+}
+
+/// What is known of a machine without looking at it: enough to choose what may happen to it next.
+#[derive(Debug, Clone)]
+pub(super) struct Machine {
+    seed: u64,
+    sizes: Sizes,
+    /// The networks that were defined, whether anything is left of it or not.
+    defined: BTreeSet<u64>,
+    /// It may be standing still.
+    stops: bool,
+    /// Syncs may have failed since there was power, so that the page cache may say more than the disk.
+    lies: bool,
+}
+
+impl Machine {
+    /// What the disk's own choices come from.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The sizes of the first start.
+    pub(super) fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+}
+
+impl ReferenceStateMachine for Machine {
+    type State = Self;
+    type Transition = Transition;
+
+    fn init_state() -> BoxedStrategy<Self> {
+        let machine =
+            |(seed, sizes)| Self { seed, sizes, defined: BTreeSet::new(), stops: false, lies: false };
+        (any::<u64>(), sizes()).prop_map(machine).boxed()
+    }
+
+    fn transitions(machine: &Self) -> BoxedStrategy<Transition> {
+        let restart = if machine.stops { 6 } else { 2 };
+        prop_oneof![
+            3 => (0..NETWORKS, any::<bool>(), any::<bool>()).prop_map(|(network, wide, strict)| Transition::Define { network, wide, strict }),
+            28 => (0..NETWORKS, 0..OWNERS, 0..=LAST).prop_map(|(network, owner, address)| Transition::Allocate { network, owner, address }),
+            16 => (0..NETWORKS, 0..OWNERS).prop_map(|(network, owner)| Transition::Release { network, owner }),
+            4 => Just(Transition::Barrier),
+            3 => (1..40_u64).prop_map(|seconds| Transition::Pass { seconds }),
+            30 => Just(Transition::Step),
+            3 => Just(Transition::Look),
+            2 => faults().prop_map(Transition::Trouble),
+            1 => (0..40_000_u64).prop_map(|room| Transition::Fill { room }),
+            2 => Just(Transition::Mend),
+            2 => (0..40_u64).prop_map(|operations| Transition::StopAfter { operations }),
+            2 => sizes().prop_map(|sizes| Transition::Kill { sizes }),
+            restart => (prop::bool::weighted(0.25), prop::option::weighted(0.3, 0..12_u64), sizes())
+                .prop_map(|(reboot, stop_after, sizes)| Transition::PowerLoss { reboot, stop_after, sizes }),
+        ]
+        .boxed()
+    }
+
+    fn apply(mut machine: Self, transition: &Transition) -> Self {
+        match transition {
+            Transition::Define { network, .. } => _ = machine.defined.insert(*network),
+            Transition::Trouble(faults) => machine.lies |= faults.sync > 0,
+            Transition::StopAfter { .. } => machine.stops = true,
+            Transition::Kill { .. } => machine.stops = false,
+            Transition::PowerLoss { stop_after, .. } => {
+                machine.stops = stop_after.is_some();
+                machine.lies = false;
+            }
+            _ => {}
+        }
+        machine
+    }
+
+    fn preconditions(machine: &Self, transition: &Transition) -> bool {
+        match transition {
+            Transition::Allocate { network, .. } | Transition::Release { network, .. } => {
+                machine.defined.contains(network)
+            }
+            Transition::Kill { .. } => !machine.lies,
+            _ => true,
+        }
+    }
+}
+
+fn sizes() -> impl Strategy<Value = Sizes> + Clone {
+    (select(vec![16_000, 2_000, 0]), select(vec![u64::MAX, 10_000, 2_000]))
+        .prop_map(|(reserve, compact_above)| Sizes { reserve, compact_above })
+}
+
+/// Often nothing of a kind, sometimes a little, sometimes almost everything.
+fn faults() -> impl Strategy<Value = Faults> {
+    let rate = || select(vec![0, 0, 20, 300, 1_000]);
+    (rate(), rate(), rate()).prop_map(|(sync, append, name)| Faults { sync, append, name })
+}

@@ -1,0 +1,154 @@
+//! One network as anybody would note it on a sheet of paper: the ledger's rules once more, without its indexes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tenure_ledger::Image;
+use tenure_types::{Cooling, Definition, Generation, Moment, Network, Owner};
+
+/// How long an address cools.
+pub(super) const COOLDOWN: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone)]
+pub(super) struct Paper {
+    /// The place of the last record that is noted here.
+    through: u64,
+    definition: Definition,
+    next_generation: u64,
+    last: Option<IpAddr>,
+    held: BTreeMap<Owner, (Generation, IpAddr)>,
+    cooling: Vec<(IpAddr, Moment)>,
+    /// What has cooled long enough; no record says so, so the disk may still call it cooling.
+    cooled: BTreeSet<IpAddr>,
+}
+
+impl Paper {
+    /// A network as it is defined.
+    pub(super) fn new(network: &Network) -> Self {
+        Self {
+            through: 0,
+            definition: network.definition.clone(),
+            next_generation: 1,
+            last: None,
+            held: BTreeMap::new(),
+            cooling: Vec::new(),
+            cooled: BTreeSet::new(),
+        }
+    }
+
+    /// A book as it is found. It panics where two owners have one address, or an owner two.
+    pub(super) fn of(image: &Image) -> Self {
+        let mut paper = Self::new(&image.network);
+        paper.through = image.through;
+        paper.next_generation = image.next_generation.0;
+        paper.last = image.last.first().copied().flatten();
+        paper.cooling.clone_from(&image.cooling);
+        for allocation in &image.allocations {
+            let [address] = &allocation.addresses[..] else { panic!("{allocation:?}") };
+            let address = address.address.addr();
+            assert_eq!(paper.holder(address), None, "{address} has two owners");
+            let before = paper.held.insert(allocation.owner.clone(), (allocation.generation, address));
+            assert_eq!(before, None, "{} owns twice", allocation.owner);
+        }
+        paper
+    }
+
+    fn holder(&self, address: IpAddr) -> Option<&Owner> {
+        self.held.iter().find_map(|(owner, (_, held))| (*held == address).then_some(owner))
+    }
+
+    fn cools(&self, address: IpAddr) -> bool {
+        self.cooling.iter().any(|(cooling, _)| *cooling == address)
+    }
+
+    /// Whether an owner may get an address.
+    pub(super) fn may_get(&self, owner: &Owner, address: IpAddr) -> bool {
+        let range = &self.definition.pools[0].ranges[0];
+        let free = |address: IpAddr| self.holder(address).is_none() && !self.cools(address);
+        let need = || {
+            let mut all = (0..=u8::MAX).map(|last| IpAddr::from([10, 0, 0, last]));
+            self.definition.cooling == Cooling::Preferred
+                && !all.any(|address| range.contains(address) && free(address))
+        };
+        range.contains(address)
+            && !self.held.contains_key(owner)
+            && self.holder(address).is_none()
+            && (free(address) || need())
+    }
+
+    /// Notes that an owner got an address.
+    pub(super) fn get(&mut self, place: u64, owner: Owner, address: IpAddr) {
+        self.through = place;
+        self.cooling.retain(|(cooling, _)| *cooling != address);
+        self.cooled.remove(&address);
+        self.held.insert(owner, (Generation(self.next_generation), address));
+        self.next_generation += 1;
+        self.last = Some(address);
+    }
+
+    /// Notes that an owner gave its address back; `false` when it has none.
+    pub(super) fn give_back(&mut self, place: u64, owner: &Owner, now: Moment) -> bool {
+        let Some((_, address)) = self.held.remove(owner) else { return false };
+        self.through = place;
+        self.cooling.push((address, now));
+        true
+    }
+
+    /// Notes another definition.
+    pub(super) fn define(&mut self, place: u64, network: &Network) {
+        self.through = place;
+        self.definition = network.definition.clone();
+    }
+
+    /// Notes that time has passed.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let cools = |since: Moment| Duration::from_millis(now.boot_ms - since.boot_ms) < COOLDOWN;
+        self.cooled
+            .extend(self.cooling.iter().filter(|(_, since)| !cools(*since)).map(|(address, _)| *address));
+        self.cooling.retain(|(_, since)| cools(*since));
+    }
+
+    /// Whether two say the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.is_besides_addresses(other) && self.held == other.held && self.cooling == other.cooling
+    }
+
+    fn is_besides_addresses(&self, other: &Self) -> bool {
+        let facts =
+            |paper: &Self| (paper.through, paper.definition.clone(), paper.next_generation, paper.last);
+        facts(self) == facts(other)
+    }
+
+    /// Whether this may be what a start in the same boot has found.
+    pub(super) fn may_be(&self, found: &Self, now: Moment) -> bool {
+        let by_now = |paper: &Self| {
+            let mut paper = paper.clone();
+            paper.expire(now);
+            paper
+        };
+        by_now(self).is(&by_now(found))
+    }
+
+    /// Whether this may be what a start in another boot has found: nobody holds anything, and all that may have been
+    /// held or cooling cools from now on.
+    pub(super) fn may_be_after_reboot(&self, found: &Self, ended: Moment, now: Moment) -> bool {
+        let mut last = self.clone();
+        last.expire(ended);
+        let mut held: Vec<(Generation, IpAddr)> = last.held.values().copied().collect();
+        held.sort_unstable();
+        let must: Vec<IpAddr> = last
+            .cooling
+            .iter()
+            .map(|(address, _)| *address)
+            .chain(held.iter().map(|(_, address)| *address))
+            .collect();
+        let is = |(address, _): &(IpAddr, Moment)| must.contains(address).then_some(*address);
+        self.is_besides_addresses(found)
+            && found.held.is_empty()
+            && found.cooling.iter().filter_map(is).collect::<Vec<_>>() == must
+            && found.cooling.iter().all(|(address, since)| {
+                *since == now && (must.contains(address) || last.cooled.contains(address))
+            })
+    }
+}

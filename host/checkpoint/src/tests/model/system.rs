@@ -1,0 +1,246 @@
+//! A node on a simulated disk, and the truth about it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure_engine::ports::{Clock, Journal, Ticket};
+use tenure_ledger::Image;
+use tenure_types::{Cooling, Moment, Network, NetworkName};
+
+use super::machine::{Sizes, Transition};
+use super::paper::{COOLDOWN, Paper};
+use super::truth::{Extent, Truth};
+use crate::sim::{Faults, SimDisk};
+use crate::tests::fixture::{Node, answer, boot, images, name, network, options, owner};
+use crate::{recover, recover_read_only};
+
+/// A clock that goes when it is told to.
+#[derive(Default)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now(&self) -> Moment {
+        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+pub(super) struct System {
+    disk: SimDisk,
+    clock: Arc<Hand>,
+    boot: u64,
+    /// Whether something of this boot is durable; until then a start ends the boot before once more.
+    settled: bool,
+    node: Node,
+    truth: Truth,
+    waiting: Vec<(Ticket, Extent)>,
+    faults: Faults,
+}
+
+impl System {
+    /// A node that starts on an empty disk.
+    pub(super) fn new(seed: u64, sizes: Sizes) -> Self {
+        let disk = SimDisk::new(seed);
+        let clock = Arc::new(Hand::default());
+        let node = Node::start_with(&disk, sized(&disk, &clock, 0, sizes));
+        Self {
+            disk,
+            clock,
+            boot: 0,
+            settled: true,
+            node,
+            truth: Truth::default(),
+            waiting: Vec::new(),
+            faults: Faults::default(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, transition: &Transition) {
+        match *transition {
+            Transition::Define { network, wide, strict } => self.define(&defined(network, wide, strict)),
+            Transition::Allocate { network, owner: who, address } => {
+                self.allocate(network, who, IpAddr::from([10, 0, 0, address]));
+            }
+            Transition::Release { network, owner: who } => self.release(network, who),
+            Transition::Barrier => self.wait_for(self.node.journal.barrier()),
+            Transition::Pass { seconds } => {
+                self.clock.0.fetch_add(seconds * 1_000, Ordering::Relaxed);
+                let now = self.clock.now();
+                self.node.memory.expire(now, COOLDOWN);
+                self.truth.all_newest_mut().for_each(|paper| paper.expire(now));
+            }
+            Transition::Step => self.step(),
+            Transition::Look => self.look(),
+            Transition::Trouble(faults) => self.set_faults(faults),
+            Transition::Fill { room } => self.disk.set_capacity(Some(self.disk.used() + room)),
+            Transition::Mend => {
+                self.set_faults(Faults::default());
+                self.disk.set_capacity(None);
+            }
+            Transition::StopAfter { operations } => self.disk.stop_after(operations),
+            Transition::Kill { sizes } => {
+                self.disk.kill();
+                self.start(false, sizes);
+            }
+            Transition::PowerLoss { reboot, stop_after, sizes } => {
+                self.disk.crash();
+                if let Some(operations) = stop_after {
+                    self.disk.stop_after(operations);
+                }
+                self.start(reboot, sizes);
+            }
+        }
+    }
+
+    /// What memory says is what it says on paper.
+    pub(super) fn check(&self) {
+        let memory = papers(&self.node.memory.images());
+        let truth = self.truth.all_newest();
+        assert!(memory.keys().eq(truth.keys().copied()));
+        for (name, paper) in &memory {
+            assert!(paper.is(truth[name]), "{name} is {paper:#?}, and on paper {:#?}", truth[name]);
+        }
+    }
+
+    fn define(&mut self, network: &Network) {
+        let ticket = self.node.memory.define(&self.node.journal, network.clone());
+        let mut paper = self.truth.newest(&network.name).cloned().unwrap_or_else(|| Paper::new(network));
+        paper.define(self.place(&network.name), network);
+        self.note(&network.name, paper, ticket);
+    }
+
+    fn allocate(&mut self, network: u64, who: u64, address: IpAddr) {
+        let (name, owner, now) = (name(network), owner(who), self.clock.now());
+        let Some(mut paper) = self.truth.newest(&name).cloned() else { return };
+        let ticket = self.node.memory.admit(&self.node.journal, network, &owner, address, now);
+        assert_eq!(ticket.is_some(), paper.may_get(&owner, address), "{address} for {owner}");
+        let Some(ticket) = ticket else { return };
+        paper.get(self.place(&name), owner, address);
+        self.note(&name, paper, ticket);
+    }
+
+    fn release(&mut self, network: u64, who: u64) {
+        let (name, owner, now) = (name(network), owner(who), self.clock.now());
+        let Some(mut paper) = self.truth.newest(&name).cloned() else { return };
+        let ticket = self.node.memory.release(&self.node.journal, network, &owner, now);
+        assert_eq!(ticket.is_some(), paper.give_back(self.place(&name), &owner, now));
+        let Some(ticket) = ticket else { return };
+        self.note(&name, paper, ticket);
+    }
+
+    fn place(&self, name: &NetworkName) -> u64 {
+        self.node.memory.images()[name].through
+    }
+
+    fn note(&mut self, name: &NetworkName, paper: Paper, ticket: Ticket) {
+        self.truth.note(name, paper);
+        self.wait_for(ticket);
+    }
+
+    fn wait_for(&mut self, ticket: Ticket) {
+        self.waiting.push((ticket, self.truth.extent()));
+    }
+
+    fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+        self.disk.set_faults(faults);
+    }
+
+    fn step(&mut self) {
+        self.node.writer.step(&self.node.memory);
+        for (ticket, extent) in std::mem::take(&mut self.waiting) {
+            if answer(ticket).expect("a step answers everybody").is_ok() {
+                self.truth.acknowledge(&extent);
+            }
+        }
+        self.settled |= self.node.journal.health().is_ok();
+    }
+
+    /// What another process reads may be ahead of what is durable, and never behind it.
+    fn look(&self) {
+        match recover_read_only(&self.disk, &boot(self.boot), self.clock.now()) {
+            Ok(found) => _ = self.expect(&papers(&images(&found.books)), false, self.clock.now()),
+            Err(error) => assert!(self.disk.is_stopped(), "a reader stumbled over a running writer: {error}"),
+        }
+    }
+
+    /// Starts again, as often as it takes.
+    fn start(&mut self, reboot: bool, sizes: Sizes) {
+        let ended = self.clock.now();
+        if reboot {
+            self.boot += 1;
+            self.clock.0.store(1_000, Ordering::Relaxed);
+        }
+        self.waiting.clear();
+        let recovered = loop {
+            match recover(&self.disk, &boot(self.boot), self.clock.now()) {
+                Ok(recovered) => break recovered,
+                Err(error) => {
+                    assert!(self.disk.is_stopped() || self.faults != Faults::default(), "{error}");
+                    self.set_faults(Faults::default());
+                    self.disk.crash();
+                }
+            }
+        };
+        let found = papers(&images(&recovered.books));
+        let extent = self.expect(&found, reboot, ended);
+        self.truth.go_on(found, &extent);
+        self.node = Node::from(sized(&self.disk, &self.clock, self.boot, sizes), recovered);
+        let healthy = self.node.journal.health().is_ok();
+        self.settled = healthy || (self.settled && !reboot);
+        if healthy {
+            // What was found is acted on from now on, so it must not go away again.
+            self.truth.acknowledge(&self.truth.extent());
+        }
+    }
+
+    /// Checks what was found, by a start in another boot or in the same. Returns what of the truth it is.
+    fn expect(&self, found: &BTreeMap<NetworkName, Paper>, reboot: bool, ended: Moment) -> Extent {
+        let now = self.clock.now();
+        self.truth.check(found, |paper, found| {
+            (!reboot && paper.may_be(found, now))
+                || ((reboot || !self.settled) && paper.may_be_after_reboot(found, ended, now))
+        })
+    }
+
+    /// The disk is well again: so is the checkpoint, by itself.
+    pub(super) fn end(mut self) {
+        let sizes = Sizes { reserve: 16_000, compact_above: u64::MAX };
+        if self.disk.is_stopped() {
+            self.apply(&Transition::PowerLoss { reboot: false, stop_after: None, sizes });
+        }
+        self.apply(&Transition::Mend);
+        self.disk.stop_after(u64::MAX);
+        self.step();
+        self.node.settle();
+        assert_eq!(self.node.journal.health(), Ok(()));
+        assert_eq!(answer(self.node.journal.barrier()), Some(Ok(())));
+        self.truth.acknowledge(&self.truth.extent());
+        self.look();
+    }
+}
+
+fn sized(disk: &SimDisk, clock: &Arc<Hand>, boot: u64, sizes: Sizes) -> crate::Options {
+    let mut options = options(disk, boot);
+    options.clock = Arc::clone(clock) as _;
+    (options.reserve, options.compact_above) = (sizes.reserve, sizes.compact_above);
+    options
+}
+
+/// One of four definitions, of which the wide and the narrow range share some addresses.
+fn defined(number: u64, wide: bool, strict: bool) -> Network {
+    let (first, last) = if wide { ("10.0.0.1", "10.0.0.9") } else { ("10.0.0.6", "10.0.0.11") };
+    let mut network = network(number, "10.0.0.0/24", first, last);
+    network.definition.cooling = if strict { Cooling::Strict } else { Cooling::Preferred };
+    network
+}
+
+fn papers(images: &BTreeMap<NetworkName, Image>) -> BTreeMap<NetworkName, Paper> {
+    images.iter().map(|(name, image)| (name.clone(), Paper::of(image))).collect()
+}
