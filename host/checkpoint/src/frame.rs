@@ -3,6 +3,7 @@
 //! The checksum is eight hexadecimal digits over everything behind it and before the newline; the length is the
 //! JSON's in bytes. JSON has no raw newline in it, so a file is split at newlines whatever has happened to it.
 
+use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// Longer lines are never written; it bounds what a damaged file makes a reader hold.
@@ -54,18 +55,17 @@ pub(crate) fn is_beginning(piece: &[u8]) -> bool {
     let (checksum, place, length, json) = (columns.next(), columns.next(), columns.next(), columns.next());
     let checksum = checksum.unwrap_or_default();
     let hexadecimal_digits = checksum.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let whole = checksum.len() == 8 || (checksum.len() < 8 && place.is_none());
+    let length_fits = if place.is_some() { checksum.len() == 8 } else { checksum.len() <= 8 };
     let digits = |column: Option<&[u8]>| column.unwrap_or_default().iter().all(u8::is_ascii_digit);
-    let json_fits = match (json, length.and_then(decimal)) {
-        (None, _) => true,
-        (Some(json), Some(length)) => match u64::try_from(json.len()) {
-            Ok(present) if present == length => decode(piece).is_ok(),
-            Ok(present) => present < length,
-            Err(_) => false,
-        },
-        (Some(_), None) => false,
-    };
-    hexadecimal_digits && whole && digits(place) && digits(length) && json_fits
+    let json_fits = json.is_none_or(|json| {
+        let present = u64::try_from(json.len()).ok();
+        match present.cmp(&length.and_then(decimal)) {
+            Ordering::Less => true,
+            Ordering::Equal => decode(piece).is_ok(),
+            Ordering::Greater => false,
+        }
+    });
+    hexadecimal_digits && length_fits && digits(place) && digits(length) && json_fits
 }
 
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -125,5 +125,35 @@ impl Lines {
         let terminated = self.buffer.last() == Some(&b'\n');
         let bytes = if terminated { self.buffer.get(..read - 1).unwrap_or_default() } else { &self.buffer };
         Ok(Some(Line { offset, end: self.offset, bytes, terminated }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_line_begins_with_is_a_beginning_and_nothing_else() {
+        let mut line = Vec::new();
+        encode(&mut line, 42, br#"{"moon":"full"}"#);
+        line.pop();
+        for length in 0..=line.len() {
+            assert!(is_beginning(&line[..length]), "cut at {length}");
+        }
+        let json_flipped = [&line[..line.len() - 1], b"]"].concat();
+        let longer = [&line[..], b" "].concat();
+        for other in [
+            &json_flipped[..],
+            &longer,
+            b"0123abcde",
+            b"0123abc 4",
+            b"0123abcde 4",
+            b"0123ABCD",
+            b"0123abcd x",
+            b"0123abcd 42 x",
+            b"0123abcd 42  {",
+        ] {
+            assert!(!is_beginning(other), "{}", other.escape_ascii());
+        }
     }
 }

@@ -93,3 +93,36 @@ impl Log {
         let _ = self.file.truncate(self.length);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct WithoutReserve;
+
+    impl File for WithoutReserve {
+        fn append(&mut self, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync_data(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn truncate(&mut self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn reserve(&mut self, _: u64) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_reserve_is_not_called_full() {
+        let file = Box::new(WithoutReserve);
+        let mut log = Log { file, number: 1, length: 0, reserved: 0, can_reserve: true };
+        assert!(log.keep_room(100).is_ok());
+        assert!(!log.can_reserve, "it is asked once");
+    }
+}

@@ -60,3 +60,20 @@ fn number(name: &str, prefix: &str) -> Option<u64> {
     }
     digits.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_program_would_call_a_file_is_its_own() {
+        for ours in [0, 7, 9_999_999_999, 10_000_000_000, u64::MAX] {
+            assert_eq!(number(&log(ours), "log."), Some(ours));
+        }
+        for other in
+            ["log.1", "log.000000001", "log.+000000001", "log.000000000x", "log.0000000001.tmp", "log."]
+        {
+            assert_eq!(number(other, "log."), None, "{other}");
+        }
+    }
+}

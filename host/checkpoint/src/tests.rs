@@ -6,3 +6,4 @@ mod life;
 mod loss;
 mod model;
 mod real;
+mod room;

@@ -225,6 +225,28 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
 }
 
 #[test]
+fn a_start_goes_on_in_the_segment_that_it_finds_and_another_boot_begins_its_own() {
+    let disk = SimDisk::new(0);
+    for (start, boot, logs) in [(1, 1, 1), (2, 1, 1), (3, 2, 2), (4, 2, 2)] {
+        let mut node = Node::start(&disk, boot);
+        drop(node.define(start));
+        node.settle();
+        assert_eq!(disk.list().unwrap().len(), logs, "start {start}");
+    }
+}
+
+#[test]
+fn what_allocations_have_in_common_is_kept_once() {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    drop((node.define(0), node.give(0, 1), node.give(0, 2)));
+    node.settle();
+    let found = recover(&disk, &boot(1), NOW).unwrap();
+    let digests: Vec<_> = found.books[0].allocations().map(|held| &held.policy.digest).collect();
+    assert!(Arc::ptr_eq(digests[0], digests[1]));
+}
+
+#[test]
 fn compaction_keeps_one_generation_and_goes_on_under_load() {
     let disk = SimDisk::new(6);
     let mut options = options(&disk, 1);

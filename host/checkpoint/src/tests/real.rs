@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_engine::ports::{Clock, Images, Journal};
 
 use super::fixture::{Memory, NOW, Still, boot, images, network, owner};
-use crate::{FileDisk, Lock, LockError, Options, Writer, boot_id, recover};
+use crate::{Disk, FileDisk, Lock, LockError, Options, Writer, boot_id, recover};
 
 #[test]
 fn the_second_daemon_is_told_who_the_first_is() {
@@ -15,6 +15,20 @@ fn the_second_daemon_is_told_who_the_first_is() {
     assert_eq!(holder, std::process::id().to_string());
     drop(first);
     Lock::take(directory.path()).unwrap();
+}
+
+/// No file of memory could tell a sync from none; a device that has no such thing can.
+#[test]
+fn the_kernel_is_asked_for_everything_and_its_refusal_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = FileDisk::create(directory.path()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", directory.path().join("device")).unwrap();
+    let mut device = disk.open("device").unwrap();
+    assert!(device.sync_data().is_err());
+    assert!(device.truncate(0).is_err());
+    assert!(device.reserve(1).is_err());
+    assert!(disk.remove("nothing").is_err());
+    assert!(FileDisk::existing(directory.path().join("nothing")).sync_dir().is_err());
 }
 
 #[test]
