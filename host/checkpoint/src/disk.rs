@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{Advice, FallocateFlags, fadvise};
 
 /// One flat directory of files.
 pub trait Disk: Send + Sync + 'static {
@@ -36,6 +36,15 @@ pub trait Disk: Send + Sync + 'static {
     /// # Errors
     /// `NotFound`, or whatever the disk says.
     fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
+
+    /// Makes a file's bytes durable and drops them from memory, so that what is read next is what the disk has.
+    ///
+    /// After a sync that failed, memory has bytes that the disk has not and calls them clean: another sync writes nothing, and
+    /// says that all is well.
+    ///
+    /// # Errors
+    /// `NotFound`, or whatever the disk says.
+    fn sync_and_forget(&self, name: &str) -> io::Result<()>;
 
     /// Gives a file another name, in place of a file that may have it.
     ///
@@ -95,13 +104,19 @@ pub struct FileDisk {
 }
 
 impl FileDisk {
-    /// A directory, made if need be for its owner alone.
+    /// A directory, made if need be for its owner alone, whose name is durable.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// When the directory cannot be made, or its name not be made durable.
     pub fn create(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
+        let missing = directory.ancestors().skip(1).take_while(|above| !above.exists()).count();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        // One more than was missing: a start that was killed here may have made the directory and got no further.
+        for above in directory.ancestors().skip(1).take(missing + 1) {
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            fs::File::open(above)?.sync_all()?;
+        }
         Ok(Self { directory })
     }
 
@@ -147,6 +162,13 @@ impl Disk for FileDisk {
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
         Ok(Box::new(OpenOptions::new().append(true).open(self.directory.join(name))?))
+    }
+
+    fn sync_and_forget(&self, name: &str) -> io::Result<()> {
+        let file = fs::File::open(self.directory.join(name))?;
+        file.sync_data()?;
+        // The whole file: what lies across the beginning of a part would be kept.
+        Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -39,13 +39,11 @@ impl Log {
         disk.sync_dir()
     }
 
-    /// Opens the segment that recovery has read last, and makes durable what it was read from.
+    /// Opens the segment that recovery has read last, and makes durable that it is called so.
     ///
-    /// A daemon that died between a write and its sync leaves what recovery sees and a crash would lose: the last group,
-    /// or the name of a file.
+    /// A daemon that died between a renaming and its sync leaves a name that recovery sees and a crash would lose.
     pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64) -> io::Result<Self> {
-        let mut file = disk.open(&names::log(number))?;
-        file.sync_data()?;
+        let file = disk.open(&names::log(number))?;
         disk.sync_dir()?;
         Ok(Self { file, number, length, reserved: length, can_reserve: true })
     }

@@ -75,12 +75,14 @@ impl fmt::Display for Report {
 }
 
 /// Where writing goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tail {
     /// The last segment; 0 where there is none.
     pub(crate) number: u64,
     /// Its length.
     pub(crate) length: u64,
+    /// The group that it ends with, as it was read.
+    last_group: Vec<u8>,
     /// The place of the next record.
     pub(crate) next: u64,
     /// Whether the last segment may go on: it is of this boot, and the next record is the one after its last.
@@ -118,7 +120,7 @@ enum Repair {
 /// # Errors
 /// [`Error`] when the state is not known for certain. Then a copy of the file that is wrong is put aside and nothing is changed.
 pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    let found = match look(disk) {
+    let found = match look_through(disk) {
         Ok(found) => found,
         Err(error) => {
             if let Error::Damaged { file, offset, .. } = &error {
@@ -135,6 +137,35 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
         disk.sync_dir().map_err(Error::io("syncing the state directory"))?;
     }
     finish(found, boot, now)
+}
+
+/// Looks until what was read is what the disk has.
+///
+/// A daemon that was killed before a sync, or right after one that failed, leaves a group in the page cache that the disk may
+/// not have. No group follows one whose sync has failed, so it is never more than the last.
+fn look_through(disk: &dyn Disk) -> Result<Found> {
+    loop {
+        let found = look(disk)?;
+        if found.tail.number == 0 || is_on_disk(disk, &found.tail)? {
+            return Ok(found);
+        }
+        tracing::warn!(
+            log = found.tail.number,
+            "the last group was in memory only, and nobody was told of it"
+        );
+    }
+}
+
+fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
+    let file = names::log(tail.number);
+    disk.sync_and_forget(&file).map_err(Error::io(format!("syncing {file}")))?;
+    let mut group = vec![0; tail.last_group.len()];
+    let begins = tail.length - group.len() as u64;
+    let read = disk.read(&file, begins).and_then(|mut reader| reader.read_exact(&mut group));
+    match read {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| group == tail.last_group).map_err(Error::io(format!("reading {file}"))),
+    }
 }
 
 /// Rebuilds the books as [`recover`] would, and changes nothing; the daemon may be running.
@@ -249,7 +280,7 @@ fn replay(
             );
             return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
         }
-        torn = apply(&mut found, &mut segment)?;
+        torn = apply(&mut found, segment)?;
     }
     if let Some(damage) = damage {
         // The next snapshot takes its place; until then it must not be met again.
@@ -261,7 +292,7 @@ fn replay(
 }
 
 /// Applies one segment. Returns what its torn end means if it is not the last.
-fn apply(found: &mut Found, segment: &mut Segment<'_>) -> Result<Option<Error>> {
+fn apply(found: &mut Found, mut segment: Segment<'_>) -> Result<Option<Error>> {
     let contradiction = |file: &str, place| {
         let file = file.to_owned();
         move |conflict| Error::Contradiction { file, place, conflict }
@@ -294,6 +325,7 @@ fn apply(found: &mut Found, segment: &mut Segment<'_>) -> Result<Option<Error>> 
     found.tail.number = segment.header().number;
     found.tail.length = segment.whole_length();
     found.tail.next = segment.next_place();
+    found.tail.last_group = segment.into_last_group();
     Ok(torn)
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Segment<'a> {
     next: u64,
     /// Where the last whole group ends.
     whole: u64,
+    /// The bytes of the last whole group.
+    last_group: Vec<u8>,
 }
 
 /// What comes next in a segment.
@@ -40,7 +42,7 @@ impl<'a> Segment<'a> {
         let whole = line.as_ref().map_or(0, |line| line.end);
         match Header::decode(&file, line)? {
             Header::Log(header) if header.number == number => {
-                Ok(Self { disk, file, lines, next: header.first, header, whole })
+                Ok(Self { disk, file, lines, next: header.first, header, whole, last_group: Vec::new() })
             }
             Header::Log(header) => {
                 let why = format!("its header says that it is {}", names::log(header.number));
@@ -72,6 +74,11 @@ impl<'a> Segment<'a> {
         self.whole
     }
 
+    /// The last whole group, as it was read.
+    pub(crate) fn into_last_group(self) -> Vec<u8> {
+        self.last_group
+    }
+
     /// Reads the next group into `records`, which is emptied first.
     ///
     /// # Errors
@@ -79,6 +86,7 @@ impl<'a> Segment<'a> {
     pub(crate) fn next_group(&mut self, records: &mut Vec<Record>) -> Result<Next> {
         records.clear();
         let first = self.next;
+        let mut group = Vec::new();
         loop {
             let place = first + records.len() as u64;
             let line = self.lines.next().map_err(Error::io(format!("reading {}", self.file)))?;
@@ -92,6 +100,8 @@ impl<'a> Segment<'a> {
             if !line.terminated {
                 return self.torn_or_damaged(offset, "the line is cut off");
             }
+            group.extend_from_slice(line.bytes);
+            group.push(b'\n');
             let frame = match frame::decode(line.bytes) {
                 Ok(frame) => frame,
                 Err(why) => return self.torn_or_damaged(offset, why),
@@ -111,6 +121,7 @@ impl<'a> Segment<'a> {
             if entry.group.1 == place {
                 self.next = place + 1;
                 self.whole = end;
+                self.last_group = group;
                 return Ok(Next::Group { first });
             }
         }

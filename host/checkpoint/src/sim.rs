@@ -1,7 +1,8 @@
 //! A disk in memory that does on purpose what real ones do by accident.
 //!
 //! - What was not synced may be lost at a [`crash`](SimDisk::crash): any of the sectors, any suffix of the names.
-//! - A sync that fails throws the unsynced sectors away and the next one says that all is well, as Linux does.
+//! - A sync that fails calls the unsynced sectors clean: readers go on seeing them, no later sync writes them, and each says
+//!   that all is well, as Linux does.
 //! - A full disk takes part of an append.
 //! - A [fuse](SimDisk::stop_after) stops the machine at any operation.
 //!
@@ -147,7 +148,8 @@ impl SimDisk {
         state.epoch += 1;
     }
 
-    /// Ends the process that wrote, with the machine going on: nothing is lost but its handles.
+    /// Ends the process that wrote, at the operation that blew the fuse if one did, with the machine going on: nothing is lost
+    /// but its handles.
     pub fn kill(&self) {
         let mut state = self.lock();
         state.epoch += 1;
@@ -207,6 +209,27 @@ impl State {
         if last { Err(stopped()) } else { Ok(()) }
     }
 
+    /// Makes a file's bytes durable, or does not: then they are called clean, and no later sync writes them.
+    fn sync(&mut self, inode: usize) -> io::Result<()> {
+        let last = self.begin()?;
+        let one_in_thousand = if last { 500 } else { self.faults.sync };
+        let fails = self.random.one_in_thousand(one_in_thousand);
+        let inode = self.inodes.get_mut(inode).ok_or_else(failure)?;
+        match (last, fails) {
+            (_, true) => inode.lose_dirty(),
+            (false, false) => inode.sync(),
+            // The machine stops before it has begun.
+            (true, false) => {}
+        }
+        if last {
+            Err(stopped())
+        } else if fails {
+            Err(failure())
+        } else {
+            Ok(())
+        }
+    }
+
     fn inode(&self, name: &str) -> io::Result<usize> {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -253,6 +276,14 @@ impl Disk for SimDisk {
         Ok(Box::new(SimFile { disk: self.clone(), inode: state.inode(name)?, epoch: state.epoch }))
     }
 
+    fn sync_and_forget(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        let number = state.inode(name)?;
+        state.sync(number)?;
+        state.inodes.get_mut(number).ok_or_else(failure)?.forget_clean();
+        Ok(())
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.inode(from)?;
@@ -287,11 +318,16 @@ struct SimFile {
 }
 
 impl SimFile {
+    fn check_epoch(&self, state: &State) -> io::Result<()> {
+        if state.epoch == self.epoch {
+            return Ok(());
+        }
+        Err(io::Error::other("a handle from before the crash"))
+    }
+
     /// Begins an operation on the file; `true` when the machine stops in the middle of it.
     fn begin(&self, state: &mut State) -> io::Result<bool> {
-        if state.epoch != self.epoch {
-            return Err(io::Error::other("a handle from before the crash"));
-        }
+        self.check_epoch(state)?;
         state.begin()
     }
 }
@@ -322,19 +358,9 @@ impl File for SimFile {
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
-        let mut guard = self.disk.lock();
-        let state = &mut *guard;
-        if self.begin(state)? {
-            return Err(stopped());
-        }
-        let fails = state.random.one_in_thousand(state.faults.sync);
-        let Some(inode) = state.inodes.get_mut(self.inode) else { return Err(failure()) };
-        if fails {
-            inode.lose_dirty();
-            return Err(failure());
-        }
-        inode.sync();
-        Ok(())
+        let mut state = self.disk.lock();
+        self.check_epoch(&state)?;
+        state.sync(self.inode)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

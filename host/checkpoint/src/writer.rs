@@ -79,7 +79,7 @@ impl Writer {
     /// Goes on where recovery ended. A disk that refuses does not fail this: the journal says so and recovers by itself.
     #[must_use]
     pub fn open(options: Options, recovered: &Recovered) -> (Self, CheckpointJournal) {
-        let tail = recovered.tail;
+        let tail = &recovered.tail;
         let queue = Arc::new(Queue::new(tail.next));
         let mut writer = Self {
             queue: Arc::clone(&queue),
@@ -100,7 +100,7 @@ impl Writer {
     }
 
     /// Opens the segment that recovery has ended in, or begins the one after it.
-    fn go_on(&mut self, tail: Tail) -> io::Result<Log> {
+    fn go_on(&mut self, tail: &Tail) -> io::Result<Log> {
         if tail.number > 0 {
             let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length)?;
             if tail.resumable {

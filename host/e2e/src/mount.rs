@@ -37,13 +37,14 @@ impl Kind {
     /// # Errors
     /// When mkfs fails.
     pub fn make(self, image: &Path) -> anyhow::Result<()> {
-        let (mut command, bytes) = match self {
-            Self::Ext4 => (Command::new("mkfs.ext4"), 64 << 20),
+        let (program, words, bytes): (_, &[&str], _) = match self {
+            // Blocks as on larger disks.
+            Self::Ext4 => ("mkfs.ext4", &["-b", "4096"], 64 << 20),
             // No less will do.
-            Self::Xfs => (Command::new("mkfs.xfs"), 320 << 20),
+            Self::Xfs => ("mkfs.xfs", &[], 320 << 20),
         };
         File::create(image)?.set_len(bytes)?;
-        run(command.arg("-q").arg(image))
+        run(Command::new(program).arg("-q").args(words).arg(image))
     }
 }
 
@@ -94,6 +95,20 @@ impl Mount {
         Ok(Self { directory })
     }
 
+    /// Lets the disk of an image take one block at a time, so that each is lost or not: a loop device calls a longer write
+    /// that ended early a success.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn block_by_block(&self) -> anyhow::Result<BlockByBlock> {
+        let device = rustix::fs::stat(self.directory.path())?.st_dev;
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let setting = format!("/sys/dev/block/{major}:{minor}/queue/max_sectors_kb").into();
+        let limit = BlockByBlock { before: std::fs::read_to_string(&setting)?, setting };
+        std::fs::write(&limit.setting, "4")?;
+        Ok(limit)
+    }
+
     /// A path on the file system.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
@@ -135,6 +150,20 @@ impl Drop for Mount {
     fn drop(&mut self) {
         // Fails when it was unmounted already. Lazily, so that it goes from sight whoever still uses it.
         let _ = Command::new("umount").args(["--lazy", "--quiet"]).arg(self.directory.path()).output();
+    }
+}
+
+/// A disk that takes one block at a time as long as this lives. The device outlives its image, so it is put back.
+#[derive(Debug)]
+pub struct BlockByBlock {
+    setting: PathBuf,
+    before: String,
+}
+
+impl Drop for BlockByBlock {
+    fn drop(&mut self) {
+        // Whoever has the device next is only slower.
+        let _ = std::fs::write(&self.setting, &self.before);
     }
 }
 

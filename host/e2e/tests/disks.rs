@@ -3,6 +3,7 @@
 //! `TENURE_DISK_ROUNDS=n` crashes each file system so many times, `TENURE_SEED=n` repeats a run's choices.
 
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -10,11 +11,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::client::Failure;
 use tenure_e2e::journal::{Journal, Pod};
 use tenure_e2e::load::{Fuse, Load};
-use tenure_e2e::mount::{self, Kind, Mount};
+use tenure_e2e::mount::{self, BlockByBlock, Kind, Mount};
 use tenure_e2e::random::{self, Random};
 use tenure_e2e::strace::Fault;
 use tenure_e2e::{Need, Suite, Victim, scratch, wait};
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         .test("what_was_acknowledged_survives_crashes_of_xfs", &[Need::Root, XFS], || crashes(Kind::Xfs))
         .test("a_sync_that_fails_is_never_taken_for_one_that_did_not", &[STRACE], failing_syncs)
         .test("a_disk_that_loses_writes_is_told_and_left_behind", &[Need::Root, EXT4], lost_writes)
+        .test("what_a_failed_sync_left_in_memory_is_not_believed", &[Need::Root, EXT4, STRACE], lost_group)
+        .test("a_state_directory_without_a_durable_name_is_not_used", &[STRACE], unnamed_state)
         .test("a_full_disk_refuses_adds_and_serves_dels", &[Need::Root], full_disk)
         .run()
 }
@@ -148,16 +152,26 @@ fn left_the_file(trace: &str) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn lost_writes() -> anyhow::Result<()> {
-    mount::private_namespace()?;
+/// A file system on an image in memory, `IMAGE`: once the memory is full, what is written is lost.
+fn on_memory() -> anyhow::Result<(Mount, Mount, BlockByBlock)> {
     let memory = Mount::tmpfs(96 << 20)?;
-    let image = memory.path("image");
+    let image = memory.path(IMAGE);
     Kind::Ext4.make(&image)?;
     // The file system's own blocks get their room now, and those that it has still to give when they are written.
     let file = File::options().write(true).open(&image)?;
     fallocate(&file, FallocateFlags::empty(), 0, file.metadata()?.len())?;
     let disk = Mount::image(&image)?;
+    let limit = disk.block_by_block()?;
     mount::run(Command::new("fstrim").arg(disk.path("")))?;
+    Ok((memory, disk, limit))
+}
+
+/// The image's name.
+const IMAGE: &str = "image";
+
+fn lost_writes() -> anyhow::Result<()> {
+    mount::private_namespace()?;
+    let (memory, disk, _limit) = on_memory()?;
     let journal = Arc::new(Journal::default());
     let mut victim = on(&disk, &journal)?;
     goes_on(&victim, &journal, "before")?;
@@ -174,11 +188,58 @@ fn lost_writes() -> anyhow::Result<()> {
     victim.kill()?;
     drop(victim);
     disk.unmount()?;
-    let disk = Mount::image(&image)?;
+    let disk = Mount::image(&memory.path(IMAGE))?;
     let mut victim = victim_on(&disk)?;
     victim.start()?;
     exactly(&victim, &journal)?;
     victim.deletes_everything(&journal)
+}
+
+/// The kernel calls the pages of a failed sync clean. A daemon that is killed right then leaves a group that the next one could
+/// read and no sync would write; whatever that one acknowledged behind it would be lost with it.
+fn lost_group() -> anyhow::Result<()> {
+    mount::private_namespace()?;
+    let (memory, disk, _limit) = on_memory()?;
+    let journal = Arc::new(Journal::default());
+    let mut victim = on(&disk, &journal)?;
+    add_with(&victim, &journal, "before", "")?;
+    // After a failure the log is cut: this is the moment between the two.
+    let fault = Fault { calls: "ftruncate", effect: "signal=KILL", at: 1 };
+    let tracer = fault.attach(victim.pid()?, &victim.daemon.path("trace"))?;
+    memory.fill("ballast", 0)?;
+    // Each the same but for its name, so that what is lost is an allocation.
+    let mut fill = (0..MOST).map(|number| add_with(&victim, &journal, &format!("filling-{number}"), ""));
+    let unanswered = fill.find_map(Result::err);
+    ensure!(matches!(unanswered, Some(Failure::Unanswered(_))), "no write was lost: {unanswered:?}");
+    let status = victim.ended()?;
+    ensure!(status.signal() == Some(Signal::KILL.as_raw()), "{status}");
+    drop(tracer);
+    fs::remove_file(memory.path("ballast"))?;
+
+    victim.start()?;
+    ensure!(!victim.daemon.log("in memory only").is_empty(), "no group was lost, so there is nothing to try");
+    victim.keeps_promises(&journal)?;
+    goes_on(&victim, &journal, "after")?;
+    disk.switch()?.crash()?;
+    victim.kill()?;
+    drop(victim);
+    disk.unmount()?;
+    let disk = Mount::image(&memory.path(IMAGE))?;
+    let mut victim = victim_on(&disk)?;
+    victim.start()?;
+    exactly(&victim, &journal)?;
+    victim.deletes_everything(&journal)
+}
+
+/// A crash would take everything along with a name that was never synced.
+fn unnamed_state() -> anyhow::Result<()> {
+    let mut victim = Victim::new()?;
+    let words = Fault { calls: "fsync", effect: "error=EIO", at: 1 }.words(&victim.daemon.path("trace"));
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let ended = victim.start_under(&words)?;
+    ensure!(ended.is_some_and(|status| status.code() == Some(1)), "ended with {ended:?}");
+    ensure!(!victim.daemon.log("state directory").is_empty(), "it does not say what is wrong");
+    victim.start()
 }
 
 fn full_disk() -> anyhow::Result<()> {
@@ -220,15 +281,15 @@ fn full_disk() -> anyhow::Result<()> {
 
 /// ADDs a pod under a configuration that is long and new, so that much is written.
 fn add(victim: &Victim, journal: &Journal, container: &str) -> Result<(), Failure> {
+    add_with(victim, journal, container, &format!("{container}-{}", "x".repeat(64 << 10)))
+}
+
+fn add_with(victim: &Victim, journal: &Journal, container: &str, comment: &str) -> Result<(), Failure> {
     let pod = Pod { network: "disk".to_owned(), container: container.to_owned() };
     let config: Value = json!({
         "cniVersion": "1.1.0",
         "name": pod.network,
-        "ipam": {
-            "type": "tenure",
-            "ranges": [[{ "subnet": "10.92.0.0/16" }]],
-            "comment": format!("{container}-{}", "x".repeat(64 << 10)),
-        },
+        "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.92.0.0/16" }]], "comment": comment },
     });
     journal.add_sent(&pod);
     let client = victim.client()?;

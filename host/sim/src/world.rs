@@ -336,7 +336,7 @@ impl World {
         // What was under way has come to its end, one way or the other, and no answer will come.
         self.ending.clear();
         match self.random.below(4) {
-            0 if !self.disk.is_stopped() => self.disk.kill(),
+            0 => self.disk.kill(),
             3 => {
                 self.disk.crash();
                 self.tally.reboots += 1;

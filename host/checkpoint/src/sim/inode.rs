@@ -65,6 +65,22 @@ impl Inode {
         self.dirty.clear();
     }
 
+    /// What is clean is read from the platter again; the length is none of the pages' business.
+    pub(super) fn forget_clean(&mut self) {
+        for start in (0..self.cache.len()).step_by(SECTOR) {
+            if self.dirty.contains(&(start / SECTOR)) {
+                continue;
+            }
+            let end = (start + SECTOR).min(self.cache.len());
+            let Some(sector) = self.cache.get_mut(start..end) else { continue };
+            let written = self.platter.get(start..end.min(self.platter.len())).unwrap_or_default();
+            sector.fill(0);
+            for (to, from) in sector.iter_mut().zip(written) {
+                *to = *from;
+            }
+        }
+    }
+
     pub(super) fn crash(&mut self, random: &mut Random) {
         // What nobody was told of may be there all the same, and in a larger group that would hardly ever come by chance.
         if random.below(4) == 0 {

@@ -59,6 +59,38 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     assert_eq!(images(&found.books), node.memory.images());
 }
 
+/// Its group is read from the page cache as if it were there, and is not on the disk.
+#[test]
+fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later() {
+    for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        let mut node = Node::start(&disk, 1);
+        drop((node.define(0), node.give(0, 1)));
+        node.settle();
+        disk.set_faults(Faults { sync: 500, ..Faults::default() });
+        drop((node.give(0, 2), node.give(0, 3)));
+        disk.stop_after(cut);
+        node.settle();
+        disk.set_faults(Faults::default());
+        disk.kill();
+
+        // The start may be killed in its turn.
+        disk.stop_after(cut % 5);
+        drop(recover(&disk, &boot(1), NOW).map(|recovered| Node::from(options(&disk, 1), recovered)));
+        disk.kill();
+        let mut node = Node::start(&disk, 1);
+        for who in 4..9 {
+            let ticket = node.give(0, who).unwrap();
+            node.settle();
+            assert_eq!(answer(ticket), Some(Ok(())));
+        }
+        disk.crash();
+        let found = recover(&disk, &boot(1), NOW)
+            .unwrap_or_else(|error| panic!("seed {seed}, cut at {cut}: {error}"));
+        assert_eq!(images(&found.books), node.memory.images(), "seed {seed}, cut at {cut}");
+    }
+}
+
 /// Whatever was staged while the log was being reopened is in the snapshot already, and its place must not be given again.
 #[test]
 fn a_reopening_cut_short_at_any_operation_loses_nothing_before_or_after() {
