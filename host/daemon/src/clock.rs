@@ -1,6 +1,6 @@
 //! The kernel's clocks.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use tenure_engine::ports::Clock;
@@ -12,7 +12,7 @@ pub(crate) struct KernelClock;
 
 impl Clock for KernelClock {
     fn now(&self) -> Moment {
-        Moment { boot_ms: milliseconds(ClockId::Boottime), wall_ms: milliseconds(ClockId::Realtime) }
+        Moment { boot_ms: milliseconds(duration(clock_gettime(ClockId::Boottime))), wall_ms: wall() }
     }
 
     fn monotonic(&self) -> Duration {
@@ -20,11 +20,17 @@ impl Clock for KernelClock {
     }
 }
 
-fn milliseconds(clock: ClockId) -> u64 {
-    u64::try_from(duration(clock_gettime(clock)).as_millis()).unwrap_or(u64::MAX)
+/// From the C library, as all wall clocks of the daemon are: a test can set those and leave the machine's alone.
+#[expect(clippy::disallowed_methods, reason = "this is the clock port")]
+fn wall() -> u64 {
+    // A machine whose wall clock was never set reads as zero.
+    milliseconds(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// A clock before its epoch (a machine whose wall clock was never set) reads as zero.
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn duration(time: Timespec) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -29,8 +29,8 @@ const LOG_LINES: usize = 80;
 pub struct Daemon {
     directory: TempDir,
     child: Option<Child>,
-    /// A file that stands for the kernel's boot id.
-    boot_id: Option<PathBuf>,
+    /// How often the machine was booted.
+    boots: u32,
 }
 
 impl Daemon {
@@ -60,7 +60,7 @@ impl Daemon {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare() -> anyhow::Result<Self> {
-        Ok(Self { directory: scratch::directory()?, child: None, boot_id: None })
+        Ok(Self { directory: scratch::directory()?, child: None, boots: 0 })
     }
 
     /// Writes the configuration that the next start uses.
@@ -74,12 +74,14 @@ impl Daemon {
     /// Lets the next start see another boot of the machine. Needs root.
     ///
     /// # Errors
-    /// When the file that stands for it cannot be written.
+    /// When the file that stands for the kernel's boot id cannot be written.
     pub fn reboot(&mut self) -> anyhow::Result<()> {
-        let path = self.path("boot_id");
-        std::fs::write(&path, "7e5e1e57-0000-4000-8000-000000000001\n")?;
-        self.boot_id = Some(path);
-        Ok(())
+        self.boots += 1;
+        Ok(std::fs::write(self.boot_id(), format!("7e5e1e57-0000-4000-8000-{:012}\n", self.boots))?)
+    }
+
+    fn boot_id(&self) -> PathBuf {
+        self.path("boot_id")
     }
 
     /// A path in the daemon's directory.
@@ -120,15 +122,14 @@ impl Daemon {
     /// When the binary is not there.
     pub fn command_in(&self, run_directory: &Path) -> anyhow::Result<Command> {
         let log = File::options().create(true).append(true).open(self.path("tenured.log"))?;
-        let mut command = match &self.boot_id {
+        let mut command = if self.boots > 0 {
             // `exec` keeps the process id.
-            Some(boot_id) => {
-                let script = format!("mount --bind {} {BOOT_ID} && exec \"$@\"", boot_id.display());
-                let mut command = Command::new("unshare");
-                command.args(["--mount", "sh", "-c", &script, "sh"]).arg(binaries::find("tenured")?);
-                command
-            }
-            None => Command::new(binaries::find("tenured")?),
+            let script = format!("mount --bind {} {BOOT_ID} && exec \"$@\"", self.boot_id().display());
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "sh", "-c", &script, "sh"]).arg(binaries::find("tenured")?);
+            command
+        } else {
+            Command::new(binaries::find("tenured")?)
         };
         command.arg("--run-dir").arg(run_directory).arg("--state-dir").arg(self.state_directory());
         let config = self.path("tenured.toml");

@@ -5,6 +5,7 @@
 
 pub mod binaries;
 pub mod client;
+pub mod clocks;
 pub mod cni;
 pub mod containerd;
 pub mod daemon;

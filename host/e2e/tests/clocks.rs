@@ -1,0 +1,186 @@
+//! Clocks that jump by a day, a machine that is suspended, and boots: addresses come back when they should, and never before.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::clocks::{Clocks, DAY};
+use tenure_e2e::journal::Pod;
+use tenure_e2e::{Attachment, Need, Suite, Victim, wait};
+
+const FAKETIME: Need = Need::File("/usr/bin/faketime", "faketime");
+const NAMESPACES: &[Need] = &[Need::Root, Need::UTIL_LINUX, FAKETIME];
+
+/// How long anything may take to come right on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+/// CNI: try again later.
+const TRY_AGAIN: u32 = 11;
+/// Longer than any test, and much less than a day.
+const AN_HOUR: u32 = 3600;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("a_wall_clock_that_jumps_moves_no_cooldown", &[FAKETIME], wall_clock)
+        .test("a_cooldown_goes_on_while_the_machine_is_suspended", NAMESPACES, suspend)
+        .test("a_boot_begins_every_cooldown_anew", NAMESPACES, boot)
+        .test("a_wall_clock_that_jumps_moves_no_del", &[FAKETIME], dels)
+        .run()
+}
+
+/// A daemon under clocks of its own, whose policy gives the highest address that is free.
+struct Node {
+    victim: Victim,
+    clocks: Clocks,
+    pods: u32,
+}
+
+impl Node {
+    fn start(cooldown: u32) -> anyhow::Result<Self> {
+        let mut node = Self { victim: Victim::new()?, clocks: Clocks::new()?, pods: 0 };
+        node.cool(cooldown)?;
+        node.start_again()?;
+        Ok(node)
+    }
+
+    /// Lets the next start have freed addresses cool so many seconds.
+    fn cool(&self, seconds: u32) -> anyhow::Result<()> {
+        self.victim.daemon.configure(&format!("[addresses]\ncooldown_seconds = {seconds}\n"))
+    }
+
+    fn start_again(&mut self) -> anyhow::Result<()> {
+        self.victim.kill()?;
+        let words = self.clocks.words();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let ended = self.victim.start_under(&words)?;
+        ensure!(ended.is_none(), "the daemon ended: {ended:?}");
+        Ok(())
+    }
+
+    /// ADDs a pod that was never there before, and says which address it got.
+    fn add(&mut self) -> anyhow::Result<(Pod, u8)> {
+        self.pods += 1;
+        let pod = Pod { network: "net".to_owned(), container: format!("pod-{}", self.pods) };
+        let client = self.victim.client()?;
+        let address = self.victim.block_on(client.add(&pod, &config()))?;
+        let last = address.strip_suffix("/24").and_then(|address| address.rsplit('.').next());
+        Ok((pod, last.context(address.clone())?.parse()?))
+    }
+
+    /// ADDs a pod, which must get this address.
+    fn expect(&mut self, address: u8) -> anyhow::Result<Pod> {
+        let (pod, got) = self.add()?;
+        ensure!(got == address, "expected address {address}, got {got}");
+        Ok(pod)
+    }
+
+    fn del(&self, pod: &Pod) -> anyhow::Result<()> {
+        let client = self.victim.client()?;
+        Ok(self.victim.block_on(client.del(pod))?)
+    }
+
+    /// ADDs pods until these addresses were given again.
+    fn come_back(&mut self, addresses: &[u8]) -> anyhow::Result<()> {
+        let mut missing = addresses.to_vec();
+        wait::holds("the addresses to come back", LIMIT, || {
+            let got = self.add()?.1;
+            missing.retain(|address| *address != got);
+            Ok(missing.is_empty())
+        })
+    }
+
+    /// When a pod got its address, by the wall clock, in seconds.
+    fn wall(&self, pod: &Pod) -> anyhow::Result<i64> {
+        let allocations = self.victim.daemon.allocations("net")?;
+        let id = |held: &Value| held.get("container_id")?.as_str().map(str::to_owned);
+        let held = allocations.iter().find(|held| id(held).as_deref() == Some(pod.container.as_str()));
+        let at = held.and_then(|held| held.get("allocated_at_ms")?.as_i64());
+        Ok(at.with_context(|| format!("{pod} has no time: {allocations:?}"))? / 1000)
+    }
+}
+
+fn config() -> Value {
+    let ipam =
+        json!({ "type": "tenure", "policy": "highest-first", "ranges": [[{ "subnet": "10.93.0.0/24" }]] });
+    json!({ "cniVersion": "1.1.0", "name": "net", "ipam": ipam })
+}
+
+fn wall_clock() -> anyhow::Result<()> {
+    let mut node = Node::start(AN_HOUR)?;
+    let freed = node.expect(254)?;
+    let began = node.wall(&freed)?;
+    node.del(&freed)?;
+    for (ahead, next) in [(DAY, 253), (-DAY, 251)] {
+        node.clocks.set_wall(ahead)?;
+        let pod = node.expect(next)?;
+        let jumped = node.wall(&pod)? - began;
+        ensure!((jumped - ahead).abs() < DAY / 2, "the wall clock jumped by {jumped} s, not {ahead}");
+        // And one that begins to cool on the other side of the jump.
+        node.del(&pod)?;
+        node.start_again()?;
+        node.expect(next - 1)?;
+    }
+    // What was freed under a clock that was two days ahead of this one comes back.
+    node.cool(1)?;
+    node.start_again()?;
+    node.come_back(&[251, 253, 254])
+}
+
+fn suspend() -> anyhow::Result<()> {
+    let mut node = Node::start(AN_HOUR)?;
+    let freed = node.expect(254)?;
+    node.del(&freed)?;
+    // A machine that is suspended counts boot time only, and an address cools whether anybody is awake or not.
+    node.clocks.set(0, DAY);
+    node.start_again()?;
+    node.expect(253)?;
+    node.clocks.set(DAY, 0);
+    node.start_again()?;
+    node.expect(254)?;
+    Ok(())
+}
+
+fn boot() -> anyhow::Result<()> {
+    let mut node = Node::start(AN_HOUR)?;
+    let freed = node.expect(254)?;
+    node.del(&freed)?;
+    // This one the boot ends.
+    node.expect(253)?;
+    // The boot after may find any clock ahead or behind; none can be compared with those of the boot before.
+    for (next, ahead, boottime) in [(252, DAY, DAY), (251, -DAY, 1 - uptime()?)] {
+        node.victim.kill()?;
+        node.victim.daemon.reboot()?;
+        node.clocks.set_wall(ahead)?;
+        node.clocks.set(boottime, 0);
+        node.start_again()?;
+        let held = node.victim.daemon.allocations("net")?;
+        ensure!(held.is_empty(), "pods of another boot still own addresses: {held:?}");
+        node.expect(next)?;
+    }
+    node.cool(1)?;
+    node.start_again()?;
+    node.come_back(&[252, 253, 254])
+}
+
+/// How long the machine runs, suspend included.
+fn uptime() -> anyhow::Result<i64> {
+    let uptime = std::fs::read_to_string("/proc/uptime")?;
+    Ok(uptime.split('.').next().context("an empty uptime")?.parse()?)
+}
+
+fn dels() -> anyhow::Result<()> {
+    let node = Node::start(0)?;
+    let shim = node.victim.shim()?;
+    let (pod, input) = (Attachment::of("pod"), config().to_string());
+    for ahead in [DAY, -DAY] {
+        let mut late = shim.begin("ADD", &pod)?;
+        late.rests()?;
+        shim.call("DEL", &pod, &config())?.silent()?;
+        node.clocks.set_wall(ahead)?;
+        late.send(input.as_bytes())?;
+        late.finish()?.error_code(TRY_AGAIN)?;
+        shim.call("ADD", &pod, &config())?.address()?;
+        shim.call("DEL", &pod, &config())?.silent()?;
+    }
+    Ok(())
+}
