@@ -3,6 +3,7 @@
 //! What cannot be installed here is said as well and is no failure: whatever needs it will say so by name.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -87,6 +88,15 @@ pub(crate) fn rustup() {
         let outcome = if rustup(arguments) { "there" } else { "note: this failed, and may be missed later" };
         println!("rustup {}: {outcome}", arguments.join(" "));
     }
+}
+
+/// Whether a target can be built for, added by rustup if need be.
+pub(crate) fn target(name: &str) -> bool {
+    let installed = || {
+        let libraries = Command::new("rustc").args(["--print", "target-libdir", "--target", name]).output();
+        libraries.is_ok_and(|folder| Path::new(String::from_utf8_lossy(&folder.stdout).trim()).is_dir())
+    };
+    installed() || command::succeeds(Command::new("rustup").args(["target", "add", name])) && installed()
 }
 
 /// Builds a tool from its source, unless this version is there.
