@@ -46,7 +46,7 @@ pub(super) enum Transition {
     Mend,
     /// Everything stands still at the so-many-th operation on the disk from now.
     StopAfter { operations: u64 },
-    /// The process is killed and starts again; what it wrote is still in the page cache.
+    /// The process is killed and starts again; what it wrote is still in the page cache, if not on the disk.
     Kill { sizes: Sizes },
     /// The power fails and comes back, in another boot or (the harder case, which hides nothing) in the same; the start may stand still too.
     PowerLoss { reboot: bool, stop_after: Option<u64>, sizes: Sizes },
@@ -61,8 +61,6 @@ pub(super) struct Machine {
     defined: BTreeSet<u64>,
     /// It may be standing still.
     stops: bool,
-    /// Syncs may have failed since there was power, so that the page cache may say more than the disk.
-    lies: bool,
 }
 
 impl Machine {
@@ -82,8 +80,7 @@ impl ReferenceStateMachine for Machine {
     type Transition = Transition;
 
     fn init_state() -> BoxedStrategy<Self> {
-        let machine =
-            |(seed, sizes)| Self { seed, sizes, defined: BTreeSet::new(), stops: false, lies: false };
+        let machine = |(seed, sizes)| Self { seed, sizes, defined: BTreeSet::new(), stops: false };
         (any::<u64>(), sizes()).prop_map(machine).boxed()
     }
 
@@ -111,13 +108,9 @@ impl ReferenceStateMachine for Machine {
     fn apply(mut machine: Self, transition: &Transition) -> Self {
         match transition {
             Transition::Define { network, .. } => _ = machine.defined.insert(*network),
-            Transition::Trouble(faults) => machine.lies |= faults.sync > 0,
             Transition::StopAfter { .. } => machine.stops = true,
             Transition::Kill { .. } => machine.stops = false,
-            Transition::PowerLoss { stop_after, .. } => {
-                machine.stops = stop_after.is_some();
-                machine.lies = false;
-            }
+            Transition::PowerLoss { stop_after, .. } => machine.stops = stop_after.is_some(),
             _ => {}
         }
         machine
@@ -128,7 +121,6 @@ impl ReferenceStateMachine for Machine {
             Transition::Allocate { network, .. } | Transition::Release { network, .. } => {
                 machine.defined.contains(network)
             }
-            Transition::Kill { .. } => !machine.lies,
             _ => true,
         }
     }
