@@ -1,6 +1,7 @@
 //! What an address costs on this machine, beside /bin/true and host-local.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -9,22 +10,45 @@ use crate::dist;
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// Builds for release and measures; `short` only shows that each measurement runs.
+/// Builds for release and measures.
 ///
 /// # Errors
 /// When something cannot be built or measured.
-pub(crate) fn bench(workspace: &Workspace, short: bool, json: bool, keep: Option<&Path>) -> Result<()> {
+pub(crate) fn bench(workspace: &Workspace, output: &str, keep: Option<&Path>) -> Result<()> {
     tools::install_all(workspace)?;
     dist::dist(workspace)?;
     let release = ["build", "--release", "--package"];
     run(workspace.cargo().args(release).args(["tenure-e2e", "--bin", "tenure-bench"]))?;
     run(workspace.cargo().args(release).args(["tenure-policy", "--example", "measure"]))?;
-    let mut bench = std::process::Command::new(workspace.target.join("release/tenure-bench"));
-    bench.env("TENURE_BIN_DIR", workspace.target.join("dist"));
-    bench.env("TENURE_MEASURE", workspace.target.join("release/examples/measure"));
-    bench.args(short.then_some("--short")).args(json.then_some("--json"));
-    if let Some(path) = keep {
-        bench.arg("--keep").arg(path);
+    let mut bench = measuring(workspace, "release", "dist");
+    bench.args(["--output", output]);
+    if let Some(directory) = keep {
+        bench.arg("--keep").arg(directory);
     }
     run(&mut bench)
+}
+
+/// Builds for development, and shows that each measurement runs.
+///
+/// # Errors
+/// When something cannot be built, or one does not.
+pub(crate) fn short(workspace: &Workspace) -> Result<()> {
+    run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
+    run_short(workspace)
+}
+
+/// Shows with what is built for development that each measurement runs; the figures mean nothing.
+///
+/// # Errors
+/// When one does not.
+pub(crate) fn run_short(workspace: &Workspace) -> Result<()> {
+    run(measuring(workspace, "debug", "debug").arg("--short"))
+}
+
+fn measuring(workspace: &Workspace, profile: &str, measured: &str) -> Command {
+    let built = workspace.target.join(profile);
+    let mut bench = Command::new(built.join("tenure-bench"));
+    bench.env("TENURE_BIN_DIR", workspace.target.join(measured));
+    bench.env("TENURE_MEASURE", built.join("examples/measure"));
+    bench
 }

@@ -45,14 +45,14 @@ enum Task {
     Docs,
     /// Measures what an address costs beside /bin/true and host-local, and prints one table.
     Bench {
-        /// Only shows that each measurement runs
-        #[arg(long)]
+        /// Only shows that each measurement runs, with an unoptimised build
+        #[arg(long, conflicts_with_all = ["output", "keep"])]
         short: bool,
         /// `json` instead of a table
         #[arg(long, value_name = "FORMAT", value_parser = ["table", "json"], default_value = "table")]
         output: String,
-        /// Also writes the JSON to a file
-        #[arg(long, value_name = "FILE")]
+        /// Keeps the run in a directory: as JSON, as a table for the book, and as a picture
+        #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
     },
     /// Simulates the engine and its checkpoint from seeds, and holds every reply against the promises.
@@ -91,9 +91,8 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Demo => demo::demo(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
-        Task::Bench { short, output, keep } => {
-            bench::bench(&workspace, *short, output == "json", keep.as_deref()).map(|()| true)
-        }
+        Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
+        Task::Bench { output, keep, .. } => bench::bench(&workspace, output, keep.as_deref()).map(|()| true),
         Task::Sim { arguments } => {
             let simulation = ["run", "--release", "--package", "tenure-sim", "--"];
             command::run(workspace.cargo().args(simulation).args(arguments)).map(|()| true)

@@ -8,7 +8,7 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{cache, dependencies, failures, fuzz, pages, tools};
+use crate::{bench, cache, dependencies, failures, fuzz, pages, tools};
 
 /// What the steps share.
 struct Context<'a> {
@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     Step("advisories", None, advisories),
     Step("build", None, |context| run(cargo(context).args(["build", "--workspace", "--all-targets"]))),
     Step("tests", Some("build"), tests),
+    Step("bench", Some("build"), |context| bench::run_short(context.workspace)),
     Step("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     Step("reference", None, |context| {
         run(cargo(context).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))

@@ -153,13 +153,22 @@ impl Daemon {
         Ok(())
     }
 
+    /// Starts the process and waits for nothing.
+    ///
+    /// # Errors
+    /// When it runs already.
+    pub fn spawn(&mut self) -> anyhow::Result<()> {
+        ensure!(self.child.is_none(), "the daemon runs already");
+        self.child = Some(self.command()?.spawn()?);
+        Ok(())
+    }
+
     /// Starts the process and waits until it answers, ready or not.
     ///
     /// # Errors
     /// When it runs already, or does not answer.
     pub fn launch(&mut self) -> anyhow::Result<()> {
-        ensure!(self.child.is_none(), "the daemon runs already");
-        self.child = Some(self.command()?.spawn()?);
+        self.spawn()?;
         // 0 and 1 are the daemon's own answers.
         let answers =
             |daemon: &Self| Ok(matches!(daemon.ctl_output(&["status"])?.status.code(), Some(0 | 1)));

@@ -1,4 +1,6 @@
 //! Measures a call of host-local, and prints JSON: `cargo run --release -p tenure-policy --example measure -- CALLS`.
+//!
+//! With `--only-call` behind it, it makes these calls and nothing else, for a tool that counts instructions.
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
@@ -14,7 +16,11 @@ use tenure_types::{
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = std::env::args().nth(1).map_or(Ok(20_000), |count| count.parse())?;
-    let runtime = Arc::new(Runtime::new(Limits::default(), Compiler::InProcess)?);
+    let only_call = std::env::args().nth(2).is_some_and(|argument| argument == "--only-call");
+    // Such a tool has not the address space for many calls at once.
+    let concurrency = if only_call { 1 } else { Limits::default().concurrency };
+    let limits = Limits { concurrency, ..Limits::default() };
+    let runtime = Arc::new(Runtime::new(limits, Compiler::InProcess)?);
     let policy = runtime.load(&PolicyName::new("host-local")?, embedded::HOST_LOCAL, None)?;
 
     let name = NetworkName::new("net")?;
@@ -29,6 +35,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         definition,
     });
     let (book, request) = (Arc::new(book), request(name.clone())?);
+    if only_call {
+        return Ok((0..calls).try_for_each(|_| policy.propose(&request, &book).map(drop))?);
+    }
     let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);

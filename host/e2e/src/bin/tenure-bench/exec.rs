@@ -1,6 +1,6 @@
 //! Programs as a runtime starts them: the plugin, its peer, and /bin/true as the least that any program can cost.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,154 +10,181 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::{Daemon, binaries};
 
-use crate::host_local;
-
-/// What is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    True,
-    Tenure,
-    HostLocal,
-}
-
-/// A network to ADD to.
-pub(crate) struct Exec {
-    plugin: PathBuf,
-    peer: PathBuf,
+/// A program and what it is started with.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    program: PathBuf,
+    verb: &'static str,
     socket: String,
-    config: Value,
+    /// Networks, taken in turns.
+    configs: Vec<Value>,
     /// Container ids are never used twice.
     next: AtomicUsize,
 }
 
-/// The times of one kind, sorted.
-pub(crate) type Times = Vec<Duration>;
+/// The times of one subject, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Times(Vec<Duration>);
 
-/// The time that a share of the runs did not take longer than.
-pub(crate) fn percentile(times: &Times, share: usize) -> Duration {
-    times.get((times.len().saturating_sub(1)) * share / 100).copied().unwrap_or_default()
+impl Times {
+    pub(crate) fn new(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self(times)
+    }
+
+    /// The microseconds that a share of the runs did not take longer than, in percent.
+    pub(crate) fn percentile(&self, share: usize) -> f64 {
+        let time = self.0.get((self.0.len().saturating_sub(1)) * share / 100);
+        time.map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    }
 }
 
-impl Exec {
-    pub(crate) fn new(daemon: &Daemon, network: &str, subnet: &str) -> anyhow::Result<Self> {
-        let peer_data = daemon.path("host-local");
-        let config = json!({
-            "cniVersion": "1.0.0", "name": network, "type": "bench",
-            "ipam": { "type": "tenure", "dataDir": peer_data, "ranges": [[{ "subnet": subnet }]] },
-        });
-        Ok(Self {
-            plugin: binaries::find("tenure")?,
-            peer: host_local()?,
-            socket: daemon.socket(),
-            config,
-            next: AtomicUsize::new(0),
-        })
+/// A network's configuration, as the plugin and its peer both read it.
+pub(crate) fn network(daemon: &Daemon, name: &str, subnet: &str) -> Value {
+    json!({
+        "cniVersion": "1.0.0", "name": name, "type": "bench",
+        "ipam": { "type": "tenure", "dataDir": daemon.path("host-local"), "ranges": [[{ "subnet": subnet }]] },
+    })
+}
+
+impl Subject {
+    /// The least that a program costs.
+    pub(crate) fn bin_true() -> Self {
+        Self::new("/bin/true".into(), "ADD", String::new(), vec![Value::Null])
     }
 
-    pub(crate) fn config(&self) -> &Value {
-        &self.config
+    /// The peer.
+    pub(crate) fn host_local(config: Value) -> anyhow::Result<Self> {
+        let path = PathBuf::from("/usr/lib/cni/host-local");
+        ensure!(path.exists(), "Debian's containernetworking-plugins is not installed");
+        Ok(Self::new(path, "ADD", String::new(), vec![config]))
     }
 
-    /// Starts a program and waits for its end, as a runtime does.
-    fn run(&self, kind: Kind) -> anyhow::Result<Duration> {
-        let program = match kind {
-            Kind::True => Path::new("/bin/true"),
-            Kind::Tenure => &self.plugin,
-            Kind::HostLocal => &self.peer,
-        };
-        let mut command = Command::new(program);
-        let id = format!("bench-{}", self.next.fetch_add(1, Ordering::Relaxed));
-        command.env_clear().env("CNI_COMMAND", "ADD").env("CNI_CONTAINERID", id);
+    /// The plugin, which gives addresses of these networks in turns.
+    pub(crate) fn tenure(daemon: &Daemon, configs: Vec<Value>) -> anyhow::Result<Self> {
+        Ok(Self::new(binaries::find("tenure")?, "ADD", daemon.socket(), configs))
+    }
+
+    /// The plugin, asked for what it knows by itself.
+    pub(crate) fn version(daemon: &Daemon) -> anyhow::Result<Self> {
+        Ok(Self::new(binaries::find("tenure")?, "VERSION", daemon.socket(), vec![Value::Null]))
+    }
+
+    /// The plugin, asked for what the daemon has in memory.
+    pub(crate) fn status(daemon: &Daemon) -> anyhow::Result<Self> {
+        // STATUS came with this version, which Debian's peer does not know yet.
+        let ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.1.0.0/16" }]] });
+        let config = json!({ "cniVersion": "1.1.0", "name": "bench-status", "type": "bench", "ipam": ipam });
+        Ok(Self::new(binaries::find("tenure")?, "STATUS", daemon.socket(), vec![config]))
+    }
+
+    fn new(program: PathBuf, verb: &'static str, socket: String, configs: Vec<Value>) -> Self {
+        Self { program, verb, socket, configs, next: AtomicUsize::new(0) }
+    }
+
+    /// The command for a container, and what it reads.
+    pub(crate) fn command(&self, verb: &str, number: usize) -> (Command, String) {
+        let mut command = Command::new(&self.program);
+        command.env_clear().env("CNI_COMMAND", verb).env("CNI_CONTAINERID", format!("bench-{number}"));
         command.env("CNI_NETNS", "/run/netns/none").env("CNI_IFNAME", "eth0").env("CNI_PATH", "/usr/lib/cni");
         command.env("TENURE_SOCKET", &self.socket);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let input = self.config.to_string();
+        let config = self.configs.get(number % self.configs.len().max(1));
+        (command, config.map(Value::to_string).unwrap_or_default())
+    }
+
+    /// Starts the program and waits for its end, as a runtime does.
+    fn run(&self, verb: &str, number: usize) -> anyhow::Result<Duration> {
+        let (mut command, input) = self.command(verb, number);
         let started = Instant::now();
-        let mut child = command.spawn().with_context(|| program.display().to_string())?;
+        let mut child = command.spawn().with_context(|| self.program.display().to_string())?;
         if let Some(mut stdin) = child.stdin.take() {
-            // /bin/true may have ended before it was written to.
+            // A program that reads nothing may have ended before.
             let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
         }
         let output = child.wait_with_output()?;
         let took = started.elapsed();
-        ensure!(
-            output.status.success(),
-            "{}: {}",
-            program.display(),
-            String::from_utf8_lossy(&output.stdout)
-        );
+        let said = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "{} {verb}: {said}", self.program.display());
         Ok(took)
     }
 
-    /// Starts each kind in turn, so that all meet the same machine.
-    pub(crate) fn in_turns(&self, rounds: usize, kinds: &[Kind]) -> anyhow::Result<Vec<(Kind, Times)>> {
-        let mut all: Vec<(Kind, Times)> = kinds.iter().map(|kind| (*kind, Vec::new())).collect();
-        for round in 0..rounds + 1 {
-            for (kind, times) in &mut all {
-                let took = self.run(*kind)?;
-                // The first finds nothing in any cache.
-                if round > 0 {
-                    times.push(took);
-                }
-            }
-        }
-        for (_, times) in &mut all {
-            times.sort_unstable();
-        }
-        Ok(all)
+    fn number(&self) -> usize {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The median of this network's ADD over another's, in turns.
-    pub(crate) fn beside(&self, other: &Self, rounds: usize) -> anyhow::Result<f64> {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            ours.push(self.run(Kind::Tenure)?);
-            theirs.push(other.run(Kind::Tenure)?);
+    /// Runs once; what was allocated is given back, so that the next run finds the same.
+    fn once(&self) -> anyhow::Result<Duration> {
+        let number = self.number();
+        let took = self.run(self.verb, number)?;
+        if self.verb == "ADD" {
+            self.run("DEL", number)?;
         }
-        ours.sort_unstable();
-        theirs.sort_unstable();
-        Ok(percentile(&ours, 50).as_secs_f64() / percentile(&theirs, 50).as_secs_f64())
+        Ok(took)
     }
 
-    /// Starts a kind at a time, so many at once, in rounds; its rate in programs a second.
-    pub(crate) fn in_parallel(
-        &self,
-        callers: usize,
-        total: usize,
-        kinds: &[Kind],
-    ) -> anyhow::Result<Vec<(Kind, f64)>> {
-        let rounds = 4;
-        let mut spent: Vec<(Kind, Duration)> = kinds.iter().map(|kind| (*kind, Duration::ZERO)).collect();
-        for _ in 0..rounds {
-            for (kind, spent) in &mut spent {
-                *spent += self.burst(callers, total / rounds, *kind)?;
-            }
-        }
-        let rate = |spent: Duration| (total / rounds * rounds) as f64 / spent.as_secs_f64();
-        Ok(spent.into_iter().map(|(kind, spent)| (kind, rate(spent))).collect())
-    }
-
-    fn burst(&self, callers: usize, total: usize, kind: Kind) -> anyhow::Result<Duration> {
-        let (left, failed) = (AtomicUsize::new(total), Mutex::new(None));
-        let started = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..callers {
-                scope.spawn(|| {
-                    while left
-                        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-                        .is_ok()
-                    {
-                        if let (Err(error), Ok(mut failed)) = (self.run(kind), failed.lock()) {
-                            *failed = Some(error);
+    /// Runs so many times by so many callers at once, and gives back what was allocated afterwards.
+    fn burst(&self, callers: usize, total: usize) -> anyhow::Result<Duration> {
+        let first = self.next.fetch_add(total, Ordering::Relaxed);
+        let in_parallel = |verb: &str| {
+            let (next, failed) = (AtomicUsize::new(first), Mutex::new(None));
+            let started = Instant::now();
+            std::thread::scope(|scope| {
+                for _ in 0..callers {
+                    scope.spawn(|| {
+                        loop {
+                            let number = next.fetch_add(1, Ordering::Relaxed);
+                            if number >= first + total {
+                                break;
+                            }
+                            if let (Err(error), Ok(mut failed)) = (self.run(verb, number), failed.lock()) {
+                                *failed = Some(error);
+                            }
                         }
-                    }
-                });
+                    });
+                }
+            });
+            let took = started.elapsed();
+            match failed.into_inner() {
+                Ok(Some(error)) => Err(error),
+                _ => Ok(took),
             }
-        });
-        let took = started.elapsed();
-        match failed.into_inner() {
-            Ok(Some(error)) => Err(error),
-            _ => Ok(took),
+        };
+        let took = in_parallel("ADD")?;
+        in_parallel("DEL")?;
+        Ok(took)
+    }
+}
+
+/// Runs each subject in turn, so that all meet the same machine.
+pub(crate) fn in_turns<const N: usize>(rounds: usize, subjects: [&Subject; N]) -> anyhow::Result<[Times; N]> {
+    // The first time in each network finds nothing in any cache.
+    for subject in subjects {
+        for _ in &subject.configs {
+            subject.once()?;
         }
     }
+    let mut times = [const { Vec::new() }; N];
+    for _ in 0..rounds {
+        for (subject, times) in subjects.iter().zip(&mut times) {
+            times.push(subject.once()?);
+        }
+    }
+    Ok(times.map(Times::new))
+}
+
+/// Runs many of each subject at once, in rounds; each one's rate in programs a second.
+pub(crate) fn at_once<const N: usize>(
+    callers: usize,
+    total: usize,
+    subjects: [&Subject; N],
+) -> anyhow::Result<[f64; N]> {
+    let rounds = 4;
+    let mut spent = [Duration::ZERO; N];
+    for _ in 0..rounds {
+        for (subject, spent) in subjects.iter().zip(&mut spent) {
+            *spent += subject.burst(callers, total / rounds)?;
+        }
+    }
+    Ok(spent.map(|spent| (total / rounds * rounds) as f64 / spent.as_secs_f64()))
 }

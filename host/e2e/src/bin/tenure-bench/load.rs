@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
@@ -11,6 +11,8 @@ use tenure_rpc::client;
 use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;
 use tonic::transport::Channel;
+
+use crate::exec::Times;
 
 fn invocation(config: &[u8], container: String) -> Invocation {
     Invocation {
@@ -27,14 +29,40 @@ pub(crate) async fn fill(daemon: &Daemon, config: &Value, prefix: &str, count: u
     send(daemon, config, prefix, count, 128).await.map(drop)
 }
 
+/// A network that nothing else uses.
+fn own_network(name: &str) -> Value {
+    json!({
+        "cniVersion": "1.0.0", "name": name, "type": "bench",
+        "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.64.0.0/10" }]] },
+    })
+}
+
 /// ADDs on a network of its own; how many a second, each durable before it counts.
 pub(crate) async fn rate(daemon: &Daemon, count: u32, callers: u32) -> anyhow::Result<f64> {
     let name = format!("bench-rate-{callers}-{count}");
-    let config = json!({
-        "cniVersion": "1.0.0", "name": name, "type": "bench",
-        "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.64.0.0/10" }]] },
-    });
-    send(daemon, &config, &name, count, callers).await
+    send(daemon, &own_network(&name), &name, count, callers).await
+}
+
+/// ADDs at a steady pace, whether or not the ones before were answered; how long each took, from when it was due.
+pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyhow::Result<Times> {
+    let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
+    let config: Arc<[u8]> = own_network("bench-steady").to_string().into_bytes().into();
+    add(channel.clone(), &config, "steady-first".to_owned()).await?;
+    let mut ticks = tokio::time::interval(pace);
+    let mut tasks = Vec::new();
+    for number in 0..count {
+        let due = ticks.tick().await;
+        let (channel, config) = (channel.clone(), Arc::clone(&config));
+        tasks.push(tokio::task::spawn(async move {
+            add(channel, &config, format!("steady-{number}")).await?;
+            anyhow::Ok(due.elapsed())
+        }));
+    }
+    let mut times = Vec::new();
+    for task in tasks {
+        times.push(task.await??);
+    }
+    Ok(Times::new(times))
 }
 
 async fn send(

@@ -1,139 +1,154 @@
-//! The table, and the same as JSON.
+//! What was measured: figures with their units, what they must reach, and the raw figures that a ratio was made of.
 
-use std::fmt::Write;
-use std::time::Duration;
+use std::fmt::{self, Write};
 
-use serde_json::{Value, json};
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
 
-use crate::exec::{Kind, Times, percentile};
+use crate::parts::Parts;
 
-/// What was measured, in order.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    rows: Vec<Row>,
-    /// What the latency of /bin/true and the peer are in this run, for the rows that are ratios.
-    base: Vec<(String, String)>,
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Unit {
+    Microseconds,
+    Seconds,
+    PerSecond,
+    /// A ratio of two figures of the same run.
+    Times,
+    Megabytes,
+    Instructions,
 }
 
-#[derive(Debug)]
-struct Row {
+/// A number and its unit.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) value: f64,
+    pub(crate) unit: Unit,
+}
+
+/// What a figure must reach.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A line of the table.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
     measure: String,
-    value: String,
-    must: Option<String>,
+    figure: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<Goal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reached: Option<bool>,
+    /// What the figure was made of, or stands beside.
+    raw: Vec<(String, Figure)>,
 }
 
-fn microseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e6
+/// A whole run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    machine: String,
+    rows: Vec<Row>,
+    parts: Parts,
 }
+
+impl Unit {
+    pub(crate) const fn of(self, value: f64) -> Figure {
+        Figure { value, unit: self }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.value;
+        match self.unit {
+            Unit::Microseconds if value < 100.0 => write!(formatter, "{value:.1} us"),
+            Unit::Microseconds => write!(formatter, "{value:.0} us"),
+            Unit::Seconds => write!(formatter, "{value:.2} s"),
+            Unit::PerSecond => write!(formatter, "{value:.0}/s"),
+            Unit::Times => write!(formatter, "{value:.2} x"),
+            Unit::Megabytes => write!(formatter, "{value:.2} MB"),
+            Unit::Instructions => write!(formatter, "{:.0} thousand", value / 1e3),
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn new(measure: impl Into<String>, figure: Figure) -> Self {
+        Self { measure: measure.into(), figure, goal: None, reached: None, raw: Vec::new() }
+    }
+
+    pub(crate) fn at_most(mut self, most: f64) -> Self {
+        self.goal = Some(Goal::AtMost(most));
+        self.reached = Some(self.figure.value <= most);
+        self
+    }
+
+    pub(crate) fn at_least(mut self, least: f64) -> Self {
+        self.goal = Some(Goal::AtLeast(least));
+        self.reached = Some(self.figure.value >= least);
+        self
+    }
+
+    pub(crate) fn raw(mut self, what: impl Into<String>, figure: Figure) -> Self {
+        self.raw.push((what.into(), figure));
+        self
+    }
+
+    /// Measure, figure, goal and raw figures, as a person reads them.
+    fn cells(&self) -> [String; 4] {
+        let goal = self.goal.map_or(String::new(), |goal| {
+            let (sign, value) = match goal {
+                Goal::AtMost(value) => ("<=", value),
+                Goal::AtLeast(value) => (">=", value),
+            };
+            let missed = if self.reached == Some(false) { ", NOT REACHED" } else { "" };
+            format!("{sign} {}{missed}", self.figure.unit.of(value))
+        });
+        let raw: Vec<String> = self.raw.iter().map(|(what, figure)| format!("{what} {figure}")).collect();
+        [self.measure.clone(), self.figure.to_string(), goal, raw.join(", ")]
+    }
+}
+
+const HEADINGS: [&str; 4] = ["measure", "figure", "goal", "of"];
 
 impl Report {
-    fn row(&mut self, measure: impl Into<String>, value: impl Into<String>, must: &str, reached: bool) {
-        let (measure, value, must) = (measure.into(), value.into(), Some(must.to_owned()));
-        self.rows.push(Row { measure, value, must, reached: Some(reached) });
+    pub(crate) fn new(machine: String, rows: Vec<Row>, parts: Parts) -> Self {
+        Self { machine, rows, parts }
     }
 
-    pub(crate) fn add_latency(&mut self, turns: &[(Kind, Times)]) {
-        let at = |kind: Kind, share| {
-            let times = turns.iter().find(|(other, _)| *other == kind);
-            times.map_or(0.0, |(_, times)| microseconds(percentile(times, share)))
-        };
-        let (least, ours, peer) = (at(Kind::True, 50), at(Kind::Tenure, 50), at(Kind::HostLocal, 50));
-        self.base.push(("exec of /bin/true, p50".into(), format!("{least:.0} us")));
-        self.base.push(("host-local ADD, p50".into(), format!("{peer:.0} us")));
-        self.base.push(("shim ADD, p50 / p99".into(), format!("{ours:.0} / {:.0} us", at(Kind::Tenure, 99))));
-        let over = ours - least;
-        self.row(
-            "shim ADD p50, empty: over exec of /bin/true",
-            format!("{over:.0} us"),
-            "<= 600 us",
-            over <= 600.0,
-        );
-        let ratio = ours / peer;
-        self.row("shim ADD p50, empty: over host-local", format!("{ratio:.2} x"), "<= 0.45 x", ratio <= 0.45);
-    }
-
-    pub(crate) fn crowded(&mut self, many: u32, ratio: f64) {
-        let measure = format!("shim ADD p50 with {many} allocated, over empty");
-        self.row(measure, format!("{ratio:.2} x"), "<= 1.1 x", ratio <= 1.1);
-    }
-
-    pub(crate) fn parallel(&mut self, rates: &[(Kind, f64)]) {
-        let rate = |kind| rates.iter().find(|(other, _)| *other == kind).map_or(0.0, |(_, rate)| *rate);
-        let (least, ours, peer) = (rate(Kind::True), rate(Kind::Tenure), rate(Kind::HostLocal));
-        self.base.push((
-            "32 at once: /bin/true, shim, host-local".into(),
-            format!("{least:.0}, {ours:.0}, {peer:.0} /s"),
-        ));
-        let ratio = ours / least;
-        self.row("32 shim ADDs at once, over /bin/true", format!("{ratio:.2} x"), ">= 0.6 x", ratio >= 0.6);
-    }
-
-    pub(crate) fn throughput(&mut self, rate: f64) {
-        self.row("gRPC ADD, 64 in flight, durable", format!("{rate:.0}/s"), ">= 15000/s", rate >= 15_000.0);
-    }
-
-    pub(crate) fn policy(&mut self, (p50, p99): (f64, f64)) {
-        self.row("policy call, fresh instance, p50", format!("{p50:.1} us"), "<= 40 us", p50 <= 40.0);
-        self.row("policy call, fresh instance, p99", format!("{p99:.1} us"), "<= 100 us", p99 <= 100.0);
-    }
-
-    pub(crate) fn memory(&mut self, most: u32, small: u64, large: u64, start: Duration) {
-        let seconds = start.as_secs_f64();
-        self.row(
-            format!("start to serving, {most} allocations"),
-            format!("{seconds:.2} s"),
-            "<= 0.3 s",
-            seconds <= 0.3,
-        );
-        let mb = |kib: u64| kib as f64 * 1024.0 / 1e6;
-        self.row("RSS, 1000 allocations", format!("{:.0} MB", mb(small)), "<= 30 MB", mb(small) <= 30.0);
-        self.row(
-            format!("RSS, {most} allocations"),
-            format!("{:.0} MB", mb(large)),
-            "<= 120 MB",
-            mb(large) <= 120.0,
-        );
-    }
-
-    pub(crate) fn size(&mut self, bytes: u64) {
-        let mb = bytes as f64 / 1e6;
-        self.row("`tenure` binary", format!("{mb:.2} MB"), "<= 1.5 MB", mb <= 1.5);
-    }
-
-    pub(crate) fn grows(&mut self, measure: String, value: String) {
-        self.rows.push(Row { measure, value, must: None, reached: None });
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// For people.
     pub(crate) fn table(&self) -> String {
-        let mut out = String::new();
-        for (measure, value) in &self.base {
-            let _ = writeln!(out, "{measure:<52} {value:>22}");
-        }
-        let _ = writeln!(out);
-        for Row { measure, value, must, reached } in &self.rows {
-            let verdict = match reached {
-                Some(true) => "reached",
-                Some(false) => "NOT REACHED",
-                None => "",
-            };
-            let line =
-                format!("{measure:<52} {value:>12}  {:<11} {verdict}", must.as_deref().unwrap_or_default());
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        out
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(HEADINGS);
+        table.add_rows(self.rows.iter().map(Row::cells));
+        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+        format!("{}\n\n{}\n\n{}", self.machine, lines.join("\n"), self.parts.lines())
     }
 
     /// For programs.
-    pub(crate) fn json(&self) -> String {
-        let rows: Vec<Value> = self
-            .rows
-            .iter()
-            .map(|row| json!({ "measure": row.measure, "value": row.value, "must": row.must, "reached": row.reached }))
-            .collect();
-        let base: Vec<Value> =
-            self.base.iter().map(|(measure, value)| json!({ "measure": measure, "value": value })).collect();
-        format!("{:#}\n", json!({ "base": base, "rows": rows }))
+    pub(crate) fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+
+    /// For the book.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("On {}:\n\n", self.machine);
+        let line = |cells: [&str; 4]| format!("| {} |\n", cells.join(" | "));
+        let _ = write!(text, "{}{}", line(HEADINGS), line(["---"; 4]));
+        for row in &self.rows {
+            let cells = row.cells();
+            text += &line(cells.each_ref().map(String::as_str));
+        }
+        text
     }
 }

@@ -1,0 +1,35 @@
+//! What the figures were measured on.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::ensure;
+
+/// Says in one line what the machine is.
+///
+/// # Errors
+/// When a directory is in memory: what is synced there says nothing of a disk.
+pub(crate) fn describe(state: &Path) -> anyhow::Result<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    // The longest mount point that leads there is the one that counts, and of two the later.
+    let mount = fields
+        .filter_map(|fields| Some((fields.get(1)?.to_string(), fields.get(2)?.to_string())))
+        .filter(|(point, _)| state.starts_with(point))
+        .max_by_key(|(point, _)| point.len());
+    let file_system = mount.map_or_else(|| "an unknown file system".to_owned(), |(_, kind)| kind);
+    ensure!(
+        file_system != "tmpfs",
+        "{} is in memory, where a sync costs nothing: set TMPDIR to a directory on a disk",
+        state.display()
+    );
+    let processors = std::thread::available_parallelism()?;
+    let information = fs::read_to_string("/proc/cpuinfo")?;
+    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(format!(
+        "{processors} processors ({}), Linux {}, {file_system}",
+        model.map_or("unnamed", |(_, name)| name),
+        kernel.split('-').next().unwrap_or_default().trim()
+    ))
+}
