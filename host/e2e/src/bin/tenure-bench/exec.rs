@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use tenure_e2e::random::Random;
 use tenure_e2e::{Daemon, binaries};
 
 /// A program and what it is started with.
@@ -156,7 +157,8 @@ impl Subject {
     }
 }
 
-/// Runs each subject in turn, so that all meet the same machine.
+/// Runs each subject once a round, so that all meet the same machine, in an order that is another each round: what ran
+/// before has warmed the caches for some, and not for others.
 pub(crate) fn in_turns<const N: usize>(rounds: usize, subjects: [&Subject; N]) -> anyhow::Result<[Times; N]> {
     // The first time in each network finds nothing in any cache.
     for subject in subjects {
@@ -164,9 +166,12 @@ pub(crate) fn in_turns<const N: usize>(rounds: usize, subjects: [&Subject; N]) -
             subject.once()?;
         }
     }
+    let mut random = Random::new(1);
     let mut times = [const { Vec::new() }; N];
     for _ in 0..rounds {
-        for (subject, times) in subjects.iter().zip(&mut times) {
+        let mut turns: Vec<_> = subjects.iter().zip(&mut times).collect();
+        turns.sort_by_cached_key(|_| random.next_number());
+        for (subject, times) in turns {
             times.push(subject.once()?);
         }
     }
