@@ -39,6 +39,7 @@ mod names;
 mod queue;
 mod reader;
 mod recovery;
+mod report;
 mod segment;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -56,7 +57,8 @@ pub use header::{Base, FORMAT_VERSION, LogHeader};
 pub use lock::{Lock, LockError};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
-pub use recovery::{Recovered, Report, recover, recover_read_only};
+pub use recovery::{Recovered, recover, recover_read_only};
+pub use report::Report;
 pub use writer::{Options, Progress, Running, Writer};
 
 /// The result of reading the state.

@@ -6,14 +6,13 @@
 //! |---|---|
 //! | a whole group | kept, whether anybody was told or not |
 //! | a torn group at the end of the last segment | cut, after its bytes were put aside |
+//! | a last group that the disk has not | as if it had never been read |
 //! | damage anywhere else | stop; a copy is put aside, nothing is changed |
 //! | a damaged snapshot | the one before it and all segments since then, which say the same |
 //! | a segment or snapshot that is not there | stop |
 //! | another format version | stop |
 //! | another boot | every attachment has ended, all cooling begins anew |
 //! | a segment begun after a failure, its snapshot not durable | put away: nobody was told anything since |
-
-use std::fmt;
 
 use tenure_ledger::Book;
 use tenure_types::{BootId, Moment, Record};
@@ -22,57 +21,9 @@ use crate::books::Books;
 use crate::disk::Disk;
 use crate::header::Base;
 use crate::names::Listing;
+use crate::report::Report;
 use crate::segment::{Next, Segment};
 use crate::{Error, Result, names, snapshot};
-
-/// What a recovery found and did, for the log and the metrics.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
-    /// No snapshot and no log: there was no state here.
-    pub fresh: bool,
-    /// The snapshot that was read.
-    pub snapshot: Option<u64>,
-    /// A newer snapshot that was damaged, and in what way.
-    pub damaged_snapshot: Option<String>,
-    /// How many log segments were read.
-    pub segments: usize,
-    /// How many groups were kept.
-    pub groups: u64,
-    /// How many records those had.
-    pub records: u64,
-    /// How many bytes of a torn group were cut.
-    pub cut_bytes: u64,
-    /// How many allocations ended because their boot did.
-    pub ended_by_reboot: usize,
-    /// The place of the last record.
-    pub last: u64,
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.fresh {
-            return formatter.write_str("no state was found");
-        }
-        write!(
-            formatter,
-            "{} records in {} groups of {} log segments",
-            self.records, self.groups, self.segments
-        )?;
-        if let Some(snapshot) = self.snapshot {
-            write!(formatter, " on top of snapshot {snapshot}")?;
-        }
-        if let Some(damage) = &self.damaged_snapshot {
-            write!(formatter, "; a newer snapshot was passed over: {damage}")?;
-        }
-        if self.cut_bytes > 0 {
-            write!(formatter, "; {} bytes that nobody was told of were cut", self.cut_bytes)?;
-        }
-        if self.ended_by_reboot > 0 {
-            write!(formatter, "; {} allocations ended with their boot", self.ended_by_reboot)?;
-        }
-        Ok(())
-    }
-}
 
 /// Where writing goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -144,11 +95,14 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
 /// A daemon that was killed before a sync, or right after one that failed, leaves a group in the page cache that the disk may
 /// not have. No group follows one whose sync has failed, so it is never more than the last.
 fn look_through(disk: &dyn Disk) -> Result<Found> {
+    let mut unsynced_group = false;
     loop {
-        let found = look(disk)?;
+        let mut found = look(disk)?;
         if found.tail.number == 0 || is_on_disk(disk, &found.tail)? {
+            found.report.unsynced_group = unsynced_group;
             return Ok(found);
         }
+        unsynced_group = true;
         tracing::warn!(
             log = found.tail.number,
             "the last group was in memory only, and nobody was told of it"
@@ -191,7 +145,9 @@ pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<
 fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
     // A place that a book has seen is never given again: the book would take the record for one that it knows.
     let next = found.tail.next.max(found.books.through() + 1);
-    found.tail.resumable = found.books.is_of(boot) && next == found.tail.next;
+    found.report.new_boot = !found.report.fresh && !found.books.is_of(boot);
+    found.report.new_segment = next != found.tail.next;
+    found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
     found.tail.next = next;
     found.books.enter(boot, now).map_err(|conflict| Error::Contradiction {
         file: names::log(found.tail.number),
@@ -207,7 +163,8 @@ fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
 fn look(disk: &dyn Disk) -> Result<Found> {
     let listing = Listing::read(disk)?;
     let mut report = Report::default();
-    let repairs = listing.temporaries.iter().cloned().map(Repair::Remove).collect();
+    let repairs: Vec<_> = listing.temporaries.iter().cloned().map(Repair::Remove).collect();
+    report.unfinished_files = repairs.len();
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
@@ -266,6 +223,7 @@ fn replay(
             if !matches!(segment.next_group(&mut records)?, Next::End) {
                 return Err(Error::Missing { file: names::snapshot(number) });
             }
+            found.report.abandoned_segments += 1;
             found.repairs.push(Repair::PutAside(names::log(number)));
             continue;
         }
@@ -340,7 +298,10 @@ fn mend(disk: &dyn Disk, repair: &Repair) -> Result<()> {
         }
         Repair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
         Repair::PutAside(file) => {
-            disk.rename(file, &names::quarantine(file, 0)).map_err(Error::io(format!("putting {file} aside")))
+            let name = names::quarantine(file, 0);
+            disk.rename(file, &name).map_err(Error::io(format!("putting {file} aside")))?;
+            tracing::warn!(file, name, "a file was put aside");
+            Ok(())
         }
     }
 }

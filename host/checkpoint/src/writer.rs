@@ -104,11 +104,13 @@ impl Writer {
         if tail.number > 0 {
             let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length)?;
             if tail.resumable {
+                tracing::info!(log = tail.number, "the last log segment is gone on with");
                 return Ok(last);
             }
         }
-        let log = self.prepare(Base::Log, tail.next)?;
-        self.publish(log)
+        let log = self.publish(self.prepare(Base::Log, tail.next)?)?;
+        tracing::info!(log = log.number(), "a new log segment is begun");
+        Ok(log)
     }
 
     /// Does what is due: reopens after a failure, writes what is staged as one group, keeps room, takes a bit of a snapshot.

@@ -21,6 +21,7 @@ pub(crate) async fn once(spool: &Spool, cni: &CniService, metrics: &Metrics) {
     };
     for path in unreadable {
         tracing::error!(path = %path.display(), "a spooled DEL cannot be read and was set aside");
+        metrics.spool_set_aside();
     }
     let mut replayed = 0;
     for spooled in waiting {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tenure_checkpoint::{FileDisk, Lock, Options, Report, Writer, boot_id, recover};
+use tenure_checkpoint::{FileDisk, Lock, Options, Writer, boot_id, recover};
 use tenure_engine::ports::{Catalogue, Clock};
 use tenure_engine::{Engine, Ports, Settings};
 use tenure_observe::{Metrics, http};
@@ -52,7 +52,8 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let state_seen = StateSeen::open(run_dir, &boot, has_records).context("the mark of a state")?;
     let state_seen = Arc::new(state_seen);
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
-    metrics.recovered(if state_seen.is_lost() { "lost" } else { outcome(&recovered.report) });
+    let lost = state_seen.is_lost().then_some("lost");
+    recovered.report.findings().chain(lost).for_each(|found| metrics.recovered(found));
 
     // The ports, and the engine between them.
     let catalogue = Arc::new(policies(&config, state_dir)?);
@@ -170,17 +171,6 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
 
 fn listen(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
     socket::listen(path).with_context(|| format!("socket {}", path.display()))
-}
-
-/// What recovery was like, as a metric's label.
-fn outcome(report: &Report) -> &'static str {
-    match report {
-        Report { fresh: true, .. } => "fresh",
-        Report { damaged_snapshot: Some(_), .. } => "damaged-snapshot",
-        Report { cut_bytes: 1.., .. } => "torn-tail",
-        Report { ended_by_reboot: 1.., .. } => "new-boot",
-        _ => "clean",
-    }
 }
 
 /// The built-in policies and those of the configuration.

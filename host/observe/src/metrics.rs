@@ -37,7 +37,8 @@ pub struct Metrics {
     group_size: Histogram,
     log_bytes: Gauge,
     spool_replayed: Counter,
-    recoveries: Family<OutcomeLabels, Counter>,
+    spool_set_aside: Counter,
+    recovery_findings: Family<FoundLabels, Counter>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -52,8 +53,8 @@ struct VerbLabels {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabels {
-    outcome: &'static str,
+struct FoundLabels {
+    found: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -108,7 +109,8 @@ impl Metrics {
             group_size: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
             log_bytes: Gauge::default(),
             spool_replayed: Counter::default(),
-            recoveries: Family::default(),
+            spool_set_aside: Counter::default(),
+            recovery_findings: Family::default(),
         };
         metrics.registered(version)
     }
@@ -166,7 +168,16 @@ impl Metrics {
             "DELs that the plugin spooled while the daemon was away, replayed since",
             self.spool_replayed.clone(),
         );
-        registry.register("recoveries", "What the checkpoint was like at start", self.recoveries.clone());
+        registry.register(
+            "spool_set_aside",
+            "Spooled DELs that could not be read",
+            self.spool_set_aside.clone(),
+        );
+        registry.register(
+            "recovery_findings",
+            "What was found when the checkpoint was opened",
+            self.recovery_findings.clone(),
+        );
         self
     }
 
@@ -218,9 +229,14 @@ impl Metrics {
         self.spool_replayed.inc_by(count);
     }
 
-    /// The checkpoint was opened; `outcome` is a short stable name, such as `clean`, `torn-tail` or `new-boot`.
-    pub fn recovered(&self, outcome: &'static str) {
-        self.recoveries.get_or_create(&OutcomeLabels { outcome }).inc();
+    /// A spooled DEL could not be read.
+    pub fn spool_set_aside(&self) {
+        self.spool_set_aside.inc();
+    }
+
+    /// Something was found when the checkpoint was opened, by a short stable name: `clean`, `torn-tail`, `new-boot`.
+    pub fn recovered(&self, found: &'static str) {
+        self.recovery_findings.get_or_create(&FoundLabels { found }).inc();
     }
 
     /// Everything, in the OpenMetrics text format.

@@ -78,12 +78,13 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
     # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or proposed what the ledger refused.
-    # HELP tenure_recoveries What the checkpoint was like at start.
+    # HELP tenure_recovery_findings What was found when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.
     # HELP tenure_requests_in_flight Requests being served.
     # HELP tenure_requests_queued Requests waiting to be served.
     # HELP tenure_spool_replayed DELs that the plugin spooled while the daemon was away, replayed since.
+    # HELP tenure_spool_set_aside Spooled DELs that could not be read.
     ");
     assert!(used().exposition().ends_with("# EOF\n"));
 }

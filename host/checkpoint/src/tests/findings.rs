@@ -1,0 +1,68 @@
+//! What a start finds, and says.
+
+use std::collections::BTreeSet;
+
+use super::fixture::{NOW, Node, boot, options};
+use crate::sim::{Faults, SimDisk};
+use crate::{Report, recover};
+
+fn look(disk: &SimDisk, boot_number: u64) -> Report {
+    recover(disk, &boot(boot_number), NOW).unwrap().report
+}
+
+fn findings(report: &Report) -> Vec<&'static str> {
+    report.findings().collect()
+}
+
+#[test]
+fn a_start_says_what_it_found() {
+    let disk = SimDisk::new(0);
+    assert_eq!(findings(&look(&disk, 1)), ["fresh"]);
+    let mut node = Node::start(&disk, 1);
+    drop((node.define(0), node.give(0, 1)));
+    node.settle();
+    let report = look(&disk, 1);
+    assert_eq!(findings(&report), ["clean"]);
+    assert_eq!(report.to_string(), "2 records in 1 groups of 1 log segments");
+
+    let log = disk.contents("log.0000000001").unwrap();
+    disk.put("log.0000000001", &[&log[..], b"0123abcd 2 "].concat());
+    disk.put("snapshot.0000000002.tmp", b"half");
+    let report = look(&disk, 2);
+    assert_eq!(findings(&report), ["unfinished-file", "torn-tail", "new-boot"]);
+    assert_eq!(
+        report.to_string(),
+        "2 records in 1 groups of 1 log segments; 1 unfinished files were removed; \
+         11 bytes that nobody was told of were cut; the machine was booted, and 1 allocations ended with their boot"
+    );
+}
+
+/// Each is what some failure, cut short at some operation, leaves behind.
+#[test]
+fn every_finding_has_its_failure() {
+    let mut found = BTreeSet::new();
+    for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        let mut node = Node::start_with(&disk, crate::Options { compact_above: 2_000, ..options(&disk, 1) });
+        drop((node.define(0), node.give(0, 1)));
+        node.settle();
+        disk.stop_after(cut);
+        disk.set_faults(Faults { sync: 300, ..Faults::default() });
+        for who in 2..6 {
+            drop(node.give(0, who));
+            node.writer.step(&node.memory);
+        }
+        disk.set_faults(Faults::default());
+        if seed % 2 == 0 {
+            disk.kill();
+        } else {
+            disk.crash();
+        }
+        found.extend(look(&disk, 1).findings());
+    }
+    for expected in
+        ["clean", "abandoned-segment", "unfinished-file", "torn-tail", "unsynced-group", "new-segment"]
+    {
+        assert!(found.contains(expected), "no cut leaves {expected}: {found:?}");
+    }
+}
