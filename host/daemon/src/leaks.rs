@@ -11,7 +11,7 @@ use tenure_types::{Allocation, Generation, NetworkName};
 use crate::clock::KernelClock;
 use crate::sandboxes::Sandboxes;
 
-/// How often sandboxes are looked for.
+/// How often sandboxes are looked for at least.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The watch over sandboxes that are gone.
@@ -28,16 +28,16 @@ impl Leaks {
         Self { engine, sandboxes, grace, gone_since: HashMap::new() }
     }
 
-    /// Looks for as long as the daemon serves.
+    /// Looks at once, so that what a crash has left behind goes a grace period after it, and for as long as the daemon serves.
     pub(crate) async fn watch(mut self) {
         loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            self.look(KernelClock.monotonic()).await;
+            let pause = self.look(KernelClock.monotonic()).await;
+            tokio::time::sleep(pause).await;
         }
     }
 
-    /// Looks once, and frees what has been gone for the grace period.
-    async fn look(&mut self, now: Duration) {
+    /// Looks once, and frees what has been gone for the grace period. Says when the next look falls due.
+    async fn look(&mut self, now: Duration) -> Duration {
         // Allocations first: whatever is made later than this is not looked for.
         let mut held = Vec::new();
         for name in self.engine.network_names() {
@@ -58,6 +58,10 @@ impl Leaks {
                 self.gone_since.insert(key, since);
             }
         }
+        tracing::debug!(held = held.len(), gone = self.gone_since.len(), "looked for sandboxes");
+        let ends = self.gone_since.values().map(|since| (*since + self.grace).saturating_sub(now));
+        // What could not be freed when its grace was over has no end any more.
+        ends.filter(|left| !left.is_zero()).fold(LOOK_AGAIN, Duration::min)
     }
 
     /// Frees an allocation; says whether it is settled.

@@ -6,11 +6,15 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::clocks::{Clocks, DAY};
+use tenure_e2e::containerd::Containerd;
 use tenure_e2e::journal::Pod;
 use tenure_e2e::{Attachment, Need, Suite, Victim, wait};
 
 const FAKETIME: Need = Need::File("/usr/bin/faketime", "faketime");
 const NAMESPACES: &[Need] = &[Need::Root, Need::UTIL_LINUX, FAKETIME];
+
+const CONTAINERD: &[Need] =
+    &[FAKETIME, Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
 
 /// How long anything may take to come right on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
         .test("a_cooldown_goes_on_while_the_machine_is_suspended", NAMESPACES, suspend)
         .test("a_boot_begins_every_cooldown_anew", NAMESPACES, boot)
         .test("a_wall_clock_that_jumps_moves_no_del", &[FAKETIME], dels)
+        .test("a_wall_clock_that_jumps_ends_no_grace_period", CONTAINERD, leaks)
         .run()
 }
 
@@ -37,10 +42,14 @@ struct Node {
 
 impl Node {
     fn start(cooldown: u32) -> anyhow::Result<Self> {
-        let mut node = Self { victim: Victim::new()?, clocks: Clocks::new()?, pods: 0 };
+        let mut node = Self::prepare()?;
         node.cool(cooldown)?;
         node.start_again()?;
         Ok(node)
+    }
+
+    fn prepare() -> anyhow::Result<Self> {
+        Ok(Self { victim: Victim::new()?, clocks: Clocks::new()?, pods: 0 })
     }
 
     /// Lets the next start have freed addresses cool so many seconds.
@@ -166,6 +175,38 @@ fn boot() -> anyhow::Result<()> {
 fn uptime() -> anyhow::Result<i64> {
     let uptime = std::fs::read_to_string("/proc/uptime")?;
     Ok(uptime.split('.').next().context("an empty uptime")?.parse()?)
+}
+
+fn leaks() -> anyhow::Result<()> {
+    let mut node = Node::prepare()?;
+    let network =
+        json!({ "cniVersion": "0.4.0", "name": "net", "plugins": [{ "type": "bridge", "ipam": {} }] });
+    let containerd = Containerd::start(&node.victim.daemon.plugin_directory(&["tenure"])?, &network)?;
+    let with_grace = |seconds: u32| {
+        let socket = containerd.socket().display().to_string();
+        format!(
+            "[runtime]\nsocket = \"{socket}\"\ngrace_seconds = {seconds}\n\
+             [log]\nlevel = \"info,tenured::leaks=debug\"\n"
+        )
+    };
+    node.victim.daemon.configure(&with_grace(AN_HOUR))?;
+    node.start_again()?;
+    let namespaces = node.victim.daemon.path("netns");
+    std::fs::create_dir_all(&namespaces)?;
+    let ghost = Attachment::in_netns("ghost", namespaces.join("ghost").display().to_string());
+    node.victim.shim()?.call("ADD", &ghost, &config())?.address()?;
+
+    let looks = |node: &Node| node.victim.daemon.log("looked for sandboxes held=1 gone=1").lines().count();
+    wait::holds("the ghost to be missed", LIMIT, || Ok(looks(&node) > 0))?;
+    let before = looks(&node);
+    node.clocks.set_wall(DAY)?;
+    wait::holds("another look", LIMIT, || Ok(looks(&node) > before))?;
+    ensure!(node.victim.daemon.allocations("net")?.len() == 1, "freed before the grace period was over");
+
+    node.victim.daemon.configure(&with_grace(1))?;
+    node.clocks.set_wall(-DAY)?;
+    node.start_again()?;
+    wait::holds("the ghost to be freed", LIMIT, || Ok(node.victim.daemon.allocations("net")?.is_empty()))
 }
 
 fn dels() -> anyhow::Result<()> {

@@ -97,8 +97,9 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
     let mut leaks = Leaks::new(engine("ghost", &directory.path().join("gone")), sandboxes, GRACE);
     let serving = Fake(vec!["other"]).serve(&socket);
-    leaks.look(BEGIN).await;
-    leaks.look(BEGIN + GRACE - Duration::from_millis(1)).await;
+    assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
+    let nearly = Duration::from_millis(1);
+    assert_eq!(leaks.look(BEGIN + GRACE - nearly).await, nearly, "the next look is when it is over");
     assert_eq!(held(&leaks).await, 1, "the grace period is not over");
 
     serving.abort();
@@ -109,7 +110,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     Fake(vec!["other"]).serve(&socket);
     leaks.look(BEGIN + 2 * GRACE).await;
     assert_eq!(held(&leaks).await, 1, "and the grace period begins anew");
-    leaks.look(BEGIN + 3 * GRACE).await;
+    assert_eq!(leaks.look(BEGIN + 3 * GRACE).await, LOOK_AGAIN);
     assert_eq!(held(&leaks).await, 0);
 }
 

@@ -1,0 +1,181 @@
+//! Work that is cut off in the middle: what nobody was told of is answered again, given back, or found to be gone.
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use tenure_e2e::cni::Running;
+use tenure_e2e::containerd::Containerd;
+use tenure_e2e::strace::{Fault, Tracer};
+use tenure_e2e::{Attachment, Need, Suite, Victim, wait};
+
+const STRACE: Need = Need::File("/usr/bin/strace", "strace");
+const CONTAINERD: &[Need] =
+    &[STRACE, Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
+
+/// How long anything may take to come right on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+/// CNI: try again later.
+const TRY_AGAIN: u32 = 11;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("an_add_whose_caller_is_gone_is_undone", &[STRACE], gone_caller)
+        .test("an_add_cut_off_before_its_reply_is_answered_when_repeated", &[STRACE], || repeated(Cut::Reply))
+        .test("an_add_cut_off_before_its_undo_is_answered_when_repeated", &[STRACE], || repeated(Cut::Undo))
+        .test("an_add_cut_off_before_its_reply_ends_with_its_del", &[STRACE], || deleted(Cut::Reply))
+        .test("an_add_cut_off_before_its_undo_ends_with_its_del", &[STRACE], || deleted(Cut::Undo))
+        .test("an_add_cut_off_before_its_reply_ends_with_its_sandbox", CONTAINERD, || leaked(Cut::Reply))
+        .test("an_add_cut_off_before_its_undo_ends_with_its_sandbox", CONTAINERD, || leaked(Cut::Undo))
+        .run()
+}
+
+/// Where the daemon is killed.
+#[derive(Debug, Clone, Copy)]
+enum Cut {
+    /// The allocation is durable, and nobody was told.
+    Reply,
+    /// The caller is gone, and that the allocation is undone is known to memory only.
+    Undo,
+}
+
+/// The pod of which this is all about, in a namespace that is gone while others are seen.
+fn pod(victim: &Victim) -> anyhow::Result<Attachment> {
+    let namespaces = victim.daemon.path("netns");
+    fs::create_dir_all(&namespaces)?;
+    Ok(Attachment::in_netns("pod", namespaces.join("pod").display().to_string()))
+}
+
+fn config() -> Value {
+    let ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.94.0.0/24" }]] });
+    json!({ "cniVersion": "1.1.0", "name": "net", "ipam": ipam })
+}
+
+/// A daemon that serves one pod, so that the next ADD is one line of the log.
+fn serving(config_text: &str) -> anyhow::Result<Victim> {
+    let mut victim = Victim::new()?;
+    victim.daemon.configure(config_text)?;
+    victim.start()?;
+    victim.shim()?.call("ADD", &Attachment::of("other"), &config())?.address()?;
+    Ok(victim)
+}
+
+/// Begins the pod's ADD in a daemon that something happens to at the ADD's sync.
+fn begin(victim: &Victim, effect: &'static str) -> anyhow::Result<(Running, Tracer)> {
+    let fault = Fault { calls: "fdatasync", effect, at: 1 };
+    let tracer = fault.attach(victim.pid()?, &victim.daemon.path("trace"))?;
+    let add = victim.shim()?.start("ADD", &pod(victim)?, config().to_string().as_bytes())?;
+    Ok((add, tracer))
+}
+
+/// Begins the pod's ADD, lets the caller go while its sync is under way, and waits until memory has undone it.
+fn undone_in_memory(victim: &Victim) -> anyhow::Result<Tracer> {
+    // Until the tracer ends, or the daemon.
+    let (add, tracer) = begin(victim, "delay_enter=600000000")?;
+    wait::holds("the ADD to be written", LIMIT, || {
+        Ok(fs::read_to_string(victim.daemon.state_directory().join("log.0000000001"))?.contains("\"pod\""))
+    })?;
+    add.kill();
+    wait::holds("the ADD to be undone", LIMIT, || Ok(!victim.daemon.log("undid an ADD").is_empty()))?;
+    Ok(tracer)
+}
+
+fn gone_caller() -> anyhow::Result<()> {
+    let victim = serving("")?;
+    drop(undone_in_memory(&victim)?);
+    wait::holds("what was undone to be durable", LIMIT, || {
+        let log = victim.daemon.ctl_output(&["log"])?.stdout;
+        Ok(String::from_utf8(log)?.contains("\"reason\":\"undone\""))
+    })?;
+    ensure!(containers(&victim)? == ["other"], "the ADD kept an address");
+    Ok(())
+}
+
+/// Leaves an allocation behind that nobody was told of, and no daemon.
+fn cut_off(victim: &mut Victim, cut: Cut) -> anyhow::Result<()> {
+    match cut {
+        Cut::Reply => {
+            // It stops when it comes back from the sync, before anybody hears of it.
+            let (add, tracer) = begin(victim, "signal=STOP")?;
+            let trace = || fs::read_to_string(victim.daemon.path("trace"));
+            wait::holds("the daemon to stop", LIMIT, || Ok(trace()?.contains("stopped by SIGSTOP")))?;
+            ensure!(
+                trace()?.lines().any(|line| line.contains("fdatasync") && line.ends_with("= 0")),
+                "not synced"
+            );
+            kill_process(victim.pid()?, Signal::KILL)?;
+            add.finish()?.error_code(TRY_AGAIN)?;
+            drop(tracer);
+        }
+        Cut::Undo => {
+            let _tracer = undone_in_memory(victim)?;
+            kill_process(victim.pid()?, Signal::KILL)?;
+        }
+    }
+    victim.ended()?;
+    Ok(())
+}
+
+/// Starts the daemon again, in which the pod still has an address.
+fn start_again(victim: &mut Victim) -> anyhow::Result<()> {
+    victim.start()?;
+    ensure!(containers(victim)? == ["other", "pod"], "nothing was left behind, so there is nothing to try");
+    Ok(())
+}
+
+fn containers(victim: &Victim) -> anyhow::Result<Vec<String>> {
+    let id = |held: &Value| held.get("container_id")?.as_str().map(str::to_owned);
+    Ok(victim.daemon.allocations("net")?.iter().filter_map(id).collect())
+}
+
+fn repeated(cut: Cut) -> anyhow::Result<()> {
+    let mut victim = serving("")?;
+    cut_off(&mut victim, cut)?;
+    start_again(&mut victim)?;
+    let client = victim.client()?;
+    let owners = victim.block_on(client.owners())?;
+    let held = owners.iter().find(|(owner, _)| owner.container == "pod").context("no address")?.1;
+    let (shim, pod) = (victim.shim()?, pod(&victim)?);
+    let answered = shim.call("ADD", &pod, &config())?.address()?;
+    ensure!(answered == *held, "it has {held}, and was answered {answered}");
+    shim.call("CHECK", &pod, &config())?.silent()
+}
+
+fn deleted(cut: Cut) -> anyhow::Result<()> {
+    let mut victim = serving("")?;
+    cut_off(&mut victim, cut)?;
+    // No daemon is there to hear it.
+    victim.shim()?.call("DEL", &pod(&victim)?, &config())?.silent()?;
+    victim.start()?;
+    wait::holds("the DEL to be done", LIMIT, || Ok(containers(&victim)? == ["other"]))
+}
+
+/// No runtime repeats or deletes anything: the sandbox is gone, by two sources.
+fn leaked(cut: Cut) -> anyhow::Result<()> {
+    let mut victim = serving("")?;
+    cut_off(&mut victim, cut)?;
+    let network =
+        json!({ "cniVersion": "0.4.0", "name": "net", "plugins": [{ "type": "bridge", "ipam": {} }] });
+    let containerd = Containerd::start(&victim.daemon.plugin_directory(&["tenure"])?, &network)?;
+    let with_grace = |seconds: u32| {
+        format!("[runtime]\nsocket = \"{}\"\ngrace_seconds = {seconds}\n", containerd.socket().display())
+    };
+    victim.daemon.configure(&with_grace(3600))?;
+    start_again(&mut victim)?;
+    let report = victim.daemon.ctl_output(&["check"])?;
+    let report: Value = serde_json::from_slice(&report.stdout)?;
+    let findings = report.get("findings").and_then(Value::as_array).context(report.to_string())?;
+    let shown = findings.iter().any(|finding| {
+        finding.get("kind") == Some(&json!("sandbox-gone"))
+            && finding.get("subject") == Some(&json!("pod/eth0"))
+    });
+    ensure!(shown, "check does not show it: {report}");
+    victim.kill()?;
+    victim.daemon.configure(&with_grace(1))?;
+    victim.start()?;
+    // The other pod's namespace cannot be seen, so nothing is known of it.
+    wait::holds("the leak to be freed", LIMIT, || Ok(containers(&victim)? == ["other"]))
+}
