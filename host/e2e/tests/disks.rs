@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         .test("a_disk_that_loses_writes_is_told_and_left_behind", &[Need::Root, EXT4], lost_writes)
         .test("what_a_failed_sync_left_in_memory_is_not_believed", &[Need::Root, EXT4, STRACE], lost_group)
         .test("a_state_directory_without_a_durable_name_is_not_used", &[STRACE], unnamed_state)
+        .test("a_start_whose_first_sync_fails_serves_nothing", &[STRACE], unsynced_start)
         .test("a_full_disk_refuses_adds_and_serves_dels", &[Need::Root], full_disk)
         .run()
 }
@@ -234,12 +235,30 @@ fn lost_group() -> anyhow::Result<()> {
 /// A crash would take everything along with a name that was never synced.
 fn unnamed_state() -> anyhow::Result<()> {
     let mut victim = Victim::new()?;
-    let words = Fault { calls: "fsync", effect: "error=EIO", at: 1 }.words(&victim.daemon.path("trace"));
+    refuses_to_start(&mut victim, "fsync", "state directory")?;
+    victim.start()
+}
+
+/// Nobody knows what a disk has that says so; it is asked again by the next start.
+fn unsynced_start() -> anyhow::Result<()> {
+    let journal = Arc::new(Journal::default());
+    let mut victim = Victim::new()?;
+    victim.start()?;
+    goes_on(&victim, &journal, "before")?;
+    victim.kill()?;
+    refuses_to_start(&mut victim, "fdatasync", "syncing log.0000000001")?;
+    victim.start()?;
+    exactly(&victim, &journal)
+}
+
+/// The first sync of a start fails, and it says so and ends.
+fn refuses_to_start(victim: &mut Victim, calls: &'static str, cause: &str) -> anyhow::Result<()> {
+    let words = Fault { calls, effect: "error=EIO", at: 1 }.words(&victim.daemon.path("trace"));
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let ended = victim.start_under(&words)?;
     ensure!(ended.is_some_and(|status| status.code() == Some(1)), "ended with {ended:?}");
-    ensure!(!victim.daemon.log("state directory").is_empty(), "it does not say what is wrong");
-    victim.start()
+    ensure!(!victim.daemon.log(cause).is_empty(), "it does not say what is wrong");
+    Ok(())
 }
 
 fn full_disk() -> anyhow::Result<()> {
