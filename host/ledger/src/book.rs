@@ -67,6 +67,8 @@ impl Book {
     /// [`Conflict`] when the image contradicts itself.
     pub fn restore(image: Image) -> Result<Self, Conflict> {
         let mut book = Self::new(image.network);
+        book.by_owner.reserve(image.allocations.len());
+        book.by_address.reserve(image.allocations.len());
         for allocation in image.allocations {
             book.check_allocate(&allocation)?;
             book.insert(allocation);

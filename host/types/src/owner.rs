@@ -6,7 +6,7 @@ use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, Po
 
 /// Who owns an address inside a network: the key that a request is ordered and repeated by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", from = "Fields")]
 pub enum Owner {
     /// A container's interface, as a CNI runtime names it.
     Attachment {
@@ -15,6 +15,27 @@ pub enum Owner {
         /// The interface inside it.
         interface: InterfaceName,
     },
+}
+
+/// An owner as it is read. A tagged enum would be copied field by field before it is known which kind it is, and a daemon
+/// reads all owners before it serves.
+#[derive(Deserialize)]
+struct Fields {
+    kind: Kind,
+    container: ContainerId,
+    interface: InterfaceName,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Attachment,
+}
+
+impl From<Fields> for Owner {
+    fn from(Fields { kind: Kind::Attachment, container, interface }: Fields) -> Self {
+        Self::Attachment { container, interface }
+    }
 }
 
 impl std::fmt::Display for Owner {
