@@ -46,10 +46,19 @@ pub(super) enum Transition {
     Mend,
     /// Everything stands still at the so-many-th operation on the disk from now.
     StopAfter { operations: u64 },
-    /// The process is killed and starts again; what it wrote is still in the page cache, if not on the disk.
-    Kill { sizes: Sizes },
-    /// The power fails and comes back, in another boot or (the harder case, which hides nothing) in the same; the start may stand still too.
-    PowerLoss { reboot: bool, stop_after: Option<u64>, sizes: Sizes },
+    /// It ends and starts again; the start may stand still as well, and is then ended in the same way.
+    Restart { end: End, stop_after: Option<u64>, sizes: Sizes },
+}
+
+/// How it ends before it starts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The process is killed; what it wrote is still in the page cache.
+    Killed,
+    /// The power fails, and the boot is called the same: the harder case, since a reboot hides what it ends.
+    PowerLost,
+    /// The power fails, and the machine boots.
+    Rebooted,
 }
 
 /// What is known of a machine without looking at it: enough to choose what may happen to it next.
@@ -85,11 +94,15 @@ impl ReferenceStateMachine for Machine {
     }
 
     fn transitions(machine: &Self) -> BoxedStrategy<Transition> {
-        let restart = if machine.stops { 6 } else { 2 };
+        let restart = if machine.stops { 8 } else { 4 };
+        let ends = vec![End::PowerLost, End::Killed, End::Rebooted];
         prop_oneof![
-            3 => (0..NETWORKS, any::<bool>(), any::<bool>()).prop_map(|(network, wide, strict)| Transition::Define { network, wide, strict }),
-            28 => (0..NETWORKS, 0..OWNERS, 0..=LAST).prop_map(|(network, owner, address)| Transition::Allocate { network, owner, address }),
-            16 => (0..NETWORKS, 0..OWNERS).prop_map(|(network, owner)| Transition::Release { network, owner }),
+            3 => (0..NETWORKS, any::<bool>(), any::<bool>())
+                .prop_map(|(network, wide, strict)| Transition::Define { network, wide, strict }),
+            28 => (0..NETWORKS, 0..OWNERS, 0..=LAST)
+                .prop_map(|(network, owner, address)| Transition::Allocate { network, owner, address }),
+            16 => (0..NETWORKS, 0..OWNERS)
+                .prop_map(|(network, owner)| Transition::Release { network, owner }),
             4 => Just(Transition::Barrier),
             3 => (1..40_u64).prop_map(|seconds| Transition::Pass { seconds }),
             30 => Just(Transition::Step),
@@ -98,9 +111,8 @@ impl ReferenceStateMachine for Machine {
             1 => (0..40_000_u64).prop_map(|room| Transition::Fill { room }),
             2 => Just(Transition::Mend),
             2 => (0..40_u64).prop_map(|operations| Transition::StopAfter { operations }),
-            2 => sizes().prop_map(|sizes| Transition::Kill { sizes }),
-            restart => (prop::bool::weighted(0.25), prop::option::weighted(0.3, 0..12_u64), sizes())
-                .prop_map(|(reboot, stop_after, sizes)| Transition::PowerLoss { reboot, stop_after, sizes }),
+            restart => (select(ends), prop::option::weighted(0.3, 0..12_u64), sizes())
+                .prop_map(|(end, stop_after, sizes)| Transition::Restart { end, stop_after, sizes }),
         ]
         .boxed()
     }
@@ -109,8 +121,7 @@ impl ReferenceStateMachine for Machine {
         match transition {
             Transition::Define { network, .. } => _ = machine.defined.insert(*network),
             Transition::StopAfter { .. } => machine.stops = true,
-            Transition::Kill { .. } => machine.stops = false,
-            Transition::PowerLoss { stop_after, .. } => machine.stops = stop_after.is_some(),
+            Transition::Restart { stop_after, .. } => machine.stops = stop_after.is_some(),
             _ => {}
         }
         machine

@@ -10,7 +10,7 @@ use tenure_engine::ports::{Clock, Journal, Ticket};
 use tenure_ledger::Image;
 use tenure_types::{Cooling, Moment, Network, NetworkName};
 
-use super::machine::{Sizes, Transition};
+use super::machine::{End, Sizes, Transition};
 use super::paper::{COOLDOWN, Paper};
 use super::truth::{Extent, Truth};
 use crate::sim::{Faults, SimDisk};
@@ -84,16 +84,12 @@ impl System {
                 self.disk.set_capacity(None);
             }
             Transition::StopAfter { operations } => self.disk.stop_after(operations),
-            Transition::Kill { sizes } => {
-                self.disk.kill();
-                self.start(false, sizes);
-            }
-            Transition::PowerLoss { reboot, stop_after, sizes } => {
-                self.disk.crash();
+            Transition::Restart { end, stop_after, sizes } => {
+                self.end_by(end);
                 if let Some(operations) = stop_after {
                     self.disk.stop_after(operations);
                 }
-                self.start(reboot, sizes);
+                self.start(end, sizes);
             }
         }
     }
@@ -170,9 +166,16 @@ impl System {
         }
     }
 
+    fn end_by(&self, end: End) {
+        match end {
+            End::Killed => self.disk.kill(),
+            End::PowerLost | End::Rebooted => self.disk.crash(),
+        }
+    }
+
     /// Starts again, as often as it takes.
-    fn start(&mut self, reboot: bool, sizes: Sizes) {
-        let ended = self.clock.now();
+    fn start(&mut self, end: End, sizes: Sizes) {
+        let (ended, reboot) = (self.clock.now(), end == End::Rebooted);
         if reboot {
             self.boot += 1;
             self.clock.0.store(1_000, Ordering::Relaxed);
@@ -184,7 +187,7 @@ impl System {
                 Err(error) => {
                     assert!(self.disk.is_stopped() || self.faults != Faults::default(), "{error}");
                     self.set_faults(Faults::default());
-                    self.disk.crash();
+                    self.end_by(end);
                 }
             }
         };
@@ -213,7 +216,7 @@ impl System {
     pub(super) fn end(mut self) {
         let sizes = Sizes { reserve: 16_000, compact_above: u64::MAX };
         if self.disk.is_stopped() {
-            self.apply(&Transition::PowerLoss { reboot: false, stop_after: None, sizes });
+            self.apply(&Transition::Restart { end: End::PowerLost, stop_after: None, sizes });
         }
         self.apply(&Transition::Mend);
         self.disk.stop_after(u64::MAX);
