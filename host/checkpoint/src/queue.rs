@@ -73,10 +73,7 @@ impl Journal for CheckpointJournal {
 
     fn health(&self) -> Result<(), Error> {
         let state = self.queue.lock();
-        match state.failed.as_ref().or(state.full.as_ref()) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
+        state.trouble().map_or(Ok(()), |error| Err(error.clone()))
     }
 }
 
@@ -99,6 +96,13 @@ struct State {
     stopping: bool,
     /// The writer is gone.
     closed: bool,
+}
+
+impl State {
+    /// Why the disk refuses, as long as it does.
+    fn trouble(&self) -> Option<&Error> {
+        self.failed.as_ref().or(self.full.as_ref())
+    }
 }
 
 /// The queue between the engine and the writer.
@@ -194,7 +198,7 @@ impl Queue {
             if state.stopping {
                 return false;
             }
-            if state.failed.is_none() && state.full.is_none() {
+            if state.trouble().is_none() {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }

@@ -3,8 +3,10 @@
 mod findings;
 mod fixture;
 mod golden;
+mod lies;
 mod life;
 mod loss;
 mod model;
+mod reader;
 mod real;
 mod room;

@@ -14,8 +14,9 @@ use tenure_types::{
     NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
 };
 
+use crate::header::Header;
 use crate::sim::SimDisk;
-use crate::{CheckpointJournal, Options, Recovered, Writer, recover};
+use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
 
 pub(super) const NOW: Moment = Moment { boot_ms: 5_000, wall_ms: 1_700_000_000_000 };
 
@@ -48,6 +49,15 @@ pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Net
         config: NetworkConfig::default(),
         definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred },
     }
+}
+
+/// The first line of a log segment.
+pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
+    let (version, node) = (FORMAT_VERSION, "node-1".to_owned());
+    let header = LogHeader { version, number, first, base, boot: boot(1), node, opened: NOW };
+    let mut line = Vec::new();
+    Header::Log(header).encode(&mut line).unwrap();
+    line
 }
 
 /// A clock that stands still, so that books can be compared to the millisecond.

@@ -7,7 +7,7 @@ use tenure_types::NetworkName;
 
 use super::fixture::{NOW, Node, boot, images};
 use crate::sim::SimDisk;
-use crate::{Error, recover, recover_read_only};
+use crate::{Error, Report, recover, recover_read_only};
 
 type Images = BTreeMap<NetworkName, Image>;
 
@@ -36,6 +36,14 @@ fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
     let disk = SimDisk::new(0);
     disk.put(name, bytes);
     disk
+}
+
+#[test]
+fn a_whole_log_is_counted() {
+    let (log, _) = golden();
+    let report = recover(&disk_of(LOG, &log), &boot(1), NOW).unwrap().report;
+    let expected = Report { segments: 1, groups: 4, records: 7, last: 7, ..Report::default() };
+    assert_eq!(report, expected);
 }
 
 #[test]
@@ -89,6 +97,9 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
         let found = recover_read_only(&disk_of(LOG, &kept), &boot(1), NOW);
         assert!(matches!(found, Err(Error::Damaged { .. })), "line {missing}");
     }
+    let second_alone = [&log[..before.0], lines[1]].concat();
+    let found = recover_read_only(&disk_of(LOG, &second_alone), &boot(1), NOW);
+    assert!(matches!(found, Err(Error::Damaged { .. })));
     for sector in (before.0.next_multiple_of(512)..full.0).step_by(512) {
         let mut torn = log.clone();
         torn[sector..(sector + 512).min(full.0)].fill(0);

@@ -1,16 +1,14 @@
 //! What becomes of tickets, health and files: a full disk, a failed sync, a reboot, another version.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
-use tenure_engine::ports::Journal;
-use tenure_types::ErrorCode;
+use tenure_engine::ports::{Decision, Journal, Observer, Ticket};
+use tenure_types::{ErrorCode, PolicyStamp};
 
-use super::fixture::{NOW, Node, answer, boot, images, name, options, owner};
-use crate::header::Header;
+use super::fixture::{NOW, Node, answer, boot, images, log_header, name, options, owner};
 use crate::sim::{Faults, SimDisk};
-use crate::{
-    Base, Disk, Error, FORMAT_VERSION, LogHeader, LogItem, LogReader, Progress, recover, recover_read_only,
-};
+use crate::{Base, CheckpointJournal, Disk, Error, Progress, recover, recover_read_only};
 
 #[test]
 fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
@@ -30,6 +28,42 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     assert_eq!(answer(node.journal.barrier()), None, "a barrier overtook a record");
     node.settle();
     assert_eq!(answer(node.journal.barrier()), Some(Ok(())));
+}
+
+/// Hears of syncs, and asks for a barrier while a group is on its way.
+#[derive(Default)]
+struct Ears {
+    journal: OnceLock<CheckpointJournal>,
+    heard: Mutex<Vec<Result<usize, ErrorCode>>>,
+    barriers: Mutex<Vec<Ticket>>,
+}
+
+impl Observer for Ears {
+    fn request(&self, _: &Decision<'_>) {}
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn sync(&self, _: Duration, outcome: Result<usize, ErrorCode>, _: u64) {
+        self.heard.lock().unwrap().push(outcome);
+        self.barriers.lock().unwrap().push(self.journal.get().unwrap().barrier());
+    }
+}
+
+#[test]
+fn each_sync_is_heard_of_and_a_barrier_is_none() {
+    let disk = SimDisk::new(0);
+    let ears = Arc::new(Ears::default());
+    let mut options = options(&disk, 1);
+    options.observer = Arc::clone(&ears) as _;
+    let mut node = Node::start_with(&disk, options);
+    assert!(ears.journal.set(node.journal.clone()).is_ok());
+    drop((node.define(0), node.give(0, 1)));
+    node.writer.step(&node.memory);
+    let barrier = ears.barriers.lock().unwrap().pop().unwrap();
+    node.writer.step(&node.memory);
+    assert_eq!(answer(barrier), Some(Ok(())));
+    disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+    drop(node.give(0, 2));
+    node.writer.step(&node.memory);
+    assert_eq!(*ears.heard.lock().unwrap(), [Ok(2), Err(ErrorCode::CheckpointFailed)]);
 }
 
 #[test]
@@ -129,20 +163,7 @@ fn a_mending_cut_short_at_any_operation_is_ended_by_the_next_start() {
     drop(node.define(0));
     node.settle();
     let log = disk.contents("log.0000000001").unwrap();
-    let nothing_since = |number| {
-        let header = LogHeader {
-            version: FORMAT_VERSION,
-            number,
-            first: 9,
-            base: Base::Snapshot,
-            boot: boot(1),
-            node: "node-1".to_owned(),
-            opened: NOW,
-        };
-        let mut line = Vec::new();
-        Header::Log(header).encode(&mut line).unwrap();
-        line
-    };
+    let nothing_since = |number| log_header(number, 9, Base::Snapshot);
     for (seed, cut) in (0..20).flat_map(|seed| (0..16).map(move |cut| (seed, cut))) {
         let disk = SimDisk::new(seed);
         disk.put("log.0000000001", &[&log[..], b"0123abcd 2 "].concat());
@@ -301,6 +322,31 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
     assert_eq!(images(&found.books), node.memory.images());
 }
 
+/// A snapshot of several pieces is whole, and requests do not wait for all of it.
+#[test]
+fn a_large_snapshot_is_taken_while_groups_are_written() {
+    let disk = SimDisk::new(0);
+    let mut options = options(&disk, 1);
+    options.compact_above = 1 << 20;
+    let mut node = Node::start_with(&disk, options);
+    for number in 0..3 {
+        drop(node.define(number));
+        (0..1_000).for_each(|who| drop(node.give(number, who)));
+    }
+    node.writer.step(&node.memory);
+    let mut groups = 0;
+    while !disk.list().unwrap().contains(&"snapshot.0000000002".to_owned()) {
+        let ticket = node.free(groups % 3, groups).unwrap();
+        node.writer.step(&node.memory);
+        assert_eq!(answer(ticket), Some(Ok(())));
+        groups += 1;
+    }
+    assert!(groups > 3, "{groups} groups were written beside it");
+    let found = recover(&disk, &boot(1), NOW).unwrap();
+    assert_eq!(found.report.snapshot, Some(2));
+    assert_eq!(images(&found.books), node.memory.images());
+}
+
 #[test]
 fn another_format_version_is_refused_by_name() {
     for (file, kind) in [("log.0000000001", "log"), ("snapshot.0000000001", "snapshot")] {
@@ -334,33 +380,4 @@ fn a_record_that_contradicts_the_book_stops() {
     node.settle();
     let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was taken") };
     assert!(matches!(error, Error::Contradiction { place: 2, .. }), "{error}");
-}
-
-#[test]
-fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
-    let disk = SimDisk::new(9);
-    let mut options = options(&disk, 1);
-    options.compact_above = 4_000;
-    let mut node = Node::start_with(&disk, options);
-    let mut reader = LogReader::new(Arc::new(disk.clone()));
-    let (mut places, mut segments) = (Vec::new(), 0);
-    drop(node.define(0));
-    for round in 0..40 {
-        drop(node.free(0, 1).or_else(|| node.give(0, 1)));
-        node.writer.step(&node.memory);
-        while let Some(item) = reader.next_item().unwrap() {
-            match item {
-                LogItem::Segment(_) => segments += 1,
-                LogItem::Record { place, .. } => places.push(place),
-            }
-        }
-        assert_eq!(places.last(), Some(&(round + 2)));
-    }
-    assert_eq!(places, (1..=41).collect::<Vec<_>>());
-    assert!(segments > 1);
-    // Half a line is not an error: the rest may be on its way.
-    let mut tail =
-        disk.open(&disk.list().unwrap().into_iter().rfind(|name| name.starts_with("log.")).unwrap()).unwrap();
-    tail.append(b"0123abcd 42 5").unwrap();
-    assert_eq!(reader.next_item().unwrap(), None);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_engine::ports::{Clock, Images, Journal};
 
 use super::fixture::{Memory, NOW, Still, boot, images, network, owner};
-use crate::{Disk, FileDisk, Lock, LockError, Options, Writer, boot_id, recover};
+use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, boot_id, recover};
 
 #[test]
 fn the_second_daemon_is_told_who_the_first_is() {
@@ -29,6 +29,15 @@ fn the_kernel_is_asked_for_everything_and_its_refusal_is_told() {
     assert!(device.reserve(1).is_err());
     assert!(disk.remove("nothing").is_err());
     assert!(FileDisk::existing(directory.path().join("nothing")).sync_dir().is_err());
+}
+
+#[test]
+fn a_segment_that_cannot_be_opened_is_told_to_its_reader() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = directory.path().join("log.0000000001");
+    std::os::unix::fs::symlink(&name, &name).unwrap();
+    let mut reader = LogReader::new(Arc::new(FileDisk::existing(directory.path())));
+    assert!(matches!(reader.next_item(), Err(Error::Io { .. })));
 }
 
 #[test]
