@@ -127,19 +127,9 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
 /// # Errors
 /// As [`recover`].
 pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    let mut attempts = 0;
-    loop {
-        match look(disk) {
-            // A running daemon removes old files between the listing and the reading.
-            Err(Error::Missing { .. }) if attempts < 3 => attempts += 1,
-            Err(Error::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound && attempts < 3 =>
-            {
-                attempts += 1;
-            }
-            found => return finish(found?, boot, now),
-        }
-    }
+    // A running daemon removes old files between the listing and the reading; what is wrong stays wrong.
+    let found = (0..3).fold(look(disk), |found, _| found.or_else(|_| look(disk)))?;
+    finish(found, boot, now)
 }
 
 fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {

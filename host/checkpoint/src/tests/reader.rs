@@ -1,10 +1,11 @@
-//! Following the log from another process.
+//! Reading the log and the state from another process, while the daemon writes.
 
-use std::sync::Arc;
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
 
-use super::fixture::{Node, options};
+use super::fixture::{NOW, Node, boot, images, options};
 use crate::sim::SimDisk;
-use crate::{Disk, LogItem, LogReader};
+use crate::{Disk, File, LogItem, LogReader, recover_read_only};
 
 #[test]
 fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
@@ -57,4 +58,67 @@ fn a_reader_goes_on_behind_what_compaction_has_removed() {
         }
     }
     assert_eq!(last, 41);
+}
+
+/// A disk to look at, whose listings are old for a while.
+struct Overtaken {
+    disk: SimDisk,
+    listings: Mutex<Vec<Vec<String>>>,
+}
+
+impl Disk for Overtaken {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.listings.lock().unwrap().pop().map_or_else(|| self.disk.list(), Ok)
+    }
+
+    fn read(&self, name: &str, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        self.disk.read(name, offset)
+    }
+
+    fn create(&self, _: &str) -> io::Result<Box<dyn File>> {
+        unreachable!("it is only looked at")
+    }
+
+    fn open(&self, _: &str) -> io::Result<Box<dyn File>> {
+        unreachable!("it is only looked at")
+    }
+
+    fn sync_and_forget(&self, _: &str) -> io::Result<()> {
+        unreachable!("it is only looked at")
+    }
+
+    fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+        unreachable!("it is only looked at")
+    }
+
+    fn remove(&self, _: &str) -> io::Result<()> {
+        unreachable!("it is only looked at")
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        unreachable!("it is only looked at")
+    }
+}
+
+#[test]
+fn a_compaction_that_overtakes_a_look_is_looked_at_again() {
+    let disk = SimDisk::new(0);
+    let mut options = options(&disk, 1);
+    options.compact_above = 1_500;
+    let mut node = Node::start_with(&disk, options);
+    drop(node.define(0));
+    node.settle();
+    let old = disk.list().unwrap();
+    for who in 0..40 {
+        drop(node.give(0, who));
+        node.settle();
+    }
+    let look = |times| {
+        let disk = Overtaken { disk: disk.clone(), listings: Mutex::new(vec![old.clone(); times]) };
+        recover_read_only(&disk, &boot(1), NOW)
+    };
+    for times in 0..=3 {
+        assert_eq!(images(&look(times).unwrap().books), node.memory.images());
+    }
+    assert!(look(4).is_err(), "what is missing for good is told");
 }
