@@ -1,5 +1,6 @@
 //! The checkpoint, tried against disks that lie, lose and fill up.
 
+mod compaction;
 mod findings;
 mod fixture;
 mod golden;

@@ -300,54 +300,6 @@ fn what_allocations_have_in_common_is_kept_once() {
 }
 
 #[test]
-fn compaction_keeps_one_generation_and_goes_on_under_load() {
-    let disk = SimDisk::new(6);
-    let mut options = options(&disk, 1);
-    options.compact_above = 20_000;
-    let mut node = Node::start_with(&disk, options);
-    for number in 0..3 {
-        drop(node.define(number));
-    }
-    for round in 0..400 {
-        let who = round % 20;
-        drop(node.free(round % 3, who).or_else(|| node.give(round % 3, who)));
-        node.writer.step(&node.memory);
-    }
-    node.settle();
-    let names = disk.list().unwrap();
-    let count = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
-    assert_eq!((count("log."), count("snapshot.")), (2, 2), "{names:?}");
-    let found = recover(&disk, &boot(1), NOW).unwrap();
-    assert!(found.report.snapshot.is_some());
-    assert_eq!(images(&found.books), node.memory.images());
-}
-
-/// A snapshot of several pieces is whole, and requests do not wait for all of it.
-#[test]
-fn a_large_snapshot_is_taken_while_groups_are_written() {
-    let disk = SimDisk::new(0);
-    let mut options = options(&disk, 1);
-    options.compact_above = 1 << 20;
-    let mut node = Node::start_with(&disk, options);
-    for number in 0..3 {
-        drop(node.define(number));
-        (0..1_000).for_each(|who| drop(node.give(number, who)));
-    }
-    node.writer.step(&node.memory);
-    let mut groups = 0;
-    while !disk.list().unwrap().contains(&"snapshot.0000000002".to_owned()) {
-        let ticket = node.free(groups % 3, groups).unwrap();
-        node.writer.step(&node.memory);
-        assert_eq!(answer(ticket), Some(Ok(())));
-        groups += 1;
-    }
-    assert!(groups > 3, "{groups} groups were written beside it");
-    let found = recover(&disk, &boot(1), NOW).unwrap();
-    assert_eq!(found.report.snapshot, Some(2));
-    assert_eq!(images(&found.books), node.memory.images());
-}
-
-#[test]
 fn another_format_version_is_refused_by_name() {
     for (file, kind) in [("log.0000000001", "log"), ("snapshot.0000000001", "snapshot")] {
         let disk = SimDisk::new(7);

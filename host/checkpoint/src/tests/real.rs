@@ -1,8 +1,11 @@
 //! The real disk, the lock and the thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Images, Journal};
+use tenure_ledger::Image;
+use tenure_types::NetworkName;
 
 use super::fixture::{Memory, NOW, Still, boot, images, network, owner};
 use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, boot_id, recover};
@@ -74,6 +77,42 @@ fn a_thread_writes_what_a_restart_reads() {
         let late = memory.release(&journal, 0, &owner(start * 100 + 1), NOW).unwrap();
         assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
     }
+}
+
+/// Books that say when they are looked at.
+struct Watched {
+    memory: Arc<Memory>,
+    looked: mpsc::Sender<()>,
+}
+
+impl Images for Watched {
+    fn networks(&self) -> Vec<NetworkName> {
+        self.memory.networks()
+    }
+
+    fn image(&self, network: &NetworkName) -> Option<Image> {
+        // Whoever watches may have seen enough.
+        let _ = self.looked.send(());
+        self.memory.image(network)
+    }
+}
+
+#[test]
+fn a_thread_ends_a_snapshot_that_it_has_begun_though_nothing_more_comes() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FileDisk::create(directory.path()).unwrap());
+    let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
+    let mut options =
+        Options::new(Arc::clone(&disk) as _, Arc::new(Still), Arc::new(Still), boot(1), "node-1");
+    options.compact_above = 1;
+    let (writer, journal) = Writer::open(options, &recovered);
+    let memory = Arc::new(Memory::default());
+    let (looked, looks) = mpsc::channel();
+    let running = writer.run(Arc::new(Watched { memory: Arc::clone(&memory), looked })).unwrap();
+    drop(memory.define(&journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")));
+    looks.recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(running);
+    assert!(disk.list().unwrap().contains(&"snapshot.0000000002".to_owned()));
 }
 
 #[test]
