@@ -84,9 +84,7 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
     for repair in found.repairs.iter().rev() {
         mend(disk, repair)?;
     }
-    if !found.repairs.is_empty() {
-        disk.sync_dir().map_err(Error::io("syncing the state directory"))?;
-    }
+    // Names are made durable when writing goes on; until then the next start would decide the same.
     finish(found, boot, now)
 }
 
@@ -205,8 +203,7 @@ fn replay(
             return Err(damage.unwrap_or(Error::Missing { file: names::log(number) }));
         }
         let mut segment = Segment::open(disk, number)?;
-        let follows = found.report.segments > 0;
-        if segment.header().base == Base::Snapshot && (follows || found.report.snapshot != Some(number)) {
+        if segment.header().base == Base::Snapshot && found.report.snapshot != Some(number) {
             if let Some(damage) = damage {
                 return Err(damage);
             }
@@ -221,6 +218,7 @@ fn replay(
             return Err(torn);
         }
         let first = segment.header().first;
+        let follows = found.report.segments > 0;
         if follows && first != found.tail.next && first != found.books.through() + 1 {
             let why = format!(
                 "it begins with record {}, and the segment before it ends before record {}",

@@ -37,6 +37,26 @@ fn a_start_says_what_it_found() {
     );
 }
 
+#[test]
+fn all_that_may_be_found_is_said_at_once() {
+    let report = Report {
+        snapshot: Some(4),
+        damaged_snapshot: Some("snapshot.0000000005 is damaged".to_owned()),
+        abandoned_segments: 1,
+        unsynced_group: true,
+        new_segment: true,
+        ..Report::default()
+    };
+    assert_eq!(findings(&report), ["damaged-snapshot", "abandoned-segment", "unsynced-group", "new-segment"]);
+    assert_eq!(
+        report.to_string(),
+        "0 records in 0 groups of 0 log segments on top of snapshot 4; \
+         a newer snapshot was put aside: snapshot.0000000005 is damaged; \
+         1 segments whose snapshots never came were put aside; a group was in memory only; \
+         the snapshot is ahead, and a new segment is begun"
+    );
+}
+
 /// Each is what some failure, cut short at some operation, leaves behind.
 #[test]
 fn every_finding_has_its_failure() {

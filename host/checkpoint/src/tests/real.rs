@@ -28,6 +28,7 @@ fn the_kernel_is_asked_for_everything_and_its_refusal_is_told() {
     std::os::unix::fs::symlink("/dev/null", directory.path().join("device")).unwrap();
     let mut device = disk.open("device").unwrap();
     assert!(device.sync_data().is_err());
+    assert!(disk.sync_and_forget("device").is_err());
     assert!(device.truncate(0).is_err());
     assert!(device.reserve(1).is_err());
     assert!(disk.remove("nothing").is_err());
