@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         .test("a_freed_address_goes_on_cooling_after_a_crash", &[], cooling_survives)
         .test("a_reboot_ends_every_pod", &[Need::Root, Need::UTIL_LINUX], reboot)
         .test("an_add_that_a_del_has_overtaken_is_refused", &[], del_overtakes)
+        .test("an_add_that_a_del_overtook_before_a_restart_is_refused", &[], del_overtakes_then_restart)
         .test("an_add_that_was_killed_leaves_nothing", &[], killed_add)
         .test("a_hung_daemon_is_told_by_the_deadline", &[], hung_daemon)
         .test("a_stop_loses_nothing_and_is_clean", &[], stop_under_load)
@@ -234,6 +235,21 @@ fn del_overtakes() -> anyhow::Result<()> {
     late.send(input.as_bytes())?;
     late.finish()?.silent()?;
     shim.call("CHECK", &pod, &config("net"))?.silent()
+}
+
+fn del_overtakes_then_restart() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let pod = Attachment::of("pod");
+    let mut late = shim.begin("ADD", &pod)?;
+    late.rests()?;
+    shim.call("DEL", &pod, &config("net"))?.silent()?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    late.send(config("net").to_string().as_bytes())?;
+    late.finish()?.error_code(TRY_AGAIN)?;
+    ensure!(owners(&daemon, "net")?.is_empty(), "the late ADD kept an address");
+    shim.call("ADD", &pod, &config("net"))?.address().map(drop)
 }
 
 fn killed_add() -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! Who may come in, and in which order: per-attachment turns, a bound on what is under way, and tombstones.
 //!
 //! A tombstone remembers when a DEL of a key began. Runtimes kill a slow ADD and send DEL at once, so the ADD that is
-//! still on its way in must not succeed behind the DEL's back.
+//! still on its way in must not succeed behind the DEL's back. Nothing is known of the DELs of an engine before this one.
 //!
 //! The two maps are behind a `std::sync::Mutex`, held for a look-up and never across an await.
 
@@ -32,6 +32,8 @@ pub(crate) struct Admission {
     /// The key's lock is fair, so requests of one key are served in the order in which they came.
     turns: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
     tombstones: Mutex<Tombstones>,
+    /// Since when DELs are remembered.
+    since: Moment,
     places: Arc<Semaphore>,
     in_flight: usize,
     queue: usize,
@@ -54,10 +56,11 @@ pub(crate) struct Turn {
 }
 
 impl Admission {
-    pub(crate) fn new(in_flight: usize, queue: usize) -> Arc<Self> {
+    pub(crate) fn new(in_flight: usize, queue: usize, since: Moment) -> Arc<Self> {
         Arc::new(Self {
             turns: Mutex::default(),
             tombstones: Mutex::default(),
+            since,
             places: Arc::new(Semaphore::new(in_flight)),
             in_flight,
             queue,
@@ -97,17 +100,20 @@ impl Turn {
         tombstones.forget(now);
     }
 
-    /// Refuses an ADD that began before a DEL of its key, or so long ago that such a DEL may be forgotten.
+    /// Refuses an ADD that began before a DEL of its key, or before what is remembered of DELs begins.
     pub(crate) fn check_alive(&self, began: Moment, now: Moment) -> Result<(), Error> {
         let age = Duration::from_millis(now.boot_ms.saturating_sub(began.boot_ms));
         let buried = hold(&self.admission.tombstones).began.get(&self.key).copied();
-        if age < TOMBSTONE_LIFE && buried.is_none_or(|buried| began.boot_ms > buried) {
+        let remembered = age < TOMBSTONE_LIFE && began.boot_ms >= self.admission.since.boot_ms;
+        if remembered && buried.is_none_or(|buried| began.boot_ms > buried) {
             return Ok(());
         }
         let (network, owner) = &self.key;
         Err(Error::new(
             ErrorCode::Superseded,
-            format_args!("ADD of {owner} on {network} began before a DEL of the same attachment"),
+            format_args!(
+                "ADD of {owner} on {network} began before a DEL of the same attachment, or could have"
+            ),
         ))
     }
 }

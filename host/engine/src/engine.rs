@@ -53,7 +53,7 @@ impl Engine {
         let (undo, abandoned) = undo::channel(Arc::clone(&ports.journal), Arc::clone(&ports.clock));
         let engine = Self {
             networks: Arc::new(Networks::restore(books)),
-            admission: Admission::new(settings.in_flight, settings.queue),
+            admission: Admission::new(settings.in_flight, settings.queue, ports.clock.now()),
             ports,
             settings,
             undo,

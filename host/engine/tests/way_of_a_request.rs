@@ -119,6 +119,16 @@ async fn an_add_older_than_any_tombstone_is_refused() {
     assert_eq!(bench.engine.add(ancient, fits).await.unwrap_err().code, ErrorCode::Superseded);
 }
 
+/// The engine before may have answered a DEL that this one knows nothing of.
+#[tokio::test]
+async fn an_add_that_began_before_the_engine_did_is_refused() {
+    let bench = Bench::new(8, 8);
+    let mut early = bench.add(1);
+    early.request.requested_at.boot_ms -= 1;
+    assert_eq!(bench.engine.add(early, fits).await.unwrap_err().code, ErrorCode::Superseded);
+    assert!(bench.address(1).await.is_ok(), "what begins with it is served");
+}
+
 #[tokio::test]
 async fn a_late_duplicate_del_does_not_free_the_next_life() {
     let bench = Bench::new(8, 8);

@@ -12,8 +12,8 @@ use tenure_types::{Moment, Owner};
 struct Known {
     /// The address of the last ADD that was answered, until something was sent that may end it.
     holds: Option<IpAddr>,
-    /// A DEL was answered and no ADD that began later was sent since: it holds nothing.
-    empty: bool,
+    /// When the DEL began that was answered, as long as no ADD that began later was sent: it holds nothing.
+    deleted: Option<u64>,
     /// It may hold something that nobody was told of, or that a request that was never answered has ended.
     unsure: bool,
     /// When the last ADD was sent.
@@ -35,10 +35,13 @@ impl Oracle {
         self.owners.entry(owner.clone()).or_default()
     }
 
-    /// An ADD that began at a moment is sent: from now on it may or may not hold something.
+    /// An ADD that began at a moment is sent: from now on it may or may not hold something, unless a DEL has overtaken it.
     pub(crate) fn add_sent(&mut self, owner: &Owner, began: Moment, now: Moment) {
         let known = self.known(owner);
-        known.empty = false;
+        if known.deleted.is_some_and(|deleted| began.boot_ms <= deleted) {
+            return;
+        }
+        known.deleted = None;
         known.last_add = now.boot_ms;
         known.first_add = Some(known.first_add.map_or(began.boot_ms, |first| first.min(began.boot_ms)));
     }
@@ -54,6 +57,10 @@ impl Oracle {
     /// An ADD was answered. `current` when nothing that could end it was sent since.
     pub(crate) fn added(&mut self, owner: &Owner, address: IpAddr, current: bool) -> Result<()> {
         self.replies += 1;
+        ensure!(
+            self.known(owner).deleted.is_none(),
+            "I5: a DEL overtook an ADD of {owner}, and it was given {address}"
+        );
         if !current {
             self.known(owner).unsure = true;
             return Ok(());
@@ -80,14 +87,14 @@ impl Oracle {
         self.replies += 1;
         let known = self.known(owner);
         if current && known.last_add <= began.boot_ms {
-            *known = Known { empty: true, last_add: known.last_add, ..Known::default() };
+            *known = Known { deleted: Some(began.boot_ms), last_add: known.last_add, ..Known::default() };
         }
     }
 
     /// The boot changed: every attachment has ended.
     pub(crate) fn rebooted(&mut self) {
         for known in self.owners.values_mut() {
-            *known = Known { empty: true, ..Known::default() };
+            *known = Known { deleted: Some(0), ..Known::default() };
         }
     }
 
@@ -113,7 +120,10 @@ impl Oracle {
                     "I2: {owner} was told {expected}, the book says {address:?}"
                 );
             }
-            ensure!(!(known.empty && held.is_some()), "I5: {owner} was deleted, the book says {address:?}");
+            ensure!(
+                known.deleted.is_none() || held.is_none(),
+                "I5: {owner} was deleted, the book says {address:?}"
+            );
         }
         Ok(())
     }

@@ -332,6 +332,8 @@ impl World {
         under_way.chain(&daemon.given_up).for_each(|owner| self.oracle.cut_off(owner));
         drop(daemon);
         self.tally.crashes += 1;
+        // No process is there again in the millisecond in which another has ended.
+        self.clock.advance(1);
         self.disk.set_capacity(None);
         // What was under way has come to its end, one way or the other, and no answer will come.
         self.ending.clear();

@@ -70,7 +70,7 @@ codes! {
     Overloaded = "overloaded", 11, "the runtime tries again; raise `limits.queue` if this lasts";
     /// The daemon is starting, draining or waiting for what it must know first.
     NotReady = "not-ready", 11, "the runtime tries again; `tenurectl status` says what is awaited";
-    /// A DEL of the same attachment has overtaken this ADD.
+    /// A DEL of the same attachment has overtaken this ADD, or a restarted daemon cannot know that none has.
     Superseded = "superseded", 11, "nothing to do: the runtime has given this attempt up already";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "read the cause; `tenurectl status` shows more";
