@@ -12,8 +12,6 @@ pub(crate) struct Books {
     books: BTreeMap<NetworkName, Book>,
     boot: Option<BootId>,
     names: Names,
-    /// How many allocations ended since their boot did.
-    pub(crate) ended_by_reboot: usize,
 }
 
 impl Books {
@@ -53,12 +51,13 @@ impl Books {
 
     /// Goes on in a boot; where it is another one, every attachment has ended and all cooling begins anew.
     ///
-    /// Moments of two boots cannot be compared, so an address cools its whole time again.
-    pub(crate) fn enter(&mut self, boot: &BootId, now: Moment) -> Result<(), Conflict> {
+    /// Moments of two boots cannot be compared, so an address cools its whole time again. Returns how many have ended.
+    pub(crate) fn enter(&mut self, boot: &BootId, now: Moment) -> Result<usize, Conflict> {
+        let mut ended_now = 0;
         if self.boot.as_ref().is_some_and(|before| before != boot) {
             for book in self.books.values_mut() {
                 let mut image = book.image();
-                self.ended_by_reboot += image.allocations.len();
+                ended_now += image.allocations.len();
                 for (_, since) in &mut image.cooling {
                     *since = now;
                 }
@@ -69,7 +68,7 @@ impl Books {
             }
         }
         self.boot = Some(boot.clone());
-        Ok(())
+        Ok(ended_now)
     }
 
     /// The last place that any book has seen; a snapshot may be ahead of the log that it was taken beside.

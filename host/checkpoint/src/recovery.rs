@@ -137,12 +137,11 @@ fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
     found.report.new_segment = next != found.tail.next;
     found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
     found.tail.next = next;
-    found.books.enter(boot, now).map_err(|conflict| Error::Contradiction {
+    found.report.ended_by_reboot = found.books.enter(boot, now).map_err(|conflict| Error::Contradiction {
         file: names::log(found.tail.number),
         place: found.tail.next,
         conflict,
     })?;
-    found.report.ended_by_reboot = found.books.ended_by_reboot;
     found.report.last = found.tail.next.saturating_sub(1);
     Ok(Recovered { books: found.books.into_books(), report: found.report, tail: found.tail })
 }

@@ -274,7 +274,7 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
         images.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
         images
     });
-    assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 3);
+    assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 1);
 }
 
 #[test]
