@@ -25,6 +25,10 @@ use crate::report::Report;
 use crate::segment::{Next, Segment};
 use crate::{Error, Result, names, snapshot};
 
+/// How often a reader looks again. A running daemon sweeps old files between the listing and the reading, which passes, since
+/// it takes a snapshot far more seldom; what is really wrong stays wrong.
+const MORE_LOOKS: u32 = 3;
+
 /// Where writing goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tail {
@@ -125,9 +129,14 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
 /// # Errors
 /// As [`recover`].
 pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    // A running daemon removes old files between the listing and the reading; what is wrong stays wrong.
-    let found = (0..3).fold(look(disk), |found, _| found.or_else(|_| look(disk)))?;
-    finish(found, boot, now)
+    let mut found = look(disk);
+    for _ in 0..MORE_LOOKS {
+        if found.is_ok() {
+            break;
+        }
+        found = look(disk);
+    }
+    finish(found?, boot, now)
 }
 
 fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
