@@ -1,8 +1,8 @@
 //! A disk in memory that does on purpose what real ones do by accident.
 //!
 //! - What was not synced may be lost at a [`crash`](SimDisk::crash): any of the sectors, any suffix of the names.
-//! - A sync that fails calls the unsynced sectors clean: readers go on seeing them, no later sync writes them, and each says
-//!   that all is well, as Linux does.
+//! - A sync that fails has written any of the sectors and calls all of them clean: readers go on seeing them, no later sync
+//!   writes them, and each says that all is well, as Linux does.
 //! - A full disk takes part of an append.
 //! - A [fuse](SimDisk::stop_after) stops the machine at any operation.
 //!
@@ -216,7 +216,7 @@ impl State {
         let fails = self.random.one_in_thousand(one_in_thousand);
         let inode = self.inodes.get_mut(inode).ok_or_else(failure)?;
         match (last, fails) {
-            (_, true) => inode.lose_dirty(),
+            (_, true) => inode.fail_to_sync(&mut self.random),
             (false, false) => inode.sync(),
             // The machine stops before it has begun.
             (true, false) => {}

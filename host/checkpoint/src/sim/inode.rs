@@ -60,9 +60,15 @@ impl Inode {
         }
     }
 
-    /// The pages are called clean though they never reached the platter.
-    pub(super) fn lose_dirty(&mut self) {
-        self.dirty.clear();
+    /// Any of the sectors reach the platter, and all are called clean.
+    pub(super) fn fail_to_sync(&mut self, random: &mut Random) {
+        for sector in std::mem::take(&mut self.dirty) {
+            if random.below(2) == 0 {
+                let end = ((sector + 1) * SECTOR).min(self.cache.len());
+                self.platter.resize(self.platter.len().max(end), 0);
+                self.write_sector(sector);
+            }
+        }
     }
 
     /// What is clean is read from the platter again; the length is none of the pages' business.

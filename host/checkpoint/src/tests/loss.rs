@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::Disk;
-use crate::sim::SimDisk;
+use crate::sim::{Faults, SimDisk};
 
 const SECTOR: usize = 512;
 
@@ -55,6 +55,29 @@ fn a_file_that_was_not_synced_may_outlive_one_that_was_written_before() {
         |disk| {
             let whole = |name| disk.contents(name).unwrap() == b"written";
             (whole("first"), whole("second"))
+        },
+    );
+    assert_eq!(left, any_of_two());
+}
+
+/// A disk that refuses has done some of the work, and the kernel does not say which; no later sync does the rest.
+#[test]
+fn a_sync_that_fails_has_written_any_of_the_sectors() {
+    let left = after_crashes(
+        |disk| {
+            let mut file = disk.create("file").unwrap();
+            disk.sync_dir().unwrap();
+            file.append(&[b'a'; SECTOR]).unwrap();
+            file.append(&[b'b'; SECTOR]).unwrap();
+            disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+            assert!(file.sync_data().is_err());
+            disk.set_faults(Faults::default());
+            file.sync_data().unwrap();
+            assert_eq!(disk.contents("file").unwrap().len(), 2 * SECTOR, "readers go on seeing it");
+        },
+        |disk| {
+            let bytes = disk.contents("file").unwrap();
+            (bytes.contains(&b'a'), bytes.contains(&b'b'))
         },
     );
     assert_eq!(left, any_of_two());
