@@ -36,6 +36,7 @@ mod header;
 mod lock;
 mod log;
 mod names;
+mod quarantine;
 mod queue;
 mod reader;
 mod recovery;

@@ -18,9 +18,14 @@ pub(crate) fn temporary(name: &str) -> String {
     format!("{name}.tmp")
 }
 
-/// Where a copy of a damaged file, or of bytes that were cut, is put aside.
-pub(crate) fn quarantine(name: &str, offset: u64) -> String {
-    format!("quarantine.{name}.{offset}")
+/// Where a damaged file, a copy of it, or bytes that were cut may be put aside, in order of preference.
+pub(crate) fn quarantine(name: &str, offset: u64) -> impl Iterator<Item = String> {
+    let first = format!("quarantine.{name}.{offset}");
+    let others = (2..).map({
+        let first = first.clone();
+        move |number: u64| format!("{first}.{number}")
+    });
+    std::iter::once(first).chain(others)
 }
 
 /// What there is in a state directory, by number.

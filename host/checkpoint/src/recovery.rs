@@ -23,7 +23,7 @@ use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::{Error, Result, names, snapshot};
+use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader looks again. A running daemon sweeps old files between the listing and the reading, which passes, since
 /// it takes a snapshot far more seldom; what is really wrong stays wrong.
@@ -79,7 +79,7 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
         Ok(found) => found,
         Err(error) => {
             if let Error::Damaged { file, offset, .. } = &error {
-                keep_copy(disk, file, 0, *offset);
+                quarantine::keep_copy(disk, file, 0, *offset);
             }
             return Err(error);
         }
@@ -286,7 +286,7 @@ fn apply(found: &mut Found, mut segment: Segment<'_>) -> Result<Option<Error>> {
 fn mend(disk: &dyn Disk, repair: &Repair) -> Result<()> {
     match repair {
         Repair::Cut { file, length } => {
-            keep_copy(disk, file, *length, *length);
+            quarantine::keep_copy(disk, file, *length, *length);
             let cutting = || Error::io(format!("cutting {file} at {length}"));
             let mut log = disk.open(file).map_err(cutting())?;
             log.truncate(*length).map_err(cutting())?;
@@ -294,36 +294,7 @@ fn mend(disk: &dyn Disk, repair: &Repair) -> Result<()> {
         }
         Repair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
         Repair::PutAside(file) => {
-            let name = names::quarantine(file, 0);
-            disk.rename(file, &name).map_err(Error::io(format!("putting {file} aside")))?;
-            tracing::warn!(file, name, "a file was put aside");
-            Ok(())
+            quarantine::put_aside(disk, file).map_err(Error::io(format!("putting {file} aside")))
         }
-    }
-}
-
-/// Copies a file, from an offset on, out of the way. A disk that refuses does not hide what was found.
-fn keep_copy(disk: &dyn Disk, file: &str, from: u64, at: u64) {
-    let name = names::quarantine(file, at);
-    let copy = || -> std::io::Result<()> {
-        if disk.list()?.contains(&name) {
-            return Ok(());
-        }
-        let mut reader = disk.read(file, from)?;
-        let mut copy = disk.create(&name)?;
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let read = reader.read(&mut buffer)?;
-            if read == 0 {
-                break;
-            }
-            copy.append(buffer.get(..read).unwrap_or_default())?;
-        }
-        copy.sync_data()?;
-        disk.sync_dir()
-    };
-    match copy() {
-        Ok(()) => tracing::warn!(file, copy = name, "a copy of what is wrong was put aside"),
-        Err(error) => tracing::warn!(file, %error, "no copy of what is wrong could be put aside"),
     }
 }

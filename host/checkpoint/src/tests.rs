@@ -8,6 +8,7 @@ mod lies;
 mod life;
 mod loss;
 mod model;
+mod quarantine;
 mod reader;
 mod real;
 mod room;
