@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Report {
     /// No snapshot and no log: there was no state here.
     pub fresh: bool,
+    /// There was a state in this boot, and nobody has confirmed what there is now. Recovery cannot see that; who calls it can.
+    pub lost: bool,
     /// The snapshot that was read.
     pub snapshot: Option<u64>,
     /// A newer snapshot that was damaged, and in what way. It was put aside.
@@ -39,7 +41,8 @@ impl Report {
     /// The names of what was found; `clean` when that is nothing out of the ordinary.
     pub fn findings(&self) -> impl Iterator<Item = &'static str> + use<> {
         let found = [
-            (self.fresh, "fresh"),
+            (self.fresh && !self.lost, "fresh"),
+            (self.lost, "lost"),
             (self.damaged_snapshot.is_some(), "damaged-snapshot"),
             (self.abandoned_segments > 0, "abandoned-segment"),
             (self.unfinished_files > 0, "unfinished-file"),
@@ -56,7 +59,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.fresh {
-            return formatter.write_str("no state was found");
+            return formatter.write_str(if self.lost { "the state was lost" } else { "no state was found" });
         }
         write!(
             formatter,
@@ -88,6 +91,9 @@ impl fmt::Display for Report {
         }
         if self.new_segment {
             formatter.write_str("; the snapshot is ahead, and a new segment is begun")?;
+        }
+        if self.lost {
+            formatter.write_str("; a state was lost before, and nobody has confirmed this one")?;
         }
         Ok(())
     }

@@ -44,16 +44,16 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     );
     let _lock = Lock::take(state_dir)?;
     let boot = boot_id().context("the kernel's boot id")?;
-    let recovered = recover(disk.as_ref(), &boot, KernelClock.now()).with_context(|| {
+    let mut recovered = recover(disk.as_ref(), &boot, KernelClock.now()).with_context(|| {
         format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
     })?;
-    tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
     let has_records = recovered.report.last > 0;
     let state_seen = StateSeen::open(run_dir, &boot, has_records).context("the mark of a state")?;
     let state_seen = Arc::new(state_seen);
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
-    let lost = state_seen.is_lost().then_some("lost");
-    recovered.report.findings().chain(lost).for_each(|found| metrics.recovered(found));
+    recovered.report.lost = state_seen.is_lost();
+    recovered.report.findings().for_each(|found| metrics.recovered(found));
+    tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
 
     // The ports, and the engine between them.
     let catalogue = Arc::new(policies(&config, state_dir)?);

@@ -38,6 +38,20 @@ fn a_start_says_what_it_found() {
 }
 
 #[test]
+fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
+    let found = |fresh| {
+        let report = Report { fresh, lost: true, ..Report::default() };
+        assert_eq!(findings(&report), ["lost"]);
+        report.to_string()
+    };
+    assert_eq!(found(true), "the state was lost");
+    assert_eq!(
+        found(false),
+        "0 records in 0 groups of 0 log segments; a state was lost before, and nobody has confirmed this one"
+    );
+}
+
+#[test]
 fn all_that_may_be_found_is_said_at_once() {
     let report = Report {
         snapshot: Some(4),
