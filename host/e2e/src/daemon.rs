@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Plugin, binaries, cni, scratch, suite, wait};
+use crate::{Plugin, binaries, cni, metrics, scratch, suite, wait};
 
 /// How long a start or a stop may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -291,6 +291,24 @@ impl Daemon {
         let answer = self.ctl(arguments)?;
         let list = answer.get(key).and_then(Value::as_array);
         list.cloned().ok_or_else(|| anyhow!("no list of {key}: {answer}"))
+    }
+
+    /// The address for its configuration's `metrics.listen` that [`metrics`](Self::metrics) reads from.
+    #[must_use]
+    pub fn metrics_address(&self) -> String {
+        format!("unix:{}", self.metrics_socket().display())
+    }
+
+    fn metrics_socket(&self) -> PathBuf {
+        self.path("metrics.sock")
+    }
+
+    /// Its metrics. A daemon that has just begun to serve listens for scrapers a little later.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn metrics(&self) -> anyhow::Result<String> {
+        wait::until("the daemon's metrics", LIMIT, || Ok(metrics::read(&self.metrics_socket()).ok()))
     }
 
     /// The most memory that the process has had resident, in KiB.

@@ -13,6 +13,7 @@ pub mod enclave;
 pub mod image;
 pub mod journal;
 pub mod load;
+pub mod metrics;
 pub mod mount;
 pub mod podman;
 pub mod random;

@@ -1,6 +1,8 @@
 //! State that was lost, state that another IPAM left, and state that nobody needs any more.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     Suite::new()
         .test("a_lost_state_is_served_only_after_the_operators_word", &[], lost_state)
         .test("a_node_that_never_had_a_state_needs_no_word", &[], never_a_state)
+        .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
         .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
         .test("ipamds_addresses_are_taken_over", &[], import_ipamd)
         .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime_tells))
@@ -84,6 +87,48 @@ fn never_a_state() -> anyhow::Result<()> {
     lose_state(&mut daemon)?;
     daemon.start_again()?;
     daemon.shim()?.call("ADD", &Attachment::of("first"), &config())?.result()?;
+    Ok(())
+}
+
+fn what_a_start_finds() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    daemon.configure(&format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address()))?;
+    daemon.start_again()?;
+    found(&daemon, &["fresh"], "no state was found")?;
+    daemon.shim()?.call("ADD", &Attachment::of("pod"), &config())?.result()?;
+
+    daemon.kill()?;
+    let state = daemon.state_directory();
+    fs::File::options().append(true).open(state.join("log.0000000001"))?.write_all(b"0123abcd 3 ")?;
+    fs::write(state.join("snapshot.0000000002.tmp"), "half")?;
+    daemon.start_again()?;
+    let words = "1 unfinished files were removed; 11 bytes that nobody was told of were cut";
+    found(&daemon, &["torn-tail", "unfinished-file"], words)?;
+
+    daemon.kill()?;
+    daemon.start_again()?;
+    found(&daemon, &["clean"], "2 records in 1 groups of 1 log segments")?;
+
+    daemon.kill()?;
+    daemon.reboot()?;
+    daemon.start_again()?;
+    found(&daemon, &["new-boot"], "the machine was booted, and 1 allocations ended with their boot")?;
+
+    lose_state(&mut daemon)?;
+    daemon.launch()?;
+    found(&daemon, &["lost"], "the state was lost")
+}
+
+/// What the last start has found: its log says it in these words, and its metrics count each of the names once.
+fn found(daemon: &Daemon, names: &[&str], words: &str) -> anyhow::Result<()> {
+    let log = daemon.log("recovered: ");
+    let said = log.lines().last().context("nothing was recovered")?;
+    ensure!(said.contains(words), "{said}, and not: {words}");
+    let page = daemon.metrics()?;
+    let samples = page.lines().filter_map(|line| line.strip_prefix("tenure_recovery_findings_total"));
+    let counted: BTreeSet<String> = samples.map(str::to_owned).collect();
+    let expected = names.iter().map(|name| format!("{{found=\"{name}\"}} 1")).collect();
+    ensure!(counted == expected, "counted: {counted:?}, not {names:?}");
     Ok(())
 }
 
