@@ -45,6 +45,17 @@ pub(crate) fn run_short(workspace: &Workspace) -> Result<()> {
     run(measuring(workspace, "debug", "debug").arg("--short"))
 }
 
+/// What a short run wants and this machine has not, with the Debian package that has it.
+pub(crate) fn missing() -> Vec<String> {
+    let needed = [
+        ("/usr/lib/cni/host-local", "containernetworking-plugins"),
+        ("/usr/bin/valgrind", "valgrind"),
+        ("/usr/bin/strace", "strace"),
+    ];
+    let missing = needed.into_iter().filter(|(path, _)| !Path::new(path).exists());
+    missing.map(|(path, package)| format!("{path} of the package {package}")).collect()
+}
+
 fn measuring(workspace: &Workspace, profile: &str, measured: &str) -> Command {
     let built = workspace.target.join(profile);
     let mut bench = Command::new(built.join("tenure-bench"));

@@ -62,7 +62,10 @@ fn release(workspace: &Workspace, package: &str) -> Result<Option<PathBuf>> {
 ///
 /// glibc asks the processor what it can do before `main`, and in a virtual machine the hypervisor answers each question:
 /// that takes longer than all that the plugin itself does. musl does not ask.
-fn shim(workspace: &Workspace) -> Result<PathBuf> {
+///
+/// # Errors
+/// When it does not build, or wants a dynamic loader.
+pub(crate) fn shim(workspace: &Workspace) -> Result<PathBuf> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host =
         version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
@@ -76,7 +79,25 @@ fn shim(workspace: &Workspace) -> Result<PathBuf> {
         .cargo()
         .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", &target])
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
-    Ok(workspace.target.join(target).join("shim/tenure"))
+    let plugin = workspace.target.join(target).join("shim/tenure");
+    let is_static = loads_nothing(&fs::read(&plugin)?).context("the plugin is no 64-bit ELF program")?;
+    ensure!(is_static, "the plugin wants a dynamic loader");
+    Ok(plugin)
+}
+
+/// Whether a program names no dynamic loader: no header of the kind `PT_INTERP` (System V ABI, ELF-64).
+fn loads_nothing(program: &[u8]) -> Option<bool> {
+    const INTERPRETER: usize = 3;
+    let number = |at: usize, length: usize| {
+        let bytes = program.get(at..at.checked_add(length)?)?;
+        bytes
+            .iter()
+            .rev()
+            .try_fold(0, |number: usize, byte| number.checked_mul(256)?.checked_add((*byte).into()))
+    };
+    let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let kinds: Option<Vec<usize>> = (0..count).map(|index| number(headers + index * size, 4)).collect();
+    Some(program.starts_with(b"\x7fELF\x02\x01") && !kinds?.contains(&INTERPRETER))
 }
 
 /// Lets `tenurectl` write its manual and its shell completions.

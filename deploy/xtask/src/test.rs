@@ -1,5 +1,7 @@
 //! Everything that must hold before a change lands: the steps in their order, and the number of tests at the end.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -8,7 +10,7 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{bench, cache, dependencies, failures, fuzz, pages, tools};
+use crate::{bench, cache, dependencies, dist, failures, fuzz, pages, tools};
 
 /// What the steps share.
 struct Context<'a> {
@@ -34,7 +36,8 @@ const STEPS: &[Step] = &[
     Step("advisories", None, advisories),
     Step("build", None, |context| run(cargo(context).args(["build", "--workspace", "--all-targets"]))),
     Step("tests", Some("build"), tests),
-    Step("bench", Some("build"), |context| bench::run_short(context.workspace)),
+    Step("plugin", Some("build"), plugin),
+    Step("bench", Some("build"), bench),
     Step("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     Step("reference", None, |context| {
         run(cargo(context).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
@@ -89,8 +92,46 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
 
 /// Unit, integration, end-to-end and documentation tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
+    let command = cargo(context);
+    counted(context, command, &[])
+}
+
+/// The tests that are about the plugin, with the plugin as it is shipped: static, optimised, and a panic ends it.
+fn plugin(context: &mut Context<'_>) -> Result<()> {
+    let shipped = context.workspace.target.join("shipped");
+    fs::create_dir_all(&shipped)?;
+    let debug = context.workspace.target.join("debug");
+    let plugin = dist::shim(context.workspace)?;
+    for (name, from) in
+        [("tenure", plugin), ("tenured", debug.join("tenured")), ("tenurectl", debug.join("tenurectl"))]
+    {
+        let to = shipped.join(name);
+        if to.is_symlink() {
+            fs::remove_file(&to)?;
+        }
+        symlink(from, to)?;
+    }
     let mut command = cargo(context);
-    let result = lines(command.args(["test", "--workspace", "--no-fail-fast"]), |line| {
+    command.env("TENURE_BIN_DIR", shipped);
+    counted(context, command, &["--test", "acceptance", "--test", "plugins", "--test", "interrupted"])
+}
+
+/// That each measurement of the bench runs.
+fn bench(context: &mut Context<'_>) -> Result<()> {
+    let missing = bench::missing();
+    if missing.is_empty() {
+        return bench::run_short(context.workspace);
+    }
+    ensure!(!in_ci(), "the bench may not be skipped in CI: {} missing", missing.join(", "));
+    let note = format!("SKIP bench: needs {}", missing.join(", "));
+    println!("{note}");
+    context.notes.push(note);
+    Ok(())
+}
+
+/// Runs tests, and counts them.
+fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> Result<()> {
+    let result = lines(command.args(["test", "--workspace", "--no-fail-fast"]).args(which), |line| {
         println!("{line}");
         context.tally.read(line);
     });
