@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::call::Call;
 use crate::compiled::CompiledCache;
@@ -18,8 +18,7 @@ const CORE_INSTANCES: u32 = 48;
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
 
 /// Bytes of a slot's memory and tables that are cleared in place rather than given back to the kernel, which would cost
-/// page faults and, with several threads, interrupts of every processor. Linux 6.7 tells which pages were written, so
-/// that only those are cleared.
+/// page faults and, with several threads, interrupts of every processor.
 const KEEP_RESIDENT: usize = 256 << 10;
 
 /// What every policy may import; the rest of the name is the interface and its version.
@@ -164,8 +163,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .table_elements(TABLE_ELEMENTS)
         .max_memory_size(limits.memory)
         .linear_memory_keep_resident(KEEP_RESIDENT)
-        .table_keep_resident(KEEP_RESIDENT)
-        .pagemap_scan(Enabled::Auto);
+        .table_keep_resident(KEEP_RESIDENT);
     pool
 }
 

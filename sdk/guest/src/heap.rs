@@ -14,6 +14,9 @@ const ONCE: usize = 64 << 10;
 /// How the bytes are aligned; a block that wants more is left to the usual allocator.
 const ALIGNMENT: usize = align_of::<Bytes>();
 
+#[cfg(all(target_family = "wasm", target_feature = "atomics"))]
+compile_error!("this heap is for one thread: build without `atomics`, or depend on the SDK without its feature `heap`");
+
 #[cfg(target_family = "wasm")]
 #[global_allocator]
 static HEAP: Heap = Heap::new();
@@ -26,7 +29,7 @@ struct Heap {
     used: Cell<usize>,
 }
 
-// SAFETY: a policy has one thread; elsewhere nothing is shared.
+// SAFETY: a policy has one thread, as is checked above; elsewhere nothing is shared.
 unsafe impl Sync for Heap {}
 
 impl Heap {

@@ -20,7 +20,7 @@ mod answer;
 mod component;
 mod configuration;
 // Elsewhere a policy is a library of its own unit tests, whose heap is theirs.
-#[cfg(any(test, target_family = "wasm"))]
+#[cfg(any(test, all(feature = "heap", target_family = "wasm")))]
 mod heap;
 mod json;
 pub mod ledger;

@@ -1,4 +1,4 @@
-//! Programs as a runtime starts them: the plugin, its peer, and /bin/true as the least that any program can cost.
+//! Programs as a runtime starts them: the plugin, its peer, and /bin/true for scale.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::random::Random;
 use tenure_e2e::{Daemon, binaries};
 
 /// A program and what it is started with.
@@ -23,23 +22,6 @@ pub(crate) struct Subject {
     next: AtomicUsize,
 }
 
-/// The times of one subject, sorted.
-#[derive(Debug, Default)]
-pub(crate) struct Times(Vec<Duration>);
-
-impl Times {
-    pub(crate) fn new(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self(times)
-    }
-
-    /// The microseconds that a share of the runs did not take longer than, in percent.
-    pub(crate) fn percentile(&self, share: usize) -> f64 {
-        let time = self.0.get((self.0.len().saturating_sub(1)) * share / 100);
-        time.map_or(0.0, |time| time.as_secs_f64() * 1e6)
-    }
-}
-
 /// A network's configuration, as the plugin and its peer both read it.
 pub(crate) fn network(daemon: &Daemon, name: &str, subnet: &str) -> Value {
     json!({
@@ -49,7 +31,7 @@ pub(crate) fn network(daemon: &Daemon, name: &str, subnet: &str) -> Value {
 }
 
 impl Subject {
-    /// The least that a program costs.
+    /// A program that does nothing.
     pub(crate) fn bin_true() -> Self {
         Self::new("/bin/true".into(), "ADD", String::new(), vec![Value::Null])
     }
@@ -71,11 +53,12 @@ impl Subject {
         Ok(Self::new(binaries::find("tenure")?, "VERSION", daemon.socket(), vec![Value::Null]))
     }
 
-    /// The plugin, asked for what the daemon has in memory.
-    pub(crate) fn status(daemon: &Daemon) -> anyhow::Result<Self> {
+    /// The plugin, asked for what the daemon has in memory of a network that there is.
+    pub(crate) fn status(daemon: &Daemon, mut config: Value) -> anyhow::Result<Self> {
         // STATUS came with this version, which Debian's peer does not know yet.
-        let ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.1.0.0/16" }]] });
-        let config = json!({ "cniVersion": "1.1.0", "name": "bench-status", "type": "bench", "ipam": ipam });
+        if let Some(version) = config.get_mut("cniVersion") {
+            *version = "1.1.0".into();
+        }
         Ok(Self::new(binaries::find("tenure")?, "STATUS", daemon.socket(), vec![config]))
     }
 
@@ -110,86 +93,57 @@ impl Subject {
         Ok(took)
     }
 
-    fn number(&self) -> usize {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Runs once; what was allocated is given back, so that the next run finds the same.
-    fn once(&self) -> anyhow::Result<Duration> {
-        let number = self.number();
+    /// Runs once. What was allocated is given back behind `after`, so that the next run finds the same.
+    pub(crate) fn once(&self, after: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
         let took = self.run(self.verb, number)?;
+        after()?;
         if self.verb == "ADD" {
             self.run("DEL", number)?;
         }
         Ok(took)
     }
 
+    /// Runs once in each network, so that what is timed afterwards finds all of them there.
+    pub(crate) fn warm_up(&self) -> anyhow::Result<()> {
+        self.configs.iter().try_for_each(|_| self.once(|| Ok(())).map(drop))
+    }
+
     /// Runs so many times by so many callers at once, and gives back what was allocated afterwards.
-    fn burst(&self, callers: usize, total: usize) -> anyhow::Result<Duration> {
+    pub(crate) fn burst(&self, callers: usize, total: usize) -> anyhow::Result<Duration> {
         let first = self.next.fetch_add(total, Ordering::Relaxed);
-        let in_parallel = |verb: &str| {
-            let (next, failed) = (AtomicUsize::new(first), Mutex::new(None));
-            let started = Instant::now();
-            std::thread::scope(|scope| {
-                for _ in 0..callers {
-                    scope.spawn(|| {
-                        loop {
-                            let number = next.fetch_add(1, Ordering::Relaxed);
-                            if number >= first + total {
-                                break;
-                            }
-                            if let (Err(error), Ok(mut failed)) = (self.run(verb, number), failed.lock()) {
-                                *failed = Some(error);
-                            }
-                        }
-                    });
-                }
-            });
-            let took = started.elapsed();
-            match failed.into_inner() {
-                Ok(Some(error)) => Err(error),
-                _ => Ok(took),
-            }
-        };
-        let took = in_parallel("ADD")?;
-        in_parallel("DEL")?;
+        let took = self.in_parallel("ADD", callers, first..first + total)?;
+        self.in_parallel("DEL", callers, first..first + total)?;
         Ok(took)
     }
-}
 
-/// Runs each subject once a round, so that all meet the same machine, in an order that is another each round: what ran
-/// before has warmed the caches for some, and not for others.
-pub(crate) fn in_turns<const N: usize>(rounds: usize, subjects: [&Subject; N]) -> anyhow::Result<[Times; N]> {
-    // The first time in each network finds nothing in any cache.
-    for subject in subjects {
-        for _ in &subject.configs {
-            subject.once()?;
+    fn in_parallel(
+        &self,
+        verb: &str,
+        callers: usize,
+        numbers: std::ops::Range<usize>,
+    ) -> anyhow::Result<Duration> {
+        let (next, failed) = (AtomicUsize::new(numbers.start), Mutex::new(None));
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..callers {
+                scope.spawn(|| {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= numbers.end {
+                            break;
+                        }
+                        if let (Err(error), Ok(mut failed)) = (self.run(verb, number), failed.lock()) {
+                            *failed = Some(error);
+                        }
+                    }
+                });
+            }
+        });
+        let took = started.elapsed();
+        match failed.into_inner() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(took),
         }
     }
-    let mut random = Random::new(1);
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..rounds {
-        let mut turns: Vec<_> = subjects.iter().zip(&mut times).collect();
-        turns.sort_by_cached_key(|_| random.next_number());
-        for (subject, times) in turns {
-            times.push(subject.once()?);
-        }
-    }
-    Ok(times.map(Times::new))
-}
-
-/// Runs many of each subject at once, in rounds; each one's rate in programs a second.
-pub(crate) fn at_once<const N: usize>(
-    callers: usize,
-    total: usize,
-    subjects: [&Subject; N],
-) -> anyhow::Result<[f64; N]> {
-    let rounds = 4;
-    let mut spent = [Duration::ZERO; N];
-    for _ in 0..rounds {
-        for (subject, spent) in subjects.iter().zip(&mut spent) {
-            *spent += subject.burst(callers, total / rounds)?;
-        }
-    }
-    Ok(spent.map(|spent| (total / rounds * rounds) as f64 / spent.as_secs_f64()))
 }

@@ -12,7 +12,10 @@ use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;
 use tonic::transport::Channel;
 
-use crate::exec::Times;
+use crate::times::Times;
+
+/// In how many rounds rates are measured.
+const ROUNDS: u32 = 4;
 
 fn invocation(config: &[u8], container: String) -> Invocation {
     Invocation {
@@ -30,39 +33,84 @@ pub(crate) async fn fill(daemon: &Daemon, config: &Value, prefix: &str, count: u
 }
 
 /// A network that nothing else uses.
-fn own_network(name: &str) -> Value {
+pub(crate) fn own_network(name: &str) -> Value {
     json!({
         "cniVersion": "1.0.0", "name": name, "type": "bench",
         "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.64.0.0/10" }]] },
     })
 }
 
-/// ADDs on a network of its own; how many a second, each durable before it counts.
-pub(crate) async fn rate(daemon: &Daemon, count: u32, callers: u32) -> anyhow::Result<f64> {
-    let name = format!("bench-rate-{callers}-{count}");
-    send(daemon, &own_network(&name), &name, count, callers).await
+/// ADDs by so many callers, in rounds in which each number of callers has its turn; how many a second, each durable
+/// before it counts.
+pub(crate) async fn rates<const N: usize>(
+    daemon: &Daemon,
+    count: u32,
+    callers: [u32; N],
+) -> anyhow::Result<[f64; N]> {
+    let config = own_network("bench-rate");
+    let mut seconds = [0.0; N];
+    for round in 0..ROUNDS {
+        for (callers, seconds) in callers.into_iter().zip(&mut seconds) {
+            let prefix = format!("rate-{callers}-{round}");
+            *seconds += send(daemon, &config, &prefix, count / ROUNDS, callers).await?.as_secs_f64();
+        }
+    }
+    Ok(seconds.map(|seconds| f64::from(count / ROUNDS * ROUNDS) / seconds))
 }
 
-/// ADDs at a steady pace, whether or not the ones before were answered; how long each took, from when it was due.
-pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyhow::Result<Times> {
+/// What a steady load has met.
+pub(crate) struct Steady {
+    /// From when each ADD was due until it was answered.
+    pub(crate) took: Times,
+    /// How late each was sent: the measuring program's own part.
+    pub(crate) late: Times,
+}
+
+/// ADDs at a steady pace, whether or not the ones before were answered.
+///
+/// A thread keeps the pace: an async runtime's timers are a millisecond coarse.
+pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyhow::Result<Steady> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let config: Arc<[u8]> = own_network("bench-steady").to_string().into_bytes().into();
     add(channel.clone(), &config, "steady-first".to_owned()).await?;
-    let mut ticks = tokio::time::interval(pace);
-    let mut tasks = Vec::new();
-    for number in 0..count {
-        let due = ticks.tick().await;
+    let (sender, mut ticks) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let first = Instant::now();
+        for number in 0..count {
+            let due = first + pace * number;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if sender.send((number, due)).is_err() {
+                break;
+            }
+        }
+    });
+    let (mut tasks, mut late) = (Vec::new(), Vec::new());
+    while let Some((number, due)) = ticks.recv().await {
+        late.push(due.elapsed());
         let (channel, config) = (channel.clone(), Arc::clone(&config));
         tasks.push(tokio::task::spawn(async move {
             add(channel, &config, format!("steady-{number}")).await?;
             anyhow::Ok(due.elapsed())
         }));
     }
-    let mut times = Vec::new();
+    let mut took = Vec::new();
     for task in tasks {
-        times.push(task.await??);
+        took.push(task.await??);
     }
-    Ok(Times::new(times))
+    Ok(Steady { took: Times::new(took), late: Times::new(late) })
+}
+
+/// Adds and deletes, one after the other, as a node does all day.
+pub(crate) async fn churn(daemon: &Daemon, config: &Value, count: u32) -> anyhow::Result<()> {
+    let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
+    let config = config.to_string().into_bytes();
+    for number in 0..count {
+        let container = format!("churn-{number}");
+        add(channel.clone(), &config, container.clone()).await?;
+        let deleted = CniClient::new(channel.clone()).del(invocation(&config, container)).await;
+        deleted.map_err(|status| anyhow!("DEL: {status}"))?;
+    }
+    Ok(())
 }
 
 async fn send(
@@ -71,7 +119,7 @@ async fn send(
     prefix: &str,
     count: u32,
     callers: u32,
-) -> anyhow::Result<f64> {
+) -> anyhow::Result<Duration> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let (next, config) = (Arc::new(AtomicU32::new(0)), Arc::new(config.to_string().into_bytes()));
     // The network is made, and its policy loaded, before anything is timed.
@@ -94,10 +142,10 @@ async fn send(
     for task in tasks {
         task.await??;
     }
-    Ok(f64::from(count) / started.elapsed().as_secs_f64())
+    Ok(started.elapsed())
 }
 
-async fn add(channel: Channel, config: &[u8], container: String) -> anyhow::Result<()> {
+pub(crate) async fn add(channel: Channel, config: &[u8], container: String) -> anyhow::Result<()> {
     let answer = CniClient::new(channel).add(invocation(config, container)).await;
     answer.map(drop).map_err(|status| anyhow!("ADD: {status}"))
 }

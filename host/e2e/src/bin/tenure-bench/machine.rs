@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::ensure;
 
-/// Says in one line what the machine is.
+/// Says in one line what the machine is, and the directory's file system.
 ///
 /// # Errors
-/// When a directory is in memory: what is synced there says nothing of a disk.
-pub(crate) fn describe(state: &Path) -> anyhow::Result<String> {
+/// When a disk is needed and the directory is in memory: what is synced there says nothing of a disk.
+pub(crate) fn describe(state: &Path, needs_disk: bool) -> anyhow::Result<String> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     // The longest mount point that leads there is the one that counts, and of two the later.
@@ -19,7 +19,7 @@ pub(crate) fn describe(state: &Path) -> anyhow::Result<String> {
         .max_by_key(|(point, _)| point.len());
     let file_system = mount.map_or_else(|| "an unknown file system".to_owned(), |(_, kind)| kind);
     ensure!(
-        file_system != "tmpfs",
+        !needs_disk || file_system != "tmpfs",
         "{} is in memory, where a sync costs nothing: set TMPDIR to a directory on a disk",
         state.display()
     );

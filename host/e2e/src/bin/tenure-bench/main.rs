@@ -1,4 +1,4 @@
-//! What an address costs: one table, everything measured in one run and in turns, so that a noisy machine hits all sides.
+//! What an address costs: one table of one run. What is compared takes turns, so that a noisy machine hits all sides.
 //!
 //! Nothing here asserts a time. `--short` only shows that each measurement runs.
 
@@ -6,11 +6,14 @@ mod exec;
 mod instructions;
 mod load;
 mod machine;
+mod metrics;
 mod parts;
 mod picture;
 mod policy;
 mod report;
 mod start;
+mod times;
+mod turns;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,9 +25,11 @@ use clap::{Parser, ValueEnum};
 use tenure_e2e::{Daemon, binaries};
 use tokio::runtime::Runtime;
 
-use crate::exec::{Subject, at_once, in_turns, network};
-use crate::parts::{Parts, Spent};
-use crate::report::{Report, Row, Unit};
+use crate::exec::{Subject, network};
+use crate::metrics::{Metrics, SYNC};
+use crate::parts::Parts;
+use crate::report::{Figure, Report, Row, Unit};
+use crate::turns::{Turns, at_once};
 
 /// Measures what an address costs, beside /bin/true and host-local.
 #[derive(Debug, Parser)]
@@ -67,12 +72,12 @@ struct Scale {
 }
 
 const FULL: Scale = Scale {
-    rounds: 200,
+    rounds: 300,
     at_once: 640,
     sizes: [(1_000, "1k"), (10_000, "10k"), (60_000, "60k")],
     networks: 100,
     most: 100_000,
-    throughput: 60_000,
+    throughput: 30_000,
     steady: 5_000,
     calls: 20_000,
 };
@@ -101,7 +106,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let report = measure(if arguments.short { &SHORT } else { &FULL })?;
+    let report = measure(if arguments.short { &SHORT } else { &FULL }, !arguments.short)?;
     match arguments.output {
         Output::Table => print!("{}", report.table()),
         Output::Json => print!("{}", report.json()?),
@@ -119,183 +124,191 @@ fn keep(report: &Report, directory: &Path) -> anyhow::Result<()> {
     Ok(fs::write(directory.join("add.svg"), picture::draw(report.parts()))?)
 }
 
-fn measure(scale: &Scale) -> anyhow::Result<Report> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let daemon = Daemon::prepare()?;
-    let metrics = daemon.path("metrics.sock");
-    daemon.configure(&format!("[metrics]\nlisten = \"unix:{}\"\n", metrics.display()))?;
-    let machine = machine::describe(&daemon.path(""))?;
-    let mut daemon = daemon;
-    daemon.start_again()?;
+/// What all measurements share.
+struct Bench<'a> {
+    scale: &'a Scale,
+    runtime: Runtime,
+    daemon: Daemon,
+    metrics: Metrics,
+}
 
-    let mut rows = Vec::new();
-    let parts = one_after_another(scale, &runtime, &daemon, &metrics, &mut rows)?;
-    many_at_once(scale, &daemon, &mut rows)?;
-    over_grpc(scale, &runtime, &daemon, &mut rows)?;
-    policy_calls(scale, &mut rows)?;
-    large_state(scale, &runtime, &mut rows)?;
-    sizes_and_instructions(&daemon, &mut rows)?;
+fn us(microseconds: f64) -> Figure {
+    Unit::Microseconds.of(microseconds)
+}
+
+fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
+    let mut daemon = Daemon::prepare()?;
+    let socket = daemon.path("metrics.sock");
+    daemon.configure(&format!("[metrics]\nlisten = \"unix:{}\"\n", socket.display()))?;
+    let machine = machine::describe(&daemon.path(""), needs_disk)?;
+    daemon.start_again()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let bench = Bench { scale, runtime, daemon, metrics: Metrics::at(&socket) };
+
+    let mut rows = bench.one_after_another()?;
+    say("where the time of an ADD goes");
+    let config = network(&bench.daemon, "bench-parts", "10.1.0.0/16");
+    let parts = Parts::measure(&bench.daemon, &bench.metrics, &config, scale.rounds)?;
+    rows.extend(bench.many_at_once()?);
+    rows.extend(bench.over_grpc()?);
+    rows.push(bench.steadily()?);
+    rows.extend(bench.policy_calls()?);
+    rows.extend(bench.large_state()?);
+    rows.extend(bench.size_and_instructions()?);
     Ok(Report::new(machine, rows, parts))
 }
 
-/// One program after the other, in turns: what an ADD costs, how that grows, and where it goes.
-fn one_after_another(
-    scale: &Scale,
-    runtime: &Runtime,
-    daemon: &Daemon,
-    metrics: &Path,
-    rows: &mut Vec<Row>,
-) -> anyhow::Result<Parts> {
-    say("filling networks");
-    let mut filled = Vec::new();
-    for (index, (count, _)) in scale.sizes.iter().enumerate() {
-        let config = network(daemon, &format!("bench-size-{index}"), &format!("10.{}.0.0/16", 10 + index));
-        runtime.block_on(load::fill(daemon, &config, "filled", *count))?;
-        filled.push(Subject::tenure(daemon, vec![config])?);
+impl Bench<'_> {
+    fn subject(&self, name: &str, subnet: &str) -> anyhow::Result<Subject> {
+        Subject::tenure(&self.daemon, vec![network(&self.daemon, name, subnet)])
     }
-    let [small, middle, large] = filled.as_slice() else { anyhow::bail!("there are three sizes") };
 
-    let on = |name: &str, subnet: &str| Subject::tenure(daemon, vec![network(daemon, name, subnet)]);
-    let many = (0..scale.networks)
-        .map(|index| {
-            network(daemon, &format!("bench-of-many-{index}"), &format!("10.{}.0.0/16", 100 + index))
-        })
-        .collect();
-    let least = Subject::bin_true();
-    let peer = Subject::host_local(network(daemon, "bench-peer", "10.1.0.0/16"))?;
-    let (version, status) = (Subject::version(daemon)?, Subject::status(daemon)?);
-    let empty = on("bench-empty", "10.1.0.0/16")?;
-    let (v4_24, v4_8) = (on("bench-24", "10.2.0.0/24")?, on("bench-8", "11.0.0.0/8")?);
-    let (v6_64, many) = (on("bench-64", "fd00:bead::/64")?, Subject::tenure(daemon, many)?);
+    /// A network in which so many addresses are taken.
+    fn filled(&self, name: &str, subnet: &str, count: u32) -> anyhow::Result<Subject> {
+        let config = network(&self.daemon, name, subnet);
+        self.runtime.block_on(load::fill(&self.daemon, &config, "filled", count))?;
+        Subject::tenure(&self.daemon, vec![config])
+    }
 
-    say("one program after another, in turns: /bin/true, host-local, the plugin in each network");
-    let look = || -> anyhow::Result<(Spent, Spent)> {
-        let read = |name| Spent::read(metrics, name);
-        Ok((read("tenure_policy_call_duration_seconds")?, read("tenure_checkpoint_sync_duration_seconds")?))
-    };
-    let before = look()?;
-    let times = in_turns(
-        scale.rounds,
-        [&least, &peer, &version, &status, &empty, small, middle, large, &v4_24, &v4_8, &v6_64, &many],
-    )?;
-    let after = look()?;
-    let us = |microseconds: f64| Unit::Microseconds.of(microseconds);
-    let p99 = |times: &exec::Times| us(times.percentile(99));
-    let [_, _, _, _, ours, ..] = &times;
-    let ours_p99 = p99(ours);
-    let [least, peer, version, status, ours, small, middle, large, v4_24, v4_8, v6_64, many] =
-        times.map(|times| times.percentile(50));
+    /// One program after the other, in turns: what an ADD costs, and how that grows.
+    fn one_after_another(&self) -> anyhow::Result<Vec<Row>> {
+        say("filling networks");
+        let mut turns = Turns::default();
+        let least = turns.join(Subject::bin_true());
+        let peer = turns.join(Subject::host_local(network(&self.daemon, "bench-peer", "10.1.0.0/16"))?);
+        let empty = turns.join(self.subject("bench-empty", "10.1.0.0/16")?);
+        let mut beside = Vec::new();
+        let [first, second, third] = self.scale.sizes;
+        for ((count, name), most) in [(third, Some(1.1)), (second, None), (first, None)] {
+            let place = turns.join(self.filled(&format!("bench-{name}"), "10.2.0.0/16", count)?);
+            beside.push((format!("... with {name} allocated in the /16, over empty"), place, most));
+        }
+        for (name, subnet) in
+            [("v4 /24", "10.3.0.0/24"), ("v4 /8", "11.0.0.0/8"), ("v6 /64", "fd00:bead::/64")]
+        {
+            let place =
+                turns.join(self.subject(&format!("bench-{}", name.replace([' ', '/'], "-")), subnet)?);
+            beside.push((format!("... in a {name}, over the /16"), place, None));
+        }
+        let many = self.scale.networks;
+        let networks =
+            (0..many).map(|number| network(&self.daemon, &format!("bench-of-many-{number}"), "10.4.0.0/16"));
+        let place = turns.join(Subject::tenure(&self.daemon, networks.collect())?);
+        beside.push((format!("... in {many} networks, over one"), place, None));
+        let place = turns.join(self.subject("bench-again", "10.1.0.0/16")?);
+        beside.push(("... in another empty /16: what noise makes".to_owned(), place, None));
 
-    rows.push(
-        Row::new("shim ADD p50, over exec of /bin/true", us(ours - least))
-            .at_most(600.0)
-            .raw("ADD", us(ours))
-            .raw("its p99", ours_p99)
-            .raw("/bin/true", us(least)),
-    );
-    let mut over = |measure: String, figure: f64, base: f64, most: Option<f64>| {
-        let row = Row::new(measure, Unit::Times.of(figure / base)).raw("p50", us(figure)).raw("of", us(base));
-        rows.push(match most {
-            Some(most) => row.at_most(most),
-            None => row,
+        say("one program after another, in turns: /bin/true, host-local, the plugin in each network");
+        let outcome = turns.run(self.scale.rounds)?;
+        let (ours, least, peer) =
+            (outcome.of(empty)?, outcome.of(least)?.median(), outcome.of(peer)?.median());
+        let p50 = ours.median();
+        let mut rows = vec![
+            Row::new("shim ADD p50, over exec of /bin/true", us(p50 - least))
+                .at_most(600.0)
+                .raw("ADD", us(p50))
+                .raw("its p99", us(ours.percentile(99)))
+                .raw("/bin/true", us(least)),
+            Row::new("shim ADD p50, over host-local", Unit::Times.of(p50 / peer))
+                .at_most(0.45)
+                .raw("ADD", us(p50))
+                .raw("host-local", us(peer)),
+        ];
+        for (measure, place, most) in beside {
+            let figure = outcome.of(place)?.median();
+            let row =
+                Row::new(measure, Unit::Times.of(figure / p50)).raw("ADD", us(figure)).raw("over", us(p50));
+            rows.push(match most {
+                Some(most) => row.at_most(most),
+                None => row,
+            });
+        }
+        Ok(rows)
+    }
+
+    fn many_at_once(&self) -> anyhow::Result<Vec<Row>> {
+        let config = network(&self.daemon, "bench-at-once", "10.64.0.0/10");
+        let (least, ours) = (Subject::bin_true(), Subject::tenure(&self.daemon, vec![config.clone()])?);
+        let peer = Subject::host_local(config)?;
+        let rate = |value: f64| Unit::PerSecond.of(value);
+        let mut rows = Vec::new();
+        for callers in [1, 8, 32, 128] {
+            say(&format!("{callers} programs at once"));
+            let measure = format!("{callers} shim ADDs at once, over /bin/true");
+            let total = self.scale.at_once.max(callers * 4);
+            // The peer is the slowest by far, and one row is enough to tell.
+            let row = if callers == 32 {
+                let [least, ours, peer] = at_once(callers, total, [&least, &ours, &peer])?;
+                let row = Row::new(measure, Unit::Times.of(ours / least)).at_least(0.6);
+                row.raw("ADD", rate(ours)).raw("/bin/true", rate(least)).raw("host-local", rate(peer))
+            } else {
+                let [least, ours] = at_once(callers, total, [&least, &ours])?;
+                let row = Row::new(measure, Unit::Times.of(ours / least));
+                row.raw("ADD", rate(ours)).raw("/bin/true", rate(least))
+            };
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    fn over_grpc(&self) -> anyhow::Result<Vec<Row>> {
+        say("gRPC ADDs, each durable");
+        let callers = [64, 1, 8, 32, 128];
+        let rates = self.runtime.block_on(load::rates(&self.daemon, self.scale.throughput, callers))?;
+        let rows = callers.into_iter().zip(rates).map(|(callers, rate)| {
+            let row = Row::new(format!("gRPC ADD, {callers} in flight, durable"), Unit::PerSecond.of(rate));
+            if callers == 64 { row.at_least(15_000.0) } else { row }
         });
-    };
-    over("shim ADD p50, over host-local".to_owned(), ours, peer, Some(0.45));
-    let [(_, first), (_, second), (_, third)] = scale.sizes;
-    over(format!("... with {third} allocated in a /16, over empty"), large, ours, Some(1.1));
-    over(format!("... with {second} allocated"), middle, ours, None);
-    over(format!("... with {first} allocated"), small, ours, None);
-    over("... in a v4 /24, over a /16".to_owned(), v4_24, ours, None);
-    over("... in a v4 /8".to_owned(), v4_8, ours, None);
-    over("... in a v6 /64".to_owned(), v6_64, ours, None);
-    over(format!("... in {} networks, over one", scale.networks), many, ours, None);
-
-    let policy = after.0.mean_since(before.0);
-    let sync = after.1.mean_since(before.1);
-    let connect = (status - version).max(0.0);
-    Ok(Parts {
-        bin_true: least,
-        host_local: peer,
-        exec: version,
-        connect,
-        policy,
-        sync,
-        daemon: (ours - version - connect - policy - sync).max(0.0),
-    })
-}
-
-fn many_at_once(scale: &Scale, daemon: &Daemon, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    let config = network(daemon, "bench-at-once", "10.64.0.0/10");
-    let (least, ours) = (Subject::bin_true(), Subject::tenure(daemon, vec![config.clone()])?);
-    let peer = Subject::host_local(config)?;
-    let rate = |value: f64| Unit::PerSecond.of(value);
-    for callers in [1, 8, 32, 128] {
-        say(&format!("{callers} programs at once"));
-        let measure = format!("{callers} shim ADDs at once, over /bin/true");
-        let total = scale.at_once.max(callers * 4);
-        // The peer is the slowest by far, and one row is enough to tell.
-        let row = if callers == 32 {
-            let [least, ours, peer] = at_once(callers, total, [&least, &ours, &peer])?;
-            let row = Row::new(measure, Unit::Times.of(ours / least)).at_least(0.6);
-            row.raw("ADD", rate(ours)).raw("/bin/true", rate(least)).raw("host-local", rate(peer))
-        } else {
-            let [least, ours] = at_once(callers, total, [&least, &ours])?;
-            let row = Row::new(measure, Unit::Times.of(ours / least));
-            row.raw("ADD", rate(ours)).raw("/bin/true", rate(least))
-        };
-        rows.push(row);
+        Ok(rows.collect())
     }
-    Ok(())
-}
 
-fn over_grpc(scale: &Scale, runtime: &Runtime, daemon: &Daemon, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    say("gRPC ADDs, each durable");
-    let rate = |callers: u32, count: u32| runtime.block_on(load::rate(daemon, count, callers));
-    let goal = rate(64, scale.throughput)?;
-    rows.push(Row::new("gRPC ADD, 64 in flight", Unit::PerSecond.of(goal)).at_least(15_000.0));
-    for callers in [1, 8, 32, 128] {
-        let rate = rate(callers, scale.throughput / 4)?;
-        rows.push(Row::new(format!("gRPC ADD, {callers} in flight"), Unit::PerSecond.of(rate)));
+    fn steadily(&self) -> anyhow::Result<Row> {
+        say("500 gRPC ADDs a second");
+        let before = self.metrics.read()?;
+        let steady = self.runtime.block_on(load::steady(&self.daemon, PACE, self.scale.steady))?;
+        let slow_sync = self.metrics.read()?.p99_since(&before, SYNC);
+        let (p50, p99) = (steady.took.median(), steady.took.percentile(99));
+        let row = Row::new("p99 of ADD at a steady 500/s, over p50", Unit::Times.of(p99 / p50.max(1.0)));
+        let row =
+            row.at_most(3.0).raw("p50", us(p50)).raw("p99", us(p99)).raw("p99 of sync <", us(slow_sync));
+        Ok(row.raw("sent late by p99", us(steady.late.percentile(99))))
     }
-    say("500 gRPC ADDs a second");
-    let times = runtime.block_on(load::steady(daemon, PACE, scale.steady))?;
-    let (p50, p99) = (times.percentile(50), times.percentile(99));
-    let us = |microseconds: f64| Unit::Microseconds.of(microseconds);
-    let row = Row::new("p99 at a steady 500 ADD/s, over p50", Unit::Times.of(p99 / p50.max(1.0)));
-    rows.push(row.at_most(3.0).raw("p50", us(p50)).raw("p99", us(p99)));
-    Ok(())
-}
 
-fn policy_calls(scale: &Scale, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    say("policy calls, a fresh instance each");
-    let (p50, p99) = policy::percentiles(scale.calls)?;
-    rows.push(Row::new("policy call, fresh instance, p50", Unit::Microseconds.of(p50)).at_most(40.0));
-    rows.push(Row::new("policy call, fresh instance, p99", Unit::Microseconds.of(p99)).at_most(100.0));
-    Ok(())
-}
+    fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
+        say("policy calls, a fresh instance each");
+        let (p50, p99) = policy::percentiles(self.scale.calls)?;
+        Ok(vec![
+            Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
+            Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
+        ])
+    }
 
-fn large_state(scale: &Scale, runtime: &Runtime, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    let most = scale.most;
-    say(&format!("starting with {most} allocations, and the memory they take"));
-    let cost = start::measure(runtime, most)?;
-    rows.push(
-        Row::new(format!("start to serving, {most} allocations"), Unit::Seconds.of(cost.start)).at_most(0.3),
-    );
-    rows.push(Row::new("RSS, 1000 allocations", Unit::Megabytes.of(cost.small)).at_most(30.0));
-    rows.push(Row::new(format!("RSS, {most} allocations"), Unit::Megabytes.of(cost.large)).at_most(120.0));
-    Ok(())
-}
+    fn large_state(&self) -> anyhow::Result<Vec<Row>> {
+        let most = self.scale.most;
+        say(&format!("starting with {most} allocations, and the memory they take"));
+        let cost = start::measure(&self.runtime, most)?;
+        let start =
+            Row::new(format!("start to the first ADD, {most} allocations"), Unit::Seconds.of(cost.start));
+        let mb = |value: f64| Unit::Megabytes.of(value);
+        Ok(vec![
+            start.at_most(0.3),
+            Row::new("RSS, 1000 allocations", mb(cost.small)).at_most(30.0),
+            Row::new(format!("RSS, {most} allocations"), mb(cost.large)).at_most(120.0),
+        ])
+    }
 
-fn sizes_and_instructions(daemon: &Daemon, rows: &mut Vec<Row>) -> anyhow::Result<()> {
-    let plugin = binaries::find("tenure")?;
-    let bytes = fs::metadata(&plugin).with_context(|| plugin.display().to_string())?.len();
-    rows.push(Row::new("`tenure` binary", Unit::Megabytes.of(bytes as f64 / 1e6)).at_most(1.5));
-    say("counting instructions");
-    let subject = Subject::tenure(daemon, vec![network(daemon, "bench-counted", "10.1.0.0/16")])?;
-    let count = |value: f64| Unit::Instructions.of(value);
-    rows.push(Row::new("instructions of the plugin's ADD", count(instructions::of_plugin(&subject)?)));
-    rows.push(Row::new("instructions of a policy call", count(instructions::of_policy_call()?)));
-    Ok(())
+    fn size_and_instructions(&self) -> anyhow::Result<Vec<Row>> {
+        let plugin = binaries::find("tenure")?;
+        let bytes = fs::metadata(&plugin).with_context(|| plugin.display().to_string())?.len();
+        say("counting instructions");
+        let count = |value: f64| Unit::Instructions.of(value);
+        let subject = self.subject("bench-counted", "10.1.0.0/16")?;
+        Ok(vec![
+            Row::new("`tenure` binary", Unit::Megabytes.of(bytes as f64 / 1e6)).at_most(1.5),
+            Row::new("instructions of the plugin's ADD", count(instructions::of_plugin(&subject)?)),
+            Row::new("instructions of a policy call", count(instructions::of_policy_call()?)),
+        ])
+    }
 }
 
 fn say(what: &str) {

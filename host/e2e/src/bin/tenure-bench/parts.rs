@@ -1,12 +1,15 @@
-//! Where the time of an ADD goes, by what the run itself has measured.
+//! Where the time of an ADD goes: medians of the same rounds, and what they leave over.
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 
-use anyhow::Context;
 use serde::Serialize;
+use serde_json::Value;
+use tenure_e2e::Daemon;
+use tenure_e2e::random::Random;
+
+use crate::exec::Subject;
+use crate::metrics::{Metrics, POLICY, SYNC};
+use crate::times::Times;
 
 /// Microseconds of one ADD, part by part, and of its peers.
 #[derive(Debug, Clone, Serialize)]
@@ -16,16 +19,57 @@ pub(crate) struct Parts {
     /// Debian's plugin, for scale.
     pub(crate) host_local: f64,
     /// The plugin starts and ends, and asks nobody.
-    pub(crate) exec: f64,
-    /// It connects, sends a request that needs neither policy nor disk, and has the answer.
-    pub(crate) connect: f64,
-    pub(crate) policy: f64,
-    pub(crate) sync: f64,
-    /// What is left of the ADD: the daemon reads and checks, keeps its book, and wakes its threads.
-    pub(crate) daemon: f64,
+    exec: f64,
+    /// It connects, sends a request that the daemon answers from memory, and has the answer.
+    connect: f64,
+    policy: f64,
+    sync: f64,
+    /// What an ADD takes beyond that. Less than nothing says that the parts were measured apart.
+    daemon: f64,
 }
 
 impl Parts {
+    /// Measures ADDs of a network, reading the daemon's own times around each.
+    pub(crate) fn measure(
+        daemon: &Daemon,
+        metrics: &Metrics,
+        network: &Value,
+        rounds: usize,
+    ) -> anyhow::Result<Self> {
+        let add = Subject::tenure(daemon, vec![network.clone()])?;
+        let subjects = [
+            Subject::bin_true(),
+            Subject::host_local(network.clone())?,
+            Subject::version(daemon)?,
+            Subject::status(daemon, network.clone())?,
+        ];
+        add.warm_up()?;
+        subjects.iter().try_for_each(Subject::warm_up)?;
+        let mut random = Random::new(2);
+        let (mut times, mut adds) = ([const { Vec::new() }; 4], Vec::new());
+        let (mut policies, mut syncs) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let mut turns: Vec<_> = subjects.iter().zip(&mut times).collect();
+            turns.sort_by_cached_key(|_| random.next_number());
+            for (subject, times) in turns {
+                times.push(subject.once(|| Ok(()))?);
+            }
+            let before = metrics.read()?;
+            adds.push(add.once(|| {
+                let after = metrics.read()?;
+                policies.push(after.spent_since(&before, POLICY));
+                syncs.push(after.spent_since(&before, SYNC));
+                Ok(())
+            })?);
+        }
+        let [bin_true, host_local, version, status] = times.map(|times| Times::new(times).median());
+        let (policy, sync) =
+            (Times::of_microseconds(policies).median(), Times::of_microseconds(syncs).median());
+        let (exec, connect) = (version, status - version);
+        let daemon = Times::new(adds).median() - exec - connect - policy - sync;
+        Ok(Self { bin_true, host_local, exec, connect, policy, sync, daemon })
+    }
+
     /// The parts with their names, in the order in which an ADD goes through them.
     pub(crate) fn named(&self) -> [(&'static str, f64); 5] {
         [
@@ -48,33 +92,5 @@ impl Parts {
             let _ = writeln!(text, "  {name:<10} {microseconds:>6.0} us");
         }
         text
-    }
-}
-
-/// How often something was done and how long it took in all, as the daemon counts it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent {
-    count: f64,
-    seconds: f64,
-}
-
-impl Spent {
-    /// Reads a histogram from the daemon's metrics.
-    pub(crate) fn read(socket: &Path, histogram: &str) -> anyhow::Result<Self> {
-        let mut stream = UnixStream::connect(socket).context("the daemon's metrics")?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut page = String::new();
-        stream.read_to_string(&mut page)?;
-        let sum_of = |suffix: &str| -> f64 {
-            let name = format!("{histogram}_{suffix}");
-            let lines = page.lines().filter_map(|line| line.strip_prefix(&name));
-            lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
-        };
-        Ok(Self { count: sum_of("count"), seconds: sum_of("sum") })
-    }
-
-    /// Microseconds each, since an earlier look.
-    pub(crate) fn mean_since(self, before: Self) -> f64 {
-        (self.seconds - before.seconds) * 1e6 / (self.count - before.count).max(1.0)
     }
 }

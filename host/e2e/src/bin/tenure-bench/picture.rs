@@ -47,7 +47,7 @@ fn bar<'a>(
     let _ = writeln!(svg, "<text x=\"{}\" y=\"{text:.1}\" text-anchor=\"end\">{name}</text>", LEFT - 10.0);
     let (mut x, mut sum) = (LEFT, 0.0);
     for (microseconds, colour) in parts {
-        let width = microseconds * scale;
+        let width = microseconds.max(0.0) * scale;
         let _ = writeln!(
             svg,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>"
