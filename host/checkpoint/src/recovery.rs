@@ -118,10 +118,8 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
     let mut group = vec![0; tail.last_group.len()];
     let begins = tail.length - group.len() as u64;
     let read = disk.read(&file, begins).and_then(|mut reader| reader.read_exact(&mut group));
-    match read {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        read => read.map(|()| group == tail.last_group).map_err(Error::io(format!("reading {file}"))),
-    }
+    read.map_err(Error::io(format!("reading {file}")))?;
+    Ok(group == tail.last_group)
 }
 
 /// Rebuilds the books as [`recover`] would, and changes nothing; the daemon may be running.
