@@ -110,12 +110,13 @@ impl FileDisk {
     /// When the directory cannot be made, or its name not be made durable.
     pub fn create(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
-        let missing = directory.ancestors().skip(1).take_while(|above| !above.exists()).count();
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        // One more than was missing: a start that was killed here may have made the directory and got no further.
-        for above in directory.ancestors().skip(1).take(missing + 1) {
-            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            fs::File::open(above)?.sync_all()?;
+        let levels = || directory.ancestors().filter(|level| !level.as_os_str().is_empty());
+        let missing = levels().take_while(|level| !level.exists()).count();
+        // From the top, each name durable before the next is made. One more than is missing: a start that was killed in here may
+        // have made that one and got no further.
+        let mut levels: Vec<_> = levels().take(missing + 1).collect();
+        while let Some(level) = levels.pop() {
+            make_durable(level)?;
         }
         Ok(Self { directory })
     }
@@ -130,6 +131,20 @@ impl FileDisk {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+}
+
+/// Makes a directory unless there is one, and its name durable.
+fn make_durable(directory: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+        made => made?,
+    }
+    match directory.parent() {
+        // It is the root.
+        None => Ok(()),
+        Some(above) if above.as_os_str().is_empty() => fs::File::open(".")?.sync_all(),
+        Some(above) => fs::File::open(above)?.sync_all(),
     }
 }
 

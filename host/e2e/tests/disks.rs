@@ -4,8 +4,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tenure_e2e::load::{Fuse, Load};
 use tenure_e2e::mount::{self, BlockByBlock, Kind, Mount};
 use tenure_e2e::random::{self, Random};
 use tenure_e2e::strace::Fault;
-use tenure_e2e::{Need, Suite, Victim, scratch, wait};
+use tenure_e2e::{Need, Suite, Victim, binaries, scratch, wait};
 
 const EXT4: Need = Need::File("/usr/sbin/mkfs.ext4", "e2fsprogs");
 const XFS: Need = Need::File("/usr/sbin/mkfs.xfs", "xfsprogs");
@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         .test("a_disk_that_loses_writes_is_told_and_left_behind", &[Need::Root, EXT4], lost_writes)
         .test("what_a_failed_sync_left_in_memory_is_not_believed", &[Need::Root, EXT4, STRACE], lost_group)
         .test("a_state_directory_without_a_durable_name_is_not_used", &[STRACE], unnamed_state)
+        .test("a_state_directory_below_others_has_every_name_durable", &[STRACE], unnamed_states_above)
         .test("a_start_whose_first_sync_fails_serves_nothing", &[STRACE], unsynced_start)
         .test("a_full_disk_refuses_adds_and_serves_dels", &[Need::Root], full_disk)
         .run()
@@ -240,6 +241,48 @@ fn unnamed_state() -> anyhow::Result<()> {
 }
 
 /// Nobody knows what a disk has that says so; it is asked again by the next start.
+/// Killed between a directory and the sync of its name, a start leaves to the next what was not synced yet.
+fn unnamed_states_above() -> anyhow::Result<()> {
+    // The directory that is there already counts: it may be what a start before made.
+    for killed_at in 1..=4 {
+        let directory = scratch::directory()?;
+        let levels = ["", "a", "a/b", "a/b/state"].map(|level| directory.path().join(level));
+        let asked = syncs_until(directory.path(), "fsync", killed_at)?;
+        ensure!(asked.len() == killed_at, "{asked:?} before sync {killed_at}");
+        let made = levels.iter().filter(|level| level.exists()).count();
+        ensure!(made == killed_at, "{made} levels before sync {killed_at}");
+        // The first sync of a file comes after those of the directories.
+        let synced = syncs_until(directory.path(), "fdatasync", 1)?;
+        let above: Vec<_> = levels.iter().skip(killed_at - 1).filter_map(|level| level.parent()).collect();
+        let first: Vec<_> = synced.iter().map(PathBuf::as_path).take(above.len()).collect();
+        ensure!(first == above, "{synced:?} were synced, not {above:?} first");
+    }
+    Ok(())
+}
+
+/// Starts a daemon on `a/b/state` in a directory, kills it right before a call, and says what it asked to be synced.
+fn syncs_until(directory: &Path, call: &str, at: usize) -> anyhow::Result<Vec<PathBuf>> {
+    let trace = directory.join("trace");
+    let status = Command::new("strace")
+        .args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync", "-e"])
+        .arg(format!("inject={call}:signal=KILL:when={at}"))
+        .arg("-o")
+        .arg(&trace)
+        .arg(binaries::find("tenured")?)
+        .arg("--run-dir")
+        .arg(directory.join("run"))
+        .arg("--state-dir")
+        .arg(directory.join("a/b/state"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    ensure!(status.signal() == Some(Signal::KILL.as_raw()), "{status}");
+    let trace = fs::read_to_string(trace)?;
+    let path =
+        |line: &str| Some(PathBuf::from(line.split_once("sync(")?.1.split_once('<')?.1.split_once('>')?.0));
+    Ok(trace.lines().filter_map(path).collect())
+}
+
 fn unsynced_start() -> anyhow::Result<()> {
     let journal = Arc::new(Journal::default());
     let mut victim = Victim::new()?;

@@ -1,5 +1,6 @@
 //! The real disk, the lock and the thread.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -18,6 +19,19 @@ fn the_second_daemon_is_told_who_the_first_is() {
     assert_eq!(holder, std::process::id().to_string());
     drop(first);
     Lock::take(directory.path()).unwrap();
+}
+
+#[test]
+fn a_state_directory_is_made_with_what_is_missing_above_it_and_never_in_place_of_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("a/b/state");
+    for _ in 0..2 {
+        FileDisk::create(&state).unwrap();
+        let mode = std::fs::metadata(&state).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+    std::fs::write(state.join("file"), "").unwrap();
+    assert!(FileDisk::create(state.join("file")).is_err());
 }
 
 /// No file of memory could tell a sync from none; a device that has no such thing can.
