@@ -99,6 +99,9 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         async move { drop(stopping.wait_for(|stop| *stop).await) }
     };
     let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
+    if runtime.is_none() {
+        tracing::info!("runtime.socket is not set, so what leaks is freed by the runtime's CNI GC only");
+    }
     let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
     let grace = Duration::from_secs(config.runtime.grace_seconds.into());
     let leaks = Leaks::new(Arc::clone(&engine), Arc::clone(&sandboxes), grace);
