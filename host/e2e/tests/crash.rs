@@ -77,14 +77,15 @@ fn was_killed(status: ExitStatus) -> bool {
 }
 
 fn kills_of_a_first_start() -> anyhow::Result<()> {
-    let mut kills = 0;
+    let mut kills = Vec::new();
     for calls in STEPS {
+        let mut count = 0;
         for at in 1.. {
             ensure!(at < MOST, "a start has no end of {calls}");
             let mut victim = Victim::new()?;
             let killed = start_to_be_killed(&mut victim, calls, at)?;
             if killed {
-                kills += 1;
+                count += 1;
                 victim.start().with_context(|| format!("after a start killed at {calls} {at}"))?;
             }
             let journal = Arc::new(Journal::default());
@@ -96,9 +97,10 @@ fn kills_of_a_first_start() -> anyhow::Result<()> {
                 break;
             }
         }
+        ensure!(count > 0, "no first start was killed at {calls}");
+        kills.push(format!("{count} at {calls}"));
     }
-    println!("{kills} first starts killed");
-    ensure!(kills > 0, "no start was killed");
+    println!("first starts killed: {}", kills.join(", "));
     Ok(())
 }
 
@@ -135,6 +137,7 @@ fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
             }
             count += 1;
         }
+        ensure!(count > 0, "no daemon that served was killed at {calls}");
         kills.push(format!("{count} at {calls}"));
     }
     println!("kills: {}", kills.join(", "));
