@@ -107,7 +107,7 @@ fn what_a_start_finds() -> anyhow::Result<()> {
 
     daemon.kill()?;
     daemon.start_again()?;
-    found(&daemon, &["clean"], "2 records in 1 groups of 1 log segments")?;
+    found(&daemon, &["clean"], "recovered: 2 records in ")?;
 
     daemon.kill()?;
     daemon.reboot()?;
