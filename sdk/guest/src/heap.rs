@@ -15,7 +15,9 @@ const ONCE: usize = 64 << 10;
 const ALIGNMENT: usize = align_of::<Bytes>();
 
 #[cfg(all(target_family = "wasm", target_feature = "atomics"))]
-compile_error!("this heap is for one thread: build without `atomics`, or depend on the SDK without its feature `heap`");
+compile_error!(
+    "this heap is for one thread: build without `atomics`, or depend on the SDK without its feature `heap`"
+);
 
 #[cfg(target_family = "wasm")]
 #[global_allocator]

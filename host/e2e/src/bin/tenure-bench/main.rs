@@ -26,7 +26,7 @@ use tenure_e2e::{Daemon, binaries};
 use tokio::runtime::Runtime;
 
 use crate::exec::{Subject, network};
-use crate::metrics::{Metrics, SYNC};
+use crate::metrics::{Page, SYNC};
 use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
 use crate::turns::{Turns, at_once};
@@ -129,7 +129,6 @@ struct Bench<'a> {
     scale: &'a Scale,
     runtime: Runtime,
     daemon: Daemon,
-    metrics: Metrics,
 }
 
 fn us(microseconds: f64) -> Figure {
@@ -138,17 +137,16 @@ fn us(microseconds: f64) -> Figure {
 
 fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     let mut daemon = Daemon::prepare()?;
-    let socket = daemon.path("metrics.sock");
-    daemon.configure(&format!("[metrics]\nlisten = \"unix:{}\"\n", socket.display()))?;
+    daemon.configure(&format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address()))?;
     let machine = machine::describe(&daemon.path(""), needs_disk)?;
     daemon.start_again()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let bench = Bench { scale, runtime, daemon, metrics: Metrics::at(&socket) };
+    let bench = Bench { scale, runtime, daemon };
 
     let mut rows = bench.one_after_another()?;
     say("where the time of an ADD goes");
     let config = network(&bench.daemon, "bench-parts", "10.1.0.0/16");
-    let parts = Parts::measure(&bench.daemon, &bench.metrics, &config, scale.rounds)?;
+    let parts = Parts::measure(&bench.daemon, &config, scale.rounds)?;
     rows.extend(bench.many_at_once()?);
     rows.extend(bench.over_grpc()?);
     rows.push(bench.steadily()?);
@@ -264,9 +262,9 @@ impl Bench<'_> {
 
     fn steadily(&self) -> anyhow::Result<Row> {
         say("500 gRPC ADDs a second");
-        let before = self.metrics.read()?;
+        let before = Page::read(&self.daemon)?;
         let steady = self.runtime.block_on(load::steady(&self.daemon, PACE, self.scale.steady))?;
-        let slow_sync = self.metrics.read()?.p99_since(&before, SYNC);
+        let slow_sync = Page::read(&self.daemon)?.p99_since(&before, SYNC);
         let (p50, p99) = (steady.took.median(), steady.took.percentile(99));
         let row = Row::new("p99 of ADD at a steady 500/s, over p50", Unit::Times.of(p99 / p50.max(1.0)));
         let row =

@@ -1,39 +1,21 @@
 //! What the daemon counts of its own work.
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-
-use anyhow::Context;
+use tenure_e2e::Daemon;
 
 /// The histogram of policy calls.
 pub(crate) const POLICY: &str = "tenure_policy_call_duration_seconds";
 /// The histogram of syncs, the writing before them included.
 pub(crate) const SYNC: &str = "tenure_checkpoint_sync_duration_seconds";
 
-/// The socket that metrics are served at.
-#[derive(Debug, Clone)]
-pub(crate) struct Metrics(PathBuf);
-
-/// One page of them.
+/// One page of metrics.
 #[derive(Debug)]
 pub(crate) struct Page(String);
 
-impl Metrics {
-    pub(crate) fn at(socket: &Path) -> Self {
-        Self(socket.to_owned())
-    }
-
-    pub(crate) fn read(&self) -> anyhow::Result<Page> {
-        let mut stream = UnixStream::connect(&self.0).context("the daemon's metrics")?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut page = String::new();
-        stream.read_to_string(&mut page)?;
-        Ok(Page(page))
-    }
-}
-
 impl Page {
+    pub(crate) fn read(daemon: &Daemon) -> anyhow::Result<Self> {
+        daemon.metrics().map(Self)
+    }
+
     fn sum_of(&self, name: &str) -> f64 {
         let lines = self.0.lines().filter_map(|line| line.strip_prefix(name));
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()

@@ -8,7 +8,7 @@ use tenure_e2e::Daemon;
 use tenure_e2e::random::Random;
 
 use crate::exec::Subject;
-use crate::metrics::{Metrics, POLICY, SYNC};
+use crate::metrics::{POLICY, Page, SYNC};
 use crate::times::Times;
 
 /// Microseconds of one ADD, part by part, and of its peers.
@@ -30,12 +30,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Measures ADDs of a network, reading the daemon's own times around each.
-    pub(crate) fn measure(
-        daemon: &Daemon,
-        metrics: &Metrics,
-        network: &Value,
-        rounds: usize,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn measure(daemon: &Daemon, network: &Value, rounds: usize) -> anyhow::Result<Self> {
         let add = Subject::tenure(daemon, vec![network.clone()])?;
         let subjects = [
             Subject::bin_true(),
@@ -54,9 +49,9 @@ impl Parts {
             for (subject, times) in turns {
                 times.push(subject.once(|| Ok(()))?);
             }
-            let before = metrics.read()?;
+            let before = Page::read(daemon)?;
             adds.push(add.once(|| {
-                let after = metrics.read()?;
+                let after = Page::read(daemon)?;
                 policies.push(after.spent_since(&before, POLICY));
                 syncs.push(after.spent_since(&before, SYNC));
                 Ok(())
