@@ -58,12 +58,10 @@ impl Listing {
     }
 }
 
+/// The number in a name. Another way to write the same number is no name of ours: it would stand for a file that is not there.
 fn number(name: &str, prefix: &str) -> Option<u64> {
-    let digits = name.strip_prefix(prefix)?;
-    if digits.len() < 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
+    let number = name.strip_prefix(prefix)?.parse().ok()?;
+    (format!("{prefix}{number:010}") == name).then_some(number)
 }
 
 #[cfg(test)]
@@ -75,9 +73,15 @@ mod tests {
         for ours in [0, 7, 9_999_999_999, 10_000_000_000, u64::MAX] {
             assert_eq!(number(&log(ours), "log."), Some(ours));
         }
-        for other in
-            ["log.1", "log.000000001", "log.+000000001", "log.000000000x", "log.0000000001.tmp", "log."]
-        {
+        for other in [
+            "log.00000000001",
+            "log.1",
+            "log.000000001",
+            "log.+000000001",
+            "log.000000000x",
+            "log.0000000001.tmp",
+            "log.",
+        ] {
             assert_eq!(number(other, "log."), None, "{other}");
         }
     }
