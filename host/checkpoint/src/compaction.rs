@@ -11,8 +11,8 @@ use crate::header::SnapshotHeader;
 use crate::names::{self, Listing};
 use crate::snapshot::SnapshotWriter;
 
-/// How much is written at a time.
-const PIECE: usize = 1 << 20;
+/// How much is written at a time: requests wait for one piece.
+const PIECE: usize = 256 << 10;
 
 /// A snapshot that is being taken.
 pub(crate) struct Compaction {
