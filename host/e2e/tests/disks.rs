@@ -280,7 +280,10 @@ fn syncs_until(directory: &Path, call: &str, at: usize) -> anyhow::Result<Vec<Pa
     let trace = fs::read_to_string(trace)?;
     let path =
         |line: &str| Some(PathBuf::from(line.split_once("sync(")?.1.split_once('<')?.1.split_once('>')?.0));
-    Ok(trace.lines().filter_map(path).collect())
+    let mut paths: Vec<PathBuf> = trace.lines().filter_map(path).collect();
+    // The call that the process is killed in may be written down twice; no directory is synced twice in a row.
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Nobody knows what a disk has that says so; it is asked again by the next start.
