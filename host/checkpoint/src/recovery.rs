@@ -164,18 +164,14 @@ fn look(disk: &dyn Disk) -> Result<Found> {
         let tail = Tail { next: 1, ..Tail::default() };
         return Ok(Found { books: Books::default(), report, tail, repairs });
     }
-    let mut damage = None;
+    // Without a snapshot the first segment is where everything began.
+    let (mut base, mut books, mut damage) = (1, Books::default(), None);
     for number in listing.snapshots.iter().rev().copied() {
         match snapshot::read(disk, number) {
-            Ok(books) => {
+            Ok(found) => {
                 report.snapshot = Some(number);
-                return replay(
-                    disk,
-                    &listing,
-                    number,
-                    Found { books, report, tail: Tail::default(), repairs },
-                    damage,
-                );
+                (base, books) = (number, found);
+                break;
             }
             Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
                 damage.get_or_insert(error);
@@ -183,14 +179,7 @@ fn look(disk: &dyn Disk) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    // Without a snapshot the first segment is where everything began.
-    replay(
-        disk,
-        &listing,
-        1,
-        Found { books: Books::default(), report, tail: Tail::default(), repairs },
-        damage,
-    )
+    replay(disk, &listing, base, Found { books, report, tail: Tail::default(), repairs }, damage)
 }
 
 /// Applies the segments from a base on. `damage` is that of newer snapshots, which the segments make up for or not.
