@@ -1,6 +1,6 @@
 //! When a snapshot is taken, what stays beside it, and what becomes of one that fails.
 
-use super::fixture::{NOW, Node, answer, boot, images, network, options};
+use super::fixture::{NOW, Node, answer, boot, images, network};
 use crate::sim::{Faults, SimDisk};
 use crate::{Disk, recover};
 
@@ -9,9 +9,7 @@ const SECOND: &str = "snapshot.0000000002";
 
 /// A node with one network that compacts from this length on.
 fn defined(disk: &SimDisk, compact_above: u64) -> Node {
-    let mut options = options(disk, 1);
-    options.compact_above = compact_above;
-    let node = Node::start_with(disk, options);
+    let node = Node::start_compacting(disk, compact_above);
     drop(node.define(0));
     node
 }
@@ -59,9 +57,7 @@ fn a_snapshot_that_cannot_be_begun_is_tried_again_when_the_log_has_grown() {
 #[test]
 fn compaction_keeps_one_generation_and_goes_on_under_load() {
     let disk = SimDisk::new(6);
-    let mut options = options(&disk, 1);
-    options.compact_above = 20_000;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 20_000);
     for number in 0..3 {
         drop(node.define(number));
     }
@@ -83,9 +79,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
 #[test]
 fn a_large_snapshot_is_taken_while_groups_are_written() {
     let disk = SimDisk::new(0);
-    let mut options = options(&disk, 1);
-    options.compact_above = 1 << 20;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 1 << 20);
     drop(node.memory.define(&node.journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.15.255")));
     (0..4_000).for_each(|who| drop(node.give(0, who)));
     node.writer.step(&node.memory);

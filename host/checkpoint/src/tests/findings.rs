@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::fixture::{NOW, Node, boot, options};
+use super::fixture::{NOW, Node, boot};
 use crate::sim::{Faults, SimDisk};
 use crate::{Report, recover};
 
@@ -77,7 +77,7 @@ fn every_finding_has_its_failure() {
     let mut found = BTreeSet::new();
     for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
         let disk = SimDisk::new(seed);
-        let mut node = Node::start_with(&disk, crate::Options { compact_above: 2_000, ..options(&disk, 1) });
+        let mut node = Node::start_compacting(&disk, 2_000);
         drop((node.define(0), node.give(0, 1)));
         node.settle();
         disk.stop_after(cut);

@@ -205,6 +205,11 @@ impl Node {
         Self::start_with(disk, options(disk, boot_number))
     }
 
+    /// Starts one that takes a snapshot when a segment has this length.
+    pub(super) fn start_compacting(disk: &SimDisk, compact_above: u64) -> Self {
+        Self::start_with(disk, Options { compact_above, ..options(disk, 1) })
+    }
+
     pub(super) fn start_with(disk: &SimDisk, options: Options) -> Self {
         let recovered = recover(disk, &options.boot, NOW).unwrap();
         Self::from(options, recovered)

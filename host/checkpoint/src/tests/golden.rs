@@ -116,9 +116,7 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
 /// Two snapshots' worth of files, and the books.
 fn with_snapshot() -> (Vec<(String, Vec<u8>)>, Images) {
     let disk = SimDisk::new(0);
-    let mut options = super::fixture::options(&disk, 1);
-    options.compact_above = 1500;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 1500);
     for number in 0..2 {
         drop(node.define(number));
         drop((node.give(number, 1), node.give(number, 2), node.free(number, 1)));

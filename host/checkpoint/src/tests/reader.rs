@@ -3,16 +3,14 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use super::fixture::{NOW, Node, boot, images, options};
+use super::fixture::{NOW, Node, boot, images};
 use crate::sim::SimDisk;
 use crate::{Disk, File, LogItem, LogReader, recover_read_only};
 
 #[test]
 fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
     let disk = SimDisk::new(9);
-    let mut options = options(&disk, 1);
-    options.compact_above = 4_000;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 4_000);
     let mut reader = LogReader::new(Arc::new(disk.clone()));
     let (mut places, mut segments) = (Vec::new(), 0);
     drop(node.define(0));
@@ -39,9 +37,7 @@ fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
 #[test]
 fn a_reader_goes_on_behind_what_compaction_has_removed() {
     let disk = SimDisk::new(0);
-    let mut options = options(&disk, 1);
-    options.compact_above = 1_500;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 1_500);
     let mut reader = LogReader::new(Arc::new(disk.clone()));
     drop(node.define(0));
     node.writer.step(&node.memory);
@@ -103,9 +99,7 @@ impl Disk for Overtaken {
 #[test]
 fn a_compaction_that_overtakes_a_look_is_looked_at_again() {
     let disk = SimDisk::new(0);
-    let mut options = options(&disk, 1);
-    options.compact_above = 1_500;
-    let mut node = Node::start_with(&disk, options);
+    let mut node = Node::start_compacting(&disk, 1_500);
     drop(node.define(0));
     node.settle();
     let old = disk.list().unwrap();
