@@ -316,9 +316,21 @@ impl Daemon {
     /// # Errors
     /// When it does not run.
     pub fn peak_rss(&self) -> anyhow::Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    /// How much memory the process has resident, in KiB.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn rss(&self) -> anyhow::Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, which: &str) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.pid()?.as_raw_nonzero());
         let status = std::fs::read_to_string(path)?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(which)).context("no such line")?;
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 

@@ -187,15 +187,19 @@ fn lost_writes() -> anyhow::Result<()> {
     victim.kill()?;
     victim.start()?;
     exactly(&victim, &journal)?;
-    // Not only what the page cache still has.
     victim.kill()?;
     drop(victim);
+    exactly_without_cache(disk, &memory, &journal)
+}
+
+/// Not only what the page cache still has: everything is there on the image mounted anew.
+fn exactly_without_cache(disk: Mount, memory: &Mount, journal: &Journal) -> anyhow::Result<()> {
     disk.unmount()?;
     let disk = Mount::image(&memory.path(IMAGE))?;
     let mut victim = victim_on(&disk)?;
     victim.start()?;
-    exactly(&victim, &journal)?;
-    victim.deletes_everything(&journal)
+    exactly(&victim, journal)?;
+    victim.deletes_everything(journal)
 }
 
 /// The kernel calls the pages of a failed sync clean. A daemon that is killed right then leaves a group that the next one could
@@ -226,12 +230,7 @@ fn lost_group() -> anyhow::Result<()> {
     disk.switch()?.crash()?;
     victim.kill()?;
     drop(victim);
-    disk.unmount()?;
-    let disk = Mount::image(&memory.path(IMAGE))?;
-    let mut victim = victim_on(&disk)?;
-    victim.start()?;
-    exactly(&victim, &journal)?;
-    victim.deletes_everything(&journal)
+    exactly_without_cache(disk, &memory, &journal)
 }
 
 /// A crash would take everything along with a name that was never synced.

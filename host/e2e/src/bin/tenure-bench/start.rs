@@ -73,8 +73,5 @@ fn restart(
 /// Resident megabytes of a daemon that has served.
 fn resident(runtime: &Runtime, daemon: &Daemon, config: &Value) -> anyhow::Result<f64> {
     runtime.block_on(load::churn(daemon, config, SERVED))?;
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()?.as_raw_nonzero()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kib * 1024.0 / 1e6)
+    Ok(daemon.rss()? as f64 * 1024.0 / 1e6)
 }
