@@ -90,7 +90,9 @@ impl Books {
 /// A record of a network that nothing was told about.
 fn unknown(record: &Record) -> Conflict {
     match record {
-        Record::Release { generation, .. } => Conflict::Unknown(*generation),
+        Record::Renew { generation, .. } | Record::Release { generation, .. } => {
+            Conflict::Unknown(*generation)
+        }
         Record::Allocate(allocation) => Conflict::Generation(allocation.generation),
         Record::Network(network) => Conflict::Network(network.name.clone(), network.name.clone()),
     }

@@ -33,7 +33,21 @@ pub(crate) struct GroupOf {
 enum Stored {
     Network(Box<Network>),
     Allocate(Arc<Allocation>),
-    Release { network: NetworkName, generation: Generation, at: Moment, reason: String },
+    Renew {
+        network: NetworkName,
+        generation: Generation,
+        requested_at: Moment,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        netns: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        netns_seen: bool,
+    },
+    Release {
+        network: NetworkName,
+        generation: Generation,
+        at: Moment,
+        reason: String,
+    },
 }
 
 /// A record's JSON, without the group, which is not known when a record is staged.

@@ -49,6 +49,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         path: environment.path.clone(),
         config: text.clone(),
         started_at_boot_ms: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
+        started_at_boot_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
     };
     check_netns(&environment)
         .and_then(|()| Way::find(command, &config, started))

@@ -12,7 +12,7 @@ pub(crate) struct KernelClock;
 
 impl Clock for KernelClock {
     fn now(&self) -> Moment {
-        Moment { boot_ms: milliseconds(duration(clock_gettime(ClockId::Boottime))), wall_ms: wall() }
+        Moment { boot_ns: nanoseconds(duration(clock_gettime(ClockId::Boottime))), wall_ms: wall() }
     }
 
     fn monotonic(&self) -> Duration {
@@ -25,6 +25,10 @@ impl Clock for KernelClock {
 fn wall() -> u64 {
     // A machine whose wall clock was never set reads as zero.
     milliseconds(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn milliseconds(time: Duration) -> u64 {

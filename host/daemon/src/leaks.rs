@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::{Allocation, Generation, NetworkName};
+use tenure_types::{Allocation, Generation, Moment, NetworkName};
 
 use crate::clock::KernelClock;
 use crate::sandboxes::Sandboxes;
@@ -19,8 +19,8 @@ pub(crate) struct Leaks {
     engine: Arc<Engine>,
     sandboxes: Arc<Sandboxes>,
     grace: Duration,
-    /// Since when each look has found the sandbox gone. A look that could not tell begins anew.
-    gone_since: HashMap<(NetworkName, Generation), Duration>,
+    /// Since when each look has found the sandbox gone. A look that could not tell begins anew, and so does an ADD that is repeated.
+    gone_since: HashMap<(NetworkName, Generation, Moment), Duration>,
 }
 
 impl Leaks {
@@ -52,7 +52,7 @@ impl Leaks {
         }
         let before = std::mem::take(&mut self.gone_since);
         for (held, _) in held.iter().zip(traces).filter(|(_, traces)| traces.prove_gone()) {
-            let key = (held.network.clone(), held.generation);
+            let key = (held.network.clone(), held.generation, held.requested_at);
             let since = before.get(&key).copied().unwrap_or(now);
             if now.saturating_sub(since) < self.grace || !self.free(held).await {
                 self.gone_since.insert(key, since);

@@ -43,7 +43,7 @@ pub(crate) struct Admission {
 #[derive(Debug, Default)]
 struct Tombstones {
     began: HashMap<Key, u64>,
-    oldest_first: VecDeque<(u64, Key)>,
+    oldest_first: VecDeque<(Moment, Key)>,
 }
 
 /// A request's turn: nobody else works on its key, and it has one of the places.
@@ -95,17 +95,17 @@ impl Turn {
     pub(crate) fn bury(&self, began: Moment, now: Moment) {
         let mut tombstones = hold(&self.admission.tombstones);
         let began_at = tombstones.began.entry(self.key.clone()).or_default();
-        *began_at = (*began_at).max(began.boot_ms);
-        tombstones.oldest_first.push_back((now.boot_ms, self.key.clone()));
+        *began_at = (*began_at).max(began.boot_ns);
+        tombstones.oldest_first.push_back((now, self.key.clone()));
         tombstones.forget(now);
     }
 
     /// Refuses an ADD that began before a DEL of its key, or before what is remembered of DELs begins.
     pub(crate) fn check_alive(&self, began: Moment, now: Moment) -> Result<(), Error> {
-        let age = Duration::from_millis(now.boot_ms.saturating_sub(began.boot_ms));
+        let age = now.since(began);
         let buried = hold(&self.admission.tombstones).began.get(&self.key).copied();
-        let remembered = age < TOMBSTONE_LIFE && began.boot_ms >= self.admission.since.boot_ms;
-        if remembered && buried.is_none_or(|buried| began.boot_ms > buried) {
+        let remembered = age < TOMBSTONE_LIFE && began.boot_ns >= self.admission.since.boot_ns;
+        if remembered && buried.is_none_or(|buried| began.boot_ns > buried) {
             return Ok(());
         }
         let (network, owner) = &self.key;
@@ -121,11 +121,11 @@ impl Turn {
 impl Tombstones {
     fn forget(&mut self, now: Moment) {
         while let Some((buried_at, _)) = self.oldest_first.front() {
-            if Duration::from_millis(now.boot_ms.saturating_sub(*buried_at)) < TOMBSTONE_LIFE {
+            if now.since(*buried_at) < TOMBSTONE_LIFE {
                 break;
             }
             if let Some((buried_at, key)) = self.oldest_first.pop_front()
-                && self.began.get(&key).is_some_and(|began| *began <= buried_at)
+                && self.began.get(&key).is_some_and(|began| *began <= buried_at.boot_ns)
             {
                 self.began.remove(&key);
             }

@@ -97,7 +97,7 @@ impl Engine {
 
     /// A caller's start time, which cannot lie in the future: a wrong one would refuse every later ADD of its key.
     pub(crate) fn not_in_future(began: Moment, now: Moment) -> Moment {
-        if began.boot_ms > now.boot_ms { now } else { began }
+        if began.boot_ns > now.boot_ns { now } else { began }
     }
 
     /// Frees what has cooled long enough, so that whoever looks next sees it free.

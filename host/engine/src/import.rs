@@ -101,8 +101,7 @@ impl Engine {
         let served = slot.as_mut().ok_or_else(unknown)?;
         self.expire(served, self.now());
         for record in &records {
-            let (place, _ticket) = self.ports.journal.stage(record);
-            Arc::make_mut(&mut served.book).apply(place, record).map_err(defect)?;
+            drop(self.stage(served, record)?);
         }
         let barrier = self.ports.journal.barrier();
         drop(slot);
@@ -152,6 +151,7 @@ impl Engine {
             requested: living.addresses.clone(),
             pod: living.pod.clone(),
             netns: String::new(),
+            netns_seen: false,
             requested_at: now,
         };
         let allocation = draft

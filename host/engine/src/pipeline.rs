@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, check_definition};
+use tenure_ledger::{Book, Repeat, check_definition};
 use tenure_types::{
     Allocation, AssignedAddress, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Proposal,
     Record, Request, Result,
@@ -10,7 +10,7 @@ use tenure_types::{
 
 use crate::engine::{Engine, defect};
 use crate::networks::Served;
-use crate::ports::Policy;
+use crate::ports::{Policy, Ticket};
 use crate::undo::Undo;
 
 /// An ADD: the request and the network's configuration that came with it.
@@ -51,8 +51,10 @@ impl Engine {
         // The book: this network's, held until the decision is staged.
         let slot = self.networks.get_or_create(&add.request.network);
         let mut slot_guard = slot.lock().await;
-        if let Some(held) = slot_guard.as_ref().and_then(|served| served.book.owned_by(&add.request.owner)) {
-            return Ok(grant(held));
+        if let Some((granted, ticket)) = self.repeat(slot_guard.as_mut(), &add.request)? {
+            drop(slot_guard);
+            ticket.durable().await?;
+            return Ok(granted);
         }
         self.readiness()?;
         let served = self.define(&mut slot_guard, &add)?;
@@ -73,13 +75,42 @@ impl Engine {
 
         // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
         let record = Record::Allocate(Arc::new(allocation));
-        let (place, ticket) = self.ports.journal.stage(&record);
-        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
+        let ticket = self.stage(served, &record)?;
         drop(slot_guard);
         let undo = Undo::new(&self.undo, Arc::clone(&slot), add.request.owner, granted.generation, turn);
         ticket.durable().await?;
         undo.disarm();
         Ok(granted)
+    }
+
+    /// Answers an owner that has its addresses already. A repeat that began later counts from then on, and is told so durably.
+    fn repeat(&self, served: Option<&mut Served>, request: &Request) -> Result<Option<(Grant, Ticket)>> {
+        let Some(served) = served else { return Ok(None) };
+        let Some(held) = served.book.owned_by(&request.owner) else { return Ok(None) };
+        let granted = grant(held);
+        let ticket = match served.book.repeat(request) {
+            Some(Repeat::Renews(record)) => {
+                self.ports.journal.health()?;
+                self.stage(served, &record)?
+            }
+            Some(Repeat::Outdated) => {
+                let (owner, network) = (&request.owner, &request.network);
+                let cause = format_args!(
+                    "ADD of {owner} on {network} began before another ADD of the same attachment, which named another network namespace"
+                );
+                return Err(Error::new(ErrorCode::Superseded, cause));
+            }
+            // What it has may have come by an import that is not durable yet.
+            Some(Repeat::Same) | None => self.ports.journal.barrier(),
+        };
+        Ok(Some((granted, ticket)))
+    }
+
+    /// Stages a record and applies it, with its book held, so that the log has the book's order.
+    pub(crate) fn stage(&self, served: &mut Served, record: &Record) -> Result<Ticket> {
+        let (place, ticket) = self.ports.journal.stage(record);
+        Arc::make_mut(&mut served.book).apply(place, record).map_err(defect)?;
+        Ok(ticket)
     }
 
     /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.
@@ -125,16 +156,10 @@ impl Engine {
     }
 
     /// Stages and applies a network's new definition. Nobody waits for it: whatever is granted under it is staged behind it.
-    pub(crate) fn redefine(
-        &self,
-        slot: &mut Option<Served>,
-        network: Network,
-    ) -> Result<crate::ports::Ticket> {
+    pub(crate) fn redefine(&self, slot: &mut Option<Served>, network: Network) -> Result<Ticket> {
         let record = Record::Network(Box::new(network.clone()));
-        let (place, ticket) = self.ports.journal.stage(&record);
         let served = slot.get_or_insert_with(|| Served { book: Arc::new(Book::new(network)), policy: None });
-        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
-        Ok(ticket)
+        self.stage(served, &record)
     }
 
     /// The policy that a network is served by, loaded again after a restart to the byte.

@@ -1,11 +1,12 @@
-//! Ending one allocation by its number: what is meant is known to be gone, and a later owner is never hit.
+//! Ending one allocation: what is meant is known to be gone, and neither a later owner is hit nor one that has asked again.
 
 use tenure_types::{Allocation, Result};
 
 use crate::engine::Engine;
 
 impl Engine {
-    /// Frees an allocation whose sandbox is gone, if it is still that allocation which its owner has; says whether it was.
+    /// Frees an allocation whose sandbox is gone, if it is still that allocation, not renewed since, which its owner has; says
+    /// whether it was.
     ///
     /// # Errors
     /// As [`del`](Self::del).
@@ -19,7 +20,7 @@ impl Engine {
         let mut slot = slot.lock().await;
         let Some(served) = slot.as_mut() else { return Ok(false) };
         let held = served.book.owned_by(&gone.owner);
-        if held.is_none_or(|held| held.generation != gone.generation) {
+        if held.is_none_or(|held| held.as_ref() != gone) {
             return Ok(false);
         }
         let ticket = self.release(served, &gone.owner, gone.requested_at, reason)?;

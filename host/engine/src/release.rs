@@ -1,11 +1,10 @@
 //! DEL and GC: giving addresses back.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use tenure_types::{ContainerId, InterfaceName, Moment, NetworkName, Owner, Result};
 
-use crate::engine::{Engine, defect};
+use crate::engine::Engine;
 use crate::networks::Served;
 use crate::ports::Ticket;
 
@@ -89,7 +88,7 @@ impl Engine {
         Ok(gone.len())
     }
 
-    /// Stages and applies the end of an owner's allocation, if it has one that was asked for before the caller's request.
+    /// Stages and applies the end of an owner's allocation, if it has one that was last asked for before the caller's request.
     pub(crate) fn release(
         &self,
         served: &mut Served,
@@ -100,8 +99,6 @@ impl Engine {
         let meant = served.book.owned_by(owner).is_some_and(|held| held.requested_at <= requested_at);
         let record = if meant { served.book.release(owner, self.now(), reason) } else { None };
         let Some(record) = record else { return Ok(self.ports.journal.barrier()) };
-        let (place, ticket) = self.ports.journal.stage(&record);
-        Arc::make_mut(&mut served.book).apply(place, &record).map_err(defect)?;
-        Ok(ticket)
+        self.stage(served, &record)
     }
 }

@@ -124,7 +124,7 @@ async fn an_add_older_than_any_tombstone_is_refused() {
 async fn an_add_that_began_before_the_engine_did_is_refused() {
     let bench = Bench::new(8, 8);
     let mut early = bench.add(1);
-    early.request.requested_at.boot_ms -= 1;
+    early.request.requested_at.boot_ns -= 1;
     assert_eq!(bench.engine.add(early, fits).await.unwrap_err().code, ErrorCode::Superseded);
     assert!(bench.address(1).await.is_ok(), "what begins with it is served");
 }

@@ -19,7 +19,7 @@ type Images = BTreeMap<NetworkName, Image>;
 
 const LOG: &str = "log.0000000001";
 const GOLDEN: &[u8] = include_bytes!("../golden/log.0000000001");
-const NOW: Moment = Moment { boot_ms: 5_000, wall_ms: 1_700_000_000_000 };
+const NOW: Moment = Moment { boot_ns: 5_000_000_000, wall_ms: 1_700_000_000_000 };
 
 /// The checksum finds so few wrong bits for certain in lines as short as the golden log's.
 const MOST_FLIPS: usize = 3;

@@ -43,7 +43,7 @@ struct World {
 
 impl World {
     fn now(&self) -> Moment {
-        Moment { boot_ms: self.clock, wall_ms: 0 }
+        Moment { boot_ns: self.clock * 1_000_000, wall_ms: 0 }
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
@@ -78,6 +78,7 @@ impl World {
             requested,
             pod: None,
             netns: String::new(),
+            netns_seen: false,
             requested_at: self.now(),
         };
         let policy = self.book.network().policy.clone();

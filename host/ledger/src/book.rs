@@ -231,6 +231,7 @@ impl Book {
             addresses,
             pod: request.pod.clone(),
             netns: request.netns.clone(),
+            netns_seen: request.netns_seen,
             policy: policy.clone(),
             requested_at: request.requested_at,
             allocated_at: now,
@@ -293,6 +294,12 @@ impl Book {
             Record::Allocate(allocation) => {
                 self.check_allocate(allocation)?;
                 self.insert(Arc::clone(allocation));
+            }
+            Record::Renew { generation, requested_at, netns, netns_seen, .. } => {
+                let held = self.allocations.get_mut(generation).ok_or(Conflict::Unknown(*generation))?;
+                let held = Arc::make_mut(held);
+                (held.requested_at, held.netns_seen) = (*requested_at, *netns_seen);
+                held.netns.clone_from(netns);
             }
             Record::Release { generation, at, .. } => self.end(*generation, *at)?,
         }
@@ -403,8 +410,7 @@ impl Book {
 }
 
 fn is_over(since: Moment, now: Moment, cooldown: Duration) -> bool {
-    let cooled = Duration::from_millis(now.boot_ms.saturating_sub(since.boot_ms));
-    cooled >= cooldown
+    now.since(since) >= cooldown
 }
 
 #[cfg(test)]

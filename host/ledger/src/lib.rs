@@ -15,6 +15,7 @@
 mod book;
 mod definition;
 mod image;
+mod renewal;
 mod runs;
 mod view;
 mod violation;
@@ -22,5 +23,6 @@ mod violation;
 pub use book::Book;
 pub use definition::{InvalidDefinition, check_definition};
 pub use image::Image;
+pub use renewal::Repeat;
 pub use view::{Direction, Standing, Usage};
 pub use violation::{Conflict, Violation};

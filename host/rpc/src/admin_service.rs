@@ -233,10 +233,9 @@ impl AdminService {
             Standing::Reserved => "reserved",
         };
         let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
-            let now = self.engine.ports().clock.now().boot_ms;
-            let over = since.boot_ms
-                + u64::try_from(self.engine.settings().cooldown.as_millis()).unwrap_or(u64::MAX);
-            over.saturating_sub(now)
+            let cooled = self.engine.ports().clock.now().since(since);
+            let left = self.engine.settings().cooldown.saturating_sub(cooled);
+            u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
         });
         Some(v1::AddressState {
             network: book.network().name.to_string(),

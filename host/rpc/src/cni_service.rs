@@ -13,6 +13,9 @@ use tonic::{Request, Response, Status};
 use crate::status::to_status;
 use crate::v1::{self, Answer, Invocation};
 
+/// Nanoseconds in a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
 /// The host's attribute that carries `runtimeConfig.ipRanges` to a policy.
 const IP_RANGES: &str = "runtime-config.ip-ranges";
 
@@ -46,7 +49,8 @@ impl CniService {
                 requested: config.requested(&arguments)?,
                 pod: arguments.pod,
                 netns: call.netns.clone(),
-                requested_at: self.started(call),
+                netns_seen: std::fs::metadata(&call.netns).is_ok(),
+                requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,
             config: network_config(&config)?,
@@ -62,7 +66,7 @@ impl CniService {
     /// Those of [`Engine::del`], and `InvalidEnvironment` or `InvalidConfig` for a call that names no attachment.
     pub async fn release(&self, call: &Invocation) -> Result<()> {
         let network = Configuration::parse(&call.config)?.name().clone();
-        let del = Del { network, owner: owner(call)?, requested_at: self.started(call) };
+        let del = Del { network, owner: owner(call)?, requested_at: self.started(&Command::Del, call) };
         self.engine.del(del).await
     }
 
@@ -77,7 +81,7 @@ impl CniService {
         config.version(&Command::Gc)?;
         // Without a list nothing is known to be gone.
         let Some(valid) = config.valid_attachments()? else { return Ok(()) };
-        let gc = Gc { network: config.name().clone(), valid, requested_at: self.started(call) };
+        let gc = Gc { network: config.name().clone(), valid, requested_at: self.started(&Command::Gc, call) };
         self.engine.gc(gc).await.map(drop)
     }
 
@@ -88,12 +92,17 @@ impl CniService {
     }
 
     /// When the plugin was started; a caller that does not say is taken to have started now.
-    fn started(&self, call: &Invocation) -> Moment {
+    ///
+    /// An old plugin says milliseconds. What it ends may have begun in the same one, so a DEL counts from that one's end.
+    fn started(&self, command: &Command, call: &Invocation) -> Moment {
         let now = self.engine.ports().clock.now();
-        match call.started_at_boot_ms {
-            0 => now,
-            boot_ms => Moment { boot_ms, ..now },
-        }
+        let boot_ns = match (call.started_at_boot_ns, call.started_at_boot_ms) {
+            (0, 0) => now.boot_ns,
+            (0, ms) if *command == Command::Del => ms.saturating_add(1).saturating_mul(MILLISECOND) - 1,
+            (0, ms) => ms.saturating_mul(MILLISECOND),
+            (ns, _) => ns,
+        };
+        Moment { boot_ns, ..now }
     }
 }
 

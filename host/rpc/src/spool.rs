@@ -53,7 +53,10 @@ struct Written {
     #[serde(default)]
     path: String,
     config: String,
+    #[serde(default)]
     started_at_boot_ms: u64,
+    #[serde(default)]
+    started_at_boot_ns: u64,
 }
 
 impl Spool {
@@ -78,12 +81,13 @@ impl Spool {
             path: invocation.path.clone(),
             config,
             started_at_boot_ms: invocation.started_at_boot_ms,
+            started_at_boot_ns: invocation.started_at_boot_ns,
         };
         DirBuilder::new().recursive(true).mode(0o750).create(&self.directory)?;
-        // Two plugins in two pid namespaces may start in the same millisecond under the same id; neither replaces the other.
-        let started = invocation.started_at_boot_ms;
+        // Two plugins in two pid namespaces may start in the same nanosecond under the same id; neither replaces the other.
+        let started = invocation.started_at_boot_ns;
         for attempt in 0..MOST_NAMESAKES {
-            let name = format!("{started:016}-{}-{attempt}.{EXTENSION}", std::process::id());
+            let name = format!("{started:020}-{}-{attempt}.{EXTENSION}", std::process::id());
             match self.write_as(&name, &written) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 result => return result,
@@ -166,6 +170,7 @@ fn read_file(path: &Path) -> io::Result<Invocation> {
         path: written.path,
         config: written.config.into_bytes(),
         started_at_boot_ms: written.started_at_boot_ms,
+        started_at_boot_ns: written.started_at_boot_ns,
     })
 }
 
@@ -185,12 +190,12 @@ mod tests {
         assert_eq!(containers, ["one", "two"]);
     }
 
-    fn invocation(started_at_boot_ms: u64) -> Invocation {
+    fn invocation(started_at_boot_ns: u64) -> Invocation {
         Invocation {
             container_id: "c".into(),
             interface: "eth0".into(),
             config: br#"{"name": "net"}"#.to_vec(),
-            started_at_boot_ms,
+            started_at_boot_ns,
             ..Invocation::default()
         }
     }
@@ -238,9 +243,9 @@ mod tests {
     fn a_newer_plugins_file_is_understood() {
         let (_directory, spool) = spool();
         fs::create_dir_all(&spool.directory).unwrap();
-        let text = r#"{"config": "{}", "started_at_boot_ms": 5, "since_then_invented": [1]}"#;
+        let text = r#"{"config": "{}", "started_at_boot_ns": 5, "since_then_invented": [1]}"#;
         fs::write(spool.directory.join("5-1.json"), text).unwrap();
-        assert_eq!(spool.read().unwrap().0[0].invocation.started_at_boot_ms, 5);
+        assert_eq!(spool.read().unwrap().0[0].invocation.started_at_boot_ns, 5);
     }
 
     #[test]

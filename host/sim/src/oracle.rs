@@ -1,4 +1,7 @@
 //! The promises, held against every answer: what an outside observer who only sees requests and replies may rely on.
+//!
+//! Requests of one attachment count from when they began, whatever order they arrive in: a DEL or a GC ends what was last asked
+//! for before it began, and nothing that was asked for, or asked for again, after that.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,19 +10,44 @@ use anyhow::{Result, ensure};
 use tenure_ledger::Book;
 use tenure_types::{Moment, Owner};
 
-/// What is known of an owner from the outside.
+/// What an owner was told it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    address: IpAddr,
+    /// When the last ADD began that was answered.
+    since: u64,
+    /// The network namespace that it named.
+    netns: String,
+}
+
+/// What is known of an owner from the outside, in one boot.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// The address of the last ADD that was answered, until something was sent that may end it.
-    holds: Option<IpAddr>,
-    /// When the DEL began that was answered, as long as no ADD that began later was sent: it holds nothing.
-    deleted: Option<u64>,
+    /// What it was told it has, until something was sent that may end it.
+    holds: Option<Held>,
     /// It may hold something that nobody was told of, or that a request that was never answered has ended.
     unsure: bool,
-    /// When the last ADD was sent.
-    last_add: u64,
-    /// When the first ADD began that may have made what it holds; a DEL that began earlier does not mean it.
-    first_add: Option<u64>,
+    /// When the latest of the ADDs began that were sent.
+    added: Option<u64>,
+    /// When the latest of the DELs and GCs began that were sent.
+    ending: Option<u64>,
+    /// When the latest of the DELs began that were answered.
+    deleted: Option<u64>,
+}
+
+impl Known {
+    /// Every ADD that was sent began before a DEL that was answered.
+    fn holds_nothing(&self) -> bool {
+        self.deleted.is_some() && self.added <= self.deleted
+    }
+}
+
+/// An ADD as its caller knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) owner: Owner,
+    pub(crate) began: Moment,
+    pub(crate) netns: String,
 }
 
 /// Keeps a journal of requests and replies and says when a promise is broken.
@@ -35,45 +63,72 @@ impl Oracle {
         self.owners.entry(owner.clone()).or_default()
     }
 
-    /// An ADD that began at a moment is sent: from now on it may or may not hold something, unless a DEL has overtaken it.
-    pub(crate) fn add_sent(&mut self, owner: &Owner, began: Moment, now: Moment) {
-        let known = self.known(owner);
-        if known.deleted.is_some_and(|deleted| began.boot_ms <= deleted) {
-            return;
-        }
-        known.deleted = None;
-        known.last_add = now.boot_ms;
-        known.first_add = Some(known.first_add.map_or(began.boot_ms, |first| first.min(began.boot_ms)));
+    /// An ADD is sent: from now on it may or may not hold something, unless a DEL has overtaken it.
+    pub(crate) fn add_sent(&mut self, asked: &Asked) {
+        let known = self.known(&asked.owner);
+        known.added = known.added.max(Some(asked.began.boot_ns));
     }
 
-    /// A DEL or a GC that began at a moment is sent; it may end what began before it and nothing else.
+    /// A DEL or a GC that began at a moment is sent; it may end what was asked for before it and nothing else.
     pub(crate) fn may_end(&mut self, owner: &Owner, began: Moment) {
         let known = self.known(owner);
-        if known.first_add.is_some_and(|first| first <= began.boot_ms) {
-            known.unsure |= known.holds.take().is_some();
+        known.ending = known.ending.max(Some(began.boot_ns));
+        if known.holds.as_ref().is_some_and(|held| held.since <= began.boot_ns) {
+            known.holds = None;
+            known.unsure = true;
         }
     }
 
-    /// An ADD was answered. `current` when nothing that could end it was sent since.
-    pub(crate) fn added(&mut self, owner: &Owner, address: IpAddr, current: bool) -> Result<()> {
-        self.replies += 1;
-        ensure!(
-            self.known(owner).deleted.is_none(),
-            "I5: a DEL overtook an ADD of {owner}, and it was given {address}"
-        );
-        if !current {
-            self.known(owner).unsure = true;
-            return Ok(());
+    /// A namespace was found to be gone; what was last asked for in it may be freed and nothing else.
+    pub(crate) fn may_reap(&mut self, owner: &Owner, netns: &str) {
+        let known = self.known(owner);
+        if known.holds.as_ref().is_some_and(|held| held.netns == netns) {
+            known.holds = None;
+            known.unsure = true;
         }
-        let other = self.owners.iter().find(|(other, known)| *other != owner && known.holds == Some(address));
-        ensure!(other.is_none(), "I1: {address} was given to {owner} while {other:?} holds it");
+    }
+
+    /// An ADD was answered. `lives` while its namespace does: else what it was given may be freed again already.
+    pub(crate) fn added(&mut self, asked: &Asked, address: IpAddr, lives: bool) -> Result<()> {
+        self.replies += 1;
+        let (owner, began) = (&asked.owner, asked.began.boot_ns);
         let known = self.known(owner);
         ensure!(
-            known.holds.is_none_or(|held| held == address),
-            "I2: {owner} was told {:?}, and now {address}",
-            known.holds
+            known.deleted < Some(began),
+            "I5: a DEL overtook an ADD of {owner}, and it was given {address}"
         );
-        known.holds = Some(address);
+        if !lives || known.ending >= Some(began) {
+            known.unsure = true;
+            return Ok(());
+        }
+        let has = |known: &Known| known.holds.as_ref().is_some_and(|held| held.address == address);
+        let other = self.owners.iter().find(|(other, known)| *other != owner && has(known));
+        ensure!(other.is_none(), "I1: {address} was given to {owner} while {other:?} holds it");
+        let known = self.known(owner);
+        let new = Held { address, since: began, netns: asked.netns.clone() };
+        match &mut known.holds {
+            Some(held) => {
+                ensure!(held.address == address, "I2: {owner} was told {held:?}, and now {address}");
+                if held.since < began {
+                    *held = new;
+                }
+            }
+            None => known.holds = Some(new),
+        }
+        Ok(())
+    }
+
+    /// An ADD was refused since another request of its owner had overtaken it: then there was one.
+    ///
+    /// An engine knows nothing of what the engines before it were asked, so it may refuse what began before it did.
+    pub(crate) fn superseded(&mut self, asked: &Asked, engine_began: Moment) -> Result<()> {
+        self.replies += 1;
+        let (owner, began) = (&asked.owner, asked.began.boot_ns);
+        let known = self.known(owner);
+        ensure!(
+            known.ending >= Some(began) || known.added > Some(began) || began < engine_began.boot_ns,
+            "I5: an ADD of {owner} that began after everything else was refused as superseded"
+        );
         Ok(())
     }
 
@@ -82,12 +137,13 @@ impl Oracle {
         self.known(owner).unsure = true;
     }
 
-    /// A DEL that began at a moment was answered; `current` when no ADD of the owner was sent since it was.
-    pub(crate) fn deleted(&mut self, owner: &Owner, began: Moment, current: bool) {
+    /// A DEL that began at a moment was answered.
+    pub(crate) fn deleted(&mut self, owner: &Owner, began: Moment) {
         self.replies += 1;
         let known = self.known(owner);
-        if current && known.last_add <= began.boot_ms {
-            *known = Known { deleted: Some(began.boot_ms), last_add: known.last_add, ..Known::default() };
+        known.deleted = known.deleted.max(Some(began.boot_ns));
+        if known.holds_nothing() {
+            (known.holds, known.unsure) = (None, false);
         }
     }
 
@@ -114,14 +170,14 @@ impl Oracle {
         for (owner, known) in &self.owners {
             let held = book.and_then(|book| book.owned_by(owner));
             let address = held.and_then(|held| held.addresses.first()).map(|address| address.address.addr());
-            if let Some(expected) = known.holds {
+            if let Some(expected) = &known.holds {
                 ensure!(
-                    address == Some(expected),
-                    "I2: {owner} was told {expected}, the book says {address:?}"
+                    address == Some(expected.address),
+                    "I2: {owner} was told {expected:?}, the book says {address:?}"
                 );
             }
             ensure!(
-                known.deleted.is_none() || held.is_none(),
+                !known.holds_nothing() || held.is_none(),
                 "I5: {owner} was deleted, the book says {address:?}"
             );
         }

@@ -11,13 +11,18 @@ use tenure_types::{
     Proposal, Range, Request,
 };
 
-/// A clock that stands still until it is moved.
+/// A clock of nanoseconds that stands still until it is moved.
 #[derive(Debug, Default)]
 pub(crate) struct SimClock(AtomicU64);
 
 impl SimClock {
-    pub(crate) fn advance(&self, milliseconds: u64) {
-        self.0.fetch_add(milliseconds, Ordering::Relaxed);
+    pub(crate) fn advance(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// No two processes begin in one nanosecond.
+    pub(crate) fn tick(&self) {
+        self.advance(Duration::from_nanos(1));
     }
 
     /// A boot begins: the clock starts near zero.
@@ -28,7 +33,7 @@ impl SimClock {
 
 impl Clock for SimClock {
     fn now(&self) -> Moment {
-        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+        Moment { boot_ns: self.0.load(Ordering::Relaxed), wall_ms: 0 }
     }
 
     fn monotonic(&self) -> Duration {

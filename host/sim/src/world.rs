@@ -1,6 +1,6 @@
 //! One seed's life: runtimes that ask, retry, give up and repeat; a disk that fails; machines that stop and boot.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,37 +11,32 @@ use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover};
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
 use tenure_types::{
-    BootId, ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
+    BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
+    PolicyName,
 };
 
 use crate::executor::Executor;
-use crate::oracle::Oracle;
+use crate::oracle::{Asked, Oracle};
 use crate::parts::{OnePolicy, Refusals, SimClock};
 
 /// Attachments that ask; more than the /28 has addresses for.
 const OWNERS: u64 = 20;
 const SUBNET: &str = "10.0.0.0/28";
+/// The age from which on an ADD is refused because nobody remembers the DELs of its time.
+const OLD: Duration = Duration::from_secs(600);
 
 /// What came of a task.
 enum Outcome {
     Add(std::result::Result<IpAddr, Error>),
     Del(std::result::Result<(), Error>),
-    /// A GC that may have ended what these owners held.
-    Gc(Vec<Owner>),
-    /// The task that undoes.
+    /// Nobody is told anything by its end: a GC, the freeing of a leak, the task that undoes.
     Other,
 }
 
-/// A request under way.
-struct Asked {
-    owner: Owner,
-    began: Moment,
-    /// What had happened to this owner when it was sent; it is current while nothing has since.
-    number: u64,
-    /// Whether it may end what the owner holds.
-    ends: bool,
-    /// Whether it is an ADD.
-    adds: bool,
+/// A request under way that its caller waits for.
+enum Request {
+    Add(Asked),
+    Del(Owner, Moment),
 }
 
 /// The process: gone with a crash.
@@ -50,7 +45,9 @@ struct Daemon {
     images: Arc<dyn Images>,
     writer: Writer,
     executor: Executor<Outcome>,
-    asked: BTreeMap<u64, Asked>,
+    asked: BTreeMap<u64, Request>,
+    /// When its engine began.
+    began: Moment,
     /// Whose ADDs were given up or failed: a process that ends may not have undone them yet.
     given_up: Vec<Owner>,
 }
@@ -70,10 +67,10 @@ struct World {
     clock: Arc<SimClock>,
     refusals: Arc<Refusals>,
     oracle: Oracle,
-    /// How much has happened to each owner: requests that were sent, and ends of those that may end what it holds.
-    happened: BTreeMap<Owner, u64>,
-    /// How many requests are under way that may end what the owner holds. Next to one of them an ADD's answer says nothing.
-    ending: BTreeMap<Owner, u64>,
+    /// How often each container was given another network namespace, as its sandbox died and was made anew.
+    sandboxes: BTreeMap<Owner, u64>,
+    /// The namespaces that are gone.
+    gone: BTreeSet<String>,
     boots: u64,
     tally: Tally,
 }
@@ -95,8 +92,8 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
         clock,
         refusals,
         oracle,
-        happened: BTreeMap::new(),
-        ending: BTreeMap::new(),
+        sandboxes: BTreeMap::new(),
+        gone: BTreeSet::new(),
         boots: 1,
         tally: Tally::default(),
     };
@@ -142,6 +139,7 @@ impl World {
             writer,
             executor,
             asked: BTreeMap::new(),
+            began: self.clock.now(),
             given_up: Vec::new(),
         })
     }
@@ -167,8 +165,10 @@ impl World {
             20..=34 => self.send_del(&mut daemon)?,
             35 => self.send_gc(&mut daemon)?,
             36..=38 => self.abandon(&mut daemon),
-            39..=44 => self.clock.advance(1 + self.random.below(20_000)),
-            45..=64 => _ = daemon.writer.step(daemon.images.as_ref()),
+            39..=44 => self.clock.advance(Duration::from_millis(1 + self.random.below(20_000))),
+            45 => self.end_sandbox()?,
+            46 => self.look_for_leaks(&mut daemon),
+            47..=64 => _ = daemon.writer.step(daemon.images.as_ref()),
             65 => self.bother_the_disk(),
             66 if self.random.below(6) == 0 => return self.crash(daemon),
             66 => {}
@@ -180,20 +180,20 @@ impl World {
     fn run_one(&mut self, daemon: &mut Daemon) -> Result<bool> {
         let Some(ended) = daemon.executor.step(&mut self.random) else { return Ok(false) };
         let Some((id, outcome)) = ended else { return Ok(true) };
-        if let Outcome::Gc(owners) = &outcome {
-            owners.iter().for_each(|owner| self.ended(owner));
-        }
-        let Some(asked) = daemon.asked.remove(&id) else { return Ok(true) };
-        let current = self.happened.get(&asked.owner) == Some(&asked.number);
-        let contested = self.ending.get(&asked.owner).is_some_and(|under_way| *under_way > 0);
-        if asked.ends {
-            self.ended(&asked.owner);
-        }
-        match outcome {
-            Outcome::Add(Ok(address)) => self.oracle.added(&asked.owner, address, current && !contested)?,
-            Outcome::Del(Ok(())) => self.oracle.deleted(&asked.owner, asked.began, current),
-            Outcome::Add(Err(_)) => daemon.given_up.push(asked.owner),
-            Outcome::Del(Err(_)) | Outcome::Gc(_) | Outcome::Other => {}
+        match (daemon.asked.remove(&id), outcome) {
+            (Some(Request::Add(asked)), Outcome::Add(Ok(address))) => {
+                let lives = !self.gone.contains(&asked.netns);
+                self.oracle.added(&asked, address, lives)?;
+            }
+            (Some(Request::Add(asked)), Outcome::Add(Err(error))) => {
+                let is_old = self.clock.now().since(asked.began) >= OLD;
+                if error.code == ErrorCode::Superseded && !is_old {
+                    self.oracle.superseded(&asked, daemon.began)?;
+                }
+                daemon.given_up.push(asked.owner);
+            }
+            (Some(Request::Del(owner, began)), Outcome::Del(Ok(()))) => self.oracle.deleted(&owner, began),
+            _ => {}
         }
         Ok(true)
     }
@@ -205,48 +205,57 @@ impl World {
 
     /// When a request began: now or, where it is a duplicate or was held up on its way, a while ago.
     fn began(&mut self) -> Moment {
+        self.clock.tick();
         let now = self.clock.now();
-        let late = if self.random.below(8) == 0 { self.random.below(5_000) } else { 0 };
-        Moment { boot_ms: now.boot_ms.saturating_sub(late), ..now }
+        let late = if self.random.below(8) == 0 { self.random.below(5_000_000_000) } else { 0 };
+        Moment { boot_ns: now.boot_ns.saturating_sub(late), ..now }
     }
 
-    /// Counts a request as sent.
-    fn ask(&mut self, owner: &Owner, began: Moment, ends: bool) -> Asked {
-        let number = self.happens(owner);
-        if ends {
-            *self.ending.entry(owner.clone()).or_default() += 1;
-            self.oracle.may_end(owner, began);
-        }
-        Asked { owner: owner.clone(), began, number, ends, adds: false }
+    /// The namespace of a container's sandbox.
+    fn netns(&self, owner: &Owner) -> String {
+        format!(
+            "/run/netns/{owner}-{}-{}",
+            self.boots,
+            self.sandboxes.get(owner).copied().unwrap_or_default()
+        )
     }
 
-    fn happens(&mut self, owner: &Owner) -> u64 {
-        let happened = self.happened.entry(owner.clone()).or_default();
-        *happened += 1;
-        *happened
+    /// A container's sandbox dies. Its runtime makes another one, and its DEL fails.
+    fn end_sandbox(&mut self) -> Result<()> {
+        let owner = self.owner()?;
+        self.gone.insert(self.netns(&owner));
+        *self.sandboxes.entry(owner).or_default() += 1;
+        Ok(())
     }
 
-    /// A request that may have ended what the owner held is answered or given up.
-    fn ended(&mut self, owner: &Owner) {
-        self.happens(owner);
-        if let Some(under_way) = self.ending.get_mut(owner) {
-            *under_way -= 1;
+    /// Frees what is held in namespaces that are gone, as the daemon does by two witnesses' word.
+    fn look_for_leaks(&mut self, daemon: &mut Daemon) {
+        let images: Vec<_> =
+            daemon.images.networks().iter().filter_map(|name| daemon.images.image(name)).collect();
+        for held in images.into_iter().flat_map(|image| image.allocations) {
+            if self.gone.contains(&held.netns) {
+                self.oracle.may_reap(&held.owner, &held.netns);
+                let engine = Arc::clone(&daemon.engine);
+                daemon.executor.spawn(async move {
+                    drop(engine.reap(&held, "leak").await);
+                    Outcome::Other
+                });
+            }
         }
     }
 
     fn send_add(&mut self, daemon: &mut Daemon) -> Result<()> {
         let owner = self.owner()?;
-        let began = self.began();
-        let mut asked = self.ask(&owner, began, false);
-        asked.adds = true;
-        self.oracle.add_sent(&owner, asked.began, self.clock.now());
+        let asked = Asked { netns: self.netns(&owner), began: self.began(), owner };
+        self.oracle.add_sent(&asked);
         let add = Add {
-            request: Request {
+            request: tenure_types::Request {
                 network: NetworkName::new("net")?,
-                owner,
+                owner: asked.owner.clone(),
                 requested: Vec::new(),
                 pod: None,
-                netns: String::new(),
+                netns: asked.netns.clone(),
+                netns_seen: true,
                 requested_at: asked.began,
             },
             policy: PolicyName::new("rotation")?,
@@ -257,44 +266,41 @@ impl World {
             let grant = engine.add(add, |_| Ok(())).await;
             Outcome::Add(grant.and_then(|grant| {
                 let first = grant.addresses.first().map(|address| address.address.addr());
-                first
-                    .ok_or_else(|| Error::new(tenure_types::ErrorCode::Internal, "an ADD without an address"))
+                first.ok_or_else(|| Error::new(ErrorCode::Internal, "an ADD without an address"))
             }))
         });
-        daemon.asked.insert(id, asked);
+        daemon.asked.insert(id, Request::Add(asked));
         Ok(())
     }
 
     fn send_del(&mut self, daemon: &mut Daemon) -> Result<()> {
         let owner = self.owner()?;
         let began = self.began();
-        let asked = self.ask(&owner, began, true);
-        let del = Del { network: NetworkName::new("net")?, owner, requested_at: asked.began };
+        self.oracle.may_end(&owner, began);
+        let del = Del { network: NetworkName::new("net")?, owner: owner.clone(), requested_at: began };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon.executor.spawn(async move { Outcome::Del(engine.del(del).await) });
-        daemon.asked.insert(id, asked);
+        daemon.asked.insert(id, Request::Del(owner, began));
         Ok(())
     }
 
     fn send_gc(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let (mut valid, mut gone) = (HashSet::new(), Vec::new());
-        let requested_at = self.clock.now();
+        let mut valid = HashSet::new();
+        let requested_at = self.began();
         for number in 0..OWNERS {
             let container = ContainerId::new(format!("c{number}"))?;
             let interface = InterfaceName::new("eth0")?;
             if self.random.below(3) > 0 {
                 valid.insert((container, interface));
             } else {
-                let owner = Owner::Attachment { container, interface };
-                self.ask(&owner, requested_at, true);
-                gone.push(owner);
+                self.oracle.may_end(&Owner::Attachment { container, interface }, requested_at);
             }
         }
         let gc = Gc { network: NetworkName::new("net")?, valid, requested_at };
         let engine = Arc::clone(&daemon.engine);
         daemon.executor.spawn(async move {
             drop(engine.gc(gc).await);
-            Outcome::Gc(gone)
+            Outcome::Other
         });
         Ok(())
     }
@@ -306,10 +312,8 @@ impl World {
         if let Some(id) = ids.get(pick) {
             self.tally.abandoned += 1;
             daemon.executor.cancel(*id);
-            match daemon.asked.remove(id) {
-                Some(asked) if asked.ends => self.ended(&asked.owner),
-                Some(asked) if asked.adds => daemon.given_up.push(asked.owner),
-                _ => {}
+            if let Some(Request::Add(asked)) = daemon.asked.remove(id) {
+                daemon.given_up.push(asked.owner);
             }
         }
     }
@@ -328,15 +332,15 @@ impl World {
 
     /// The process is killed, the machine stops, or it boots.
     fn crash(&mut self, daemon: Daemon) -> Result<Daemon> {
-        let under_way = daemon.asked.values().filter(|asked| asked.adds).map(|asked| &asked.owner);
+        let under_way = daemon.asked.values().filter_map(|asked| match asked {
+            Request::Add(asked) => Some(&asked.owner),
+            Request::Del(..) => None,
+        });
         under_way.chain(&daemon.given_up).for_each(|owner| self.oracle.cut_off(owner));
         drop(daemon);
         self.tally.crashes += 1;
-        // No process is there again in the millisecond in which another has ended.
-        self.clock.advance(1);
+        self.clock.tick();
         self.disk.set_capacity(None);
-        // What was under way has come to its end, one way or the other, and no answer will come.
-        self.ending.clear();
         match self.random.below(4) {
             0 => self.disk.kill(),
             3 => {

@@ -20,6 +20,8 @@ pub struct Request {
     pub pod: Option<PodIdentity>,
     /// The network namespace that the runtime named; may be empty.
     pub netns: String,
+    /// Whether the daemon itself has seen that namespace there; what it has never seen cannot be found to be gone.
+    pub netns_seen: bool,
     /// When the caller's request began.
     pub requested_at: Moment,
 }

@@ -86,9 +86,12 @@ pub struct Allocation {
     /// The network namespace that the runtime named; empty where it named none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub netns: String,
+    /// Whether the daemon itself has seen that namespace there; what it has never seen cannot be found to be gone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub netns_seen: bool,
     /// The policy that proposed it.
     pub policy: PolicyStamp,
-    /// When the caller's request began; a DEL that began before it does not mean this allocation.
+    /// When the caller's last request for it began; a DEL that began before it does not mean this allocation.
     pub requested_at: Moment,
     /// When the ledger admitted it.
     pub allocated_at: Moment,

@@ -14,6 +14,21 @@ pub enum Record {
     Network(Box<Network>),
     /// An owner got addresses.
     Allocate(Arc<Allocation>),
+    /// An owner asked again for what it has: whatever was meant for its earlier request does not mean this allocation any more.
+    Renew {
+        /// The network.
+        network: NetworkName,
+        /// Which allocation was asked for again.
+        generation: Generation,
+        /// When that request began.
+        requested_at: Moment,
+        /// The network namespace that it named.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        netns: String,
+        /// Whether the daemon has seen that namespace.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        netns_seen: bool,
+    },
     /// An owner's addresses were freed and cool from now on.
     Release {
         /// The network.
@@ -34,7 +49,7 @@ impl Record {
         match self {
             Self::Network(network) => &network.name,
             Self::Allocate(allocation) => &allocation.network,
-            Self::Release { network, .. } => network,
+            Self::Renew { network, .. } | Self::Release { network, .. } => network,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::header::Header;
 use crate::sim::SimDisk;
 use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
 
-pub(super) const NOW: Moment = Moment { boot_ms: 5_000, wall_ms: 1_700_000_000_000 };
+pub(super) const NOW: Moment = Moment { boot_ns: 5_000_000_000, wall_ms: 1_700_000_000_000 };
 
 pub(super) fn boot(number: u64) -> BootId {
     BootId(format!("00000000-0000-4000-8000-{number:012}"))
@@ -133,6 +133,7 @@ impl Memory {
             requested: Vec::new(),
             pod: None,
             netns: "/var/run/netns/cni-0f3f6f1e-1111-2222-3333-444455556666".to_owned(),
+            netns_seen: false,
             requested_at: now,
         };
         let proposal = Proposal { addresses: vec![(0, address)] };

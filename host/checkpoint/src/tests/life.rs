@@ -253,7 +253,7 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
     let addresses = [2, 1, 3].map(|who| node.memory.address_of(0, &owner(who)));
     let cooled = node.memory.images()[&name(0)].cooling[0].0;
 
-    let later = tenure_types::Moment { boot_ms: 7, wall_ms: NOW.wall_ms + 60_000 };
+    let later = tenure_types::Moment { boot_ns: 7, wall_ms: NOW.wall_ms + 60_000 };
     let found = recover(&disk, &boot(2), later).unwrap();
     assert_eq!(found.report.ended_by_reboot, 2);
     let image = found.books[0].image();

@@ -28,7 +28,7 @@ fn each_command_reaches_its_method_with_all_it_was_given() {
         assert_eq!(invocation.args, "IP=10.0.0.2");
     }
     let started: Vec<_> =
-        daemon.calls().iter().map(|(_, invocation)| invocation.started_at_boot_ms).collect();
+        daemon.calls().iter().map(|(_, invocation)| invocation.started_at_boot_ns).collect();
     assert!(started[0] > 0 && started.is_sorted(), "{started:?}");
 }
 
@@ -137,7 +137,8 @@ fn check_daemon_down(socket: &Path) {
     let invocation = &waiting[0].invocation;
     assert_eq!((invocation.container_id.as_str(), invocation.interface.as_str()), ("pod-1", "eth0"));
     assert_eq!(invocation.config, br#"{"name":"net","ipam":7}"#);
-    assert!(invocation.started_at_boot_ms > 0);
+    assert!(invocation.started_at_boot_ns > 0);
+    assert_eq!(invocation.started_at_boot_ms, invocation.started_at_boot_ns / 1_000_000);
 }
 
 #[test]

@@ -50,6 +50,11 @@ impl Lines {
                 self.live.insert((allocation.network.clone(), allocation.generation), held);
                 (Some(allocation.allocated_at), text)
             }
+            Record::Renew { network, generation, requested_at, .. } => {
+                let held = self.live.get(&(network.clone(), *generation)).cloned();
+                let held = held.unwrap_or_else(|| format!("generation {generation}"));
+                (Some(*requested_at), format!("renewed    {held}"))
+            }
             Record::Release { network, generation, at, reason } => {
                 let held = self.live.remove(&(network.clone(), *generation));
                 // It was allocated before the log's first line.
@@ -99,6 +104,12 @@ fn keyed(record: &Record) -> Value {
     match record {
         Record::Network(network) => json!({ "network": network }),
         Record::Allocate(allocation) => json!({ "allocate": allocation }),
+        Record::Renew { network, generation, requested_at, netns, netns_seen } => {
+            json!({ "renew": {
+                "network": network, "generation": generation, "requested_at": requested_at,
+                "netns": netns, "netns_seen": netns_seen,
+            } })
+        }
         Record::Release { network, generation, at, reason } => {
             json!({ "release": { "network": network, "generation": generation, "at": at, "reason": reason } })
         }

@@ -68,6 +68,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
         pod: None,
         netns: netns.display().to_string(),
+        netns_seen: true,
         policy,
         requested_at: Moment::default(),
         allocated_at: Moment::default(),

@@ -18,7 +18,7 @@ pub(crate) struct StillClock(pub(crate) AtomicU64);
 
 impl Clock for StillClock {
     fn now(&self) -> Moment {
-        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+        Moment { boot_ns: self.0.load(Ordering::Relaxed) * 1_000_000, wall_ms: 0 }
     }
     fn monotonic(&self) -> Duration {
         Duration::ZERO
@@ -176,6 +176,7 @@ impl Bench {
                 requested: Vec::new(),
                 pod: None,
                 netns: String::new(),
+                netns_seen: false,
                 requested_at: self.now(),
             },
             policy: PolicyName::new(policy).unwrap(),

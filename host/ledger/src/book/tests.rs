@@ -10,8 +10,8 @@ use super::*;
 
 const COOLDOWN: Duration = Duration::from_secs(30);
 
-fn at(boot_ms: u64) -> Moment {
-    Moment { boot_ms, wall_ms: 0 }
+fn at(ms: u64) -> Moment {
+    Moment { boot_ns: ms * 1_000_000, wall_ms: 0 }
 }
 
 fn owner(number: u32) -> Owner {
@@ -41,14 +41,15 @@ fn network(cooling: Cooling) -> Network {
     }
 }
 
-fn request(owner: Owner, requested: &[IpAddr], boot_ms: u64) -> Request {
+fn request(owner: Owner, requested: &[IpAddr], ms: u64) -> Request {
     Request {
         network: NetworkName::new("net").unwrap(),
         owner,
         requested: requested.to_vec(),
         pod: None,
         netns: String::new(),
-        requested_at: at(boot_ms),
+        netns_seen: false,
+        requested_at: at(ms),
     }
 }
 
@@ -63,8 +64,8 @@ fn give(book: &mut Book, number: u32, address: IpAddr) {
     book.apply(book.through() + 1, &record).unwrap();
 }
 
-fn free(book: &mut Book, number: u32, boot_ms: u64) {
-    let record = book.release(&owner(number), at(boot_ms), "del").unwrap();
+fn free(book: &mut Book, number: u32, ms: u64) {
+    let record = book.release(&owner(number), at(ms), "del").unwrap();
     book.apply(book.through() + 1, &record).unwrap();
 }
 

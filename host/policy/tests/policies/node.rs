@@ -68,7 +68,7 @@ impl Node {
 
     fn now(&mut self) -> Moment {
         self.clock += 1;
-        Moment { boot_ms: self.clock, wall_ms: self.clock }
+        Moment { boot_ns: self.clock * 1_000_000, wall_ms: self.clock }
     }
 
     /// Proposes and admits, as the engine does.
@@ -80,6 +80,7 @@ impl Node {
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
             pod: None,
             netns: String::new(),
+            netns_seen: false,
             requested_at: now,
         };
         let proposal = self.policy.propose(&request, &self.book)?;

@@ -103,7 +103,7 @@ impl Paper {
 
     /// Notes that time has passed.
     pub(super) fn expire(&mut self, now: Moment) {
-        let cools = |since: Moment| Duration::from_millis(now.boot_ms - since.boot_ms) < COOLDOWN;
+        let cools = |since: Moment| now.since(since) < COOLDOWN;
         self.cooled
             .extend(self.cooling.iter().filter(|(_, since)| !cools(*since)).map(|(address, _)| *address));
         self.cooling.retain(|(_, since)| cools(*since));

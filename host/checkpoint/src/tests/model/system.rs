@@ -23,7 +23,7 @@ struct Hand(AtomicU64);
 
 impl Clock for Hand {
     fn now(&self) -> Moment {
-        Moment { boot_ms: self.0.load(Ordering::Relaxed), wall_ms: 0 }
+        Moment { boot_ns: self.0.load(Ordering::Relaxed) * 1_000_000, wall_ms: 0 }
     }
 
     fn monotonic(&self) -> Duration {

@@ -20,7 +20,7 @@ fn stamp() -> PolicyStamp {
 }
 
 fn at(seconds: u64) -> Moment {
-    Moment { boot_ms: seconds * 1000, wall_ms: 1_700_000_000_000 + seconds * 1000 }
+    Moment { boot_ns: seconds * 1_000_000_000, wall_ms: 1_700_000_000_000 + seconds * 1000 }
 }
 
 /// A boot, a network, a pod that comes and goes, and an end of something older than the log.
@@ -56,6 +56,7 @@ fn history() -> Vec<LogItem> {
         }],
         pod: Some(PodIdentity { namespace: "default".into(), name: "web-1".into(), uid: String::new() }),
         netns: String::new(),
+        netns_seen: false,
         policy: stamp(),
         requested_at: at(1),
         allocated_at: at(1),
@@ -95,7 +96,7 @@ fn a_history_reads_from_top_to_bottom() {
 #[test]
 fn programs_get_records_as_the_file_has_them() {
     let history = history();
-    insta::assert_snapshot!(json(&history[4]), @r#"{"group":[3,3],"place":3,"record":{"release":{"at":{"boot_ms":60000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}}}"#);
+    insta::assert_snapshot!(json(&history[4]), @r#"{"group":[3,3],"place":3,"record":{"release":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}}}"#);
     for item in &history {
         let line = json(item);
         assert_eq!(line.find('\n'), Some(line.len() - 1), "{line}");
