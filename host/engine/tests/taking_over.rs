@@ -6,7 +6,9 @@
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]
 mod support;
 
-use support::{Bench, fits, network, owner};
+use std::pin::pin;
+
+use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::{Import, Imported, Living};
 use tenure_types::{ErrorCode, NetworkConfig, PolicyName, Result};
 
@@ -60,6 +62,32 @@ async fn what_was_imported_is_kept_from_others_and_is_its_owners() {
     bench.tick(1);
     bench.engine.del(bench.del(1)).await.unwrap();
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
+}
+
+#[tokio::test]
+async fn an_imported_owner_is_answered_when_its_import_is_durable() {
+    let bench = Bench::new(8, 8);
+    let early = bench.add(1);
+    bench.journal.hold();
+    let mut import = pin!(bench.engine.import(defining(vec![living(1, "10.0.0.2")], true)));
+    assert!(poll_once(import.as_mut()).is_pending());
+    let mut add = pin!(bench.engine.add(early, fits));
+    assert!(poll_once(add.as_mut()).is_pending(), "a crash now would make it another pod's");
+    bench.journal.resolve(&Ok(()));
+    assert_eq!(add.await.unwrap().addresses[0].address.addr().to_string(), "10.0.0.2");
+    import.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_asked_for_again_is_not_gone() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let gone = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
+    bench.tick(1);
+    bench.address(1).await.unwrap();
+    assert!(!bench.engine.reap(&gone, "leak").await.unwrap(), "it is another request's now");
+    let again = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
+    assert!(bench.engine.reap(&again, "leak").await.unwrap());
 }
 
 #[tokio::test]

@@ -5,16 +5,10 @@ mod support;
 
 use std::collections::HashSet;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
-use support::{Bench, fits, network, owner};
+use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::Gc;
 use tenure_types::{Error, ErrorCode, PolicyName, Record};
-
-/// Runs a future as far as it gets without anyone else.
-fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
 
 fn broken() -> Error {
     Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
@@ -27,6 +21,49 @@ async fn a_repeated_add_answers_the_same_and_stages_nothing() {
     let staged = bench.journal.records.lock().unwrap().len();
     assert_eq!(bench.engine.add(bench.add(1), fits).await.unwrap(), first);
     assert_eq!(bench.journal.records.lock().unwrap().len(), staged);
+}
+
+#[tokio::test]
+async fn a_repeated_add_that_began_later_is_durable_before_it_is_answered() {
+    let bench = Bench::new(8, 8);
+    let first = bench.engine.add(bench.add(1), fits).await.unwrap();
+    let held_up = bench.del(1);
+    bench.tick(1);
+    bench.journal.hold();
+    let mut again = pin!(bench.engine.add(bench.add(1), fits));
+    assert!(poll_once(again.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    assert_eq!(again.await.unwrap(), first, "the same allocation");
+    bench.engine.del(held_up).await.unwrap();
+    assert!(bench.engine.check(&network(), &owner(1)).await.is_ok(), "the DEL meant the ADD before");
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert!(bench.engine.check(&network(), &owner(1)).await.is_err(), "this one means it");
+}
+
+#[tokio::test]
+async fn a_repeated_add_on_a_full_disk_takes_no_room_from_dels() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.tick(1);
+    *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no room"));
+    assert_eq!(bench.address(1).await.unwrap_err(), Error::new(ErrorCode::DiskFull, "no room"));
+}
+
+#[tokio::test]
+async fn an_add_of_a_namespace_that_was_left_is_refused() {
+    let bench = Bench::new(8, 8);
+    let of = |netns: &str| {
+        let mut add = bench.add(1);
+        add.request.netns = netns.to_owned();
+        add
+    };
+    let left = of("/run/netns/left");
+    bench.tick(1);
+    let lives = of("/run/netns/lives");
+    let granted = bench.engine.add(lives.clone(), fits).await.unwrap();
+    assert_eq!(bench.engine.add(left, fits).await.unwrap_err().code, ErrorCode::Superseded);
+    assert_eq!(bench.engine.add(lives, fits).await.unwrap(), granted);
 }
 
 #[tokio::test]

@@ -44,3 +44,6 @@ fn renewal(held: &Allocation, request: &Request) -> Record {
         netns_seen: request.netns_seen || (held.netns_seen && held.netns == request.netns),
     }
 }
+
+#[cfg(test)]
+mod tests;

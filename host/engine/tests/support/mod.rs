@@ -213,3 +213,8 @@ pub(crate) fn owner(number: u32) -> Owner {
 pub(crate) fn fits(_: &[tenure_types::AssignedAddress]) -> Result<(), Error> {
     Ok(())
 }
+
+/// Runs a future as far as it gets without anyone else.
+pub(crate) fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
