@@ -11,6 +11,14 @@ pub(crate) fn status(status: &v1::GetStatusResponse) -> Value {
     json!({
         "state": status.state,
         "reasons": status.reasons,
+        "conditions": list(&status.conditions, |condition| json!({
+            "name": condition.name,
+            "severity": condition.severity,
+            "subject": condition.subject,
+            "message": condition.message,
+            "since_ms": condition.since_ms,
+            "next_step": condition.next_step,
+        })),
         "version": status.version,
         "boot_id": status.boot_id,
         "uptime_ms": status.uptime_ms,

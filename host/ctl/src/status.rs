@@ -34,5 +34,5 @@ pub(crate) async fn ask(daemon: &Daemon, wait: Option<Duration>) -> Result<Outco
 async fn once(daemon: &Daemon) -> Result<Outcome, Error> {
     let answer = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await?;
     let exit = if answer.state == "not-ready" { Exit::Problems } else { Exit::Done };
-    Ok(Outcome { text: render::status(&answer), json: json::status(&answer), exit })
+    Ok(Outcome { text: render::status(&answer, render::now_ms()), json: json::status(&answer), exit })
 }

@@ -1,4 +1,4 @@
-//! `grpc.health.v1` says what an ADD would be told.
+//! Looks after what nobody reports by itself: full pools, and what `grpc.health.v1` says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,11 @@ use tenure_rpc::server::{HealthReporter, ServingStatus};
 /// How often it is looked at; readiness changes with the disk and by an operator's word.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Follows the engine's readiness for as long as the daemon serves.
+/// Follows the engine's conditions for as long as the daemon serves.
 pub(crate) async fn follow(reporter: HealthReporter, engine: Arc<Engine>) {
     let mut told = None;
     loop {
+        engine.look_at_pools();
         let status = match engine.readiness() {
             Ok(()) => ServingStatus::Serving,
             Err(_) => ServingStatus::NotServing,

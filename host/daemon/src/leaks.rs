@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::{Allocation, Generation, Moment, NetworkName};
+use tenure_types::{Allocation, ConditionName, Generation, Moment, NetworkName};
 
 use crate::clock::KernelClock;
 use crate::sandboxes::Sandboxes;
@@ -44,11 +44,10 @@ impl Leaks {
             held.extend(self.engine.book(&name).await.iter().flat_map(|book| book.allocations().cloned()));
         }
         let (traces, problem) = self.sandboxes.look_for(&held).await;
-        if let Some(error) = problem {
-            tracing::warn!(
-                cause = error.cause,
-                "the container runtime cannot be asked, so nothing is known to have leaked"
-            );
+        let conditions = self.engine.conditions();
+        match problem {
+            Some(error) => conditions.set(ConditionName::RuntimeUnreachable, "", error.cause),
+            None => conditions.clear(ConditionName::RuntimeUnreachable, ""),
         }
         let before = std::mem::take(&mut self.gone_since);
         for (held, _) in held.iter().zip(traces).filter(|(_, traces)| traces.prove_gone()) {

@@ -11,7 +11,7 @@ use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
 use tenure_rpc::traces::Traces;
-use tenure_types::{Allocation, BootId, Error, ErrorCode};
+use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 
 use crate::clock::KernelClock;
 use crate::runtime::Runtime;
@@ -36,7 +36,7 @@ impl Node {
     fn adopt(&self) -> std::io::Result<bool> {
         let was_lost = self.state_seen.adopt()?;
         if was_lost {
-            self.engine.close(None);
+            self.engine.conditions().clear(ConditionName::StateLost, "");
             tracing::warn!("the state is taken for what it is now; ADD is served again");
         }
         Ok(was_lost)
@@ -113,15 +113,15 @@ impl tenure_rpc::admin_service::Node for Node {
 
 impl tenure_observe::http::Node for Node {
     async fn readiness(&self) -> Readiness {
-        match self.engine.readiness() {
-            Ok(()) => Readiness { ready: true, reasons: Vec::new() },
-            Err(error) => Readiness { ready: false, reasons: vec![format!("{}: {error}", error.code)] },
-        }
+        let wrong = self.engine.whats_wrong();
+        let ready = wrong.iter().all(|condition| condition.name.severity() != Severity::NotReady);
+        Readiness { ready, reasons: wrong.iter().map(ToString::to_string).collect() }
     }
 
     async fn refresh(&self, metrics: &Metrics) {
         let load = self.engine.load();
         metrics.load(load.in_flight, load.queued);
+        metrics.conditions(&self.engine.whats_wrong());
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
                 metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());

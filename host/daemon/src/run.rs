@@ -14,7 +14,7 @@ use tenure_rpc::admin_service::AdminService;
 use tenure_rpc::cni_service::CniService;
 use tenure_rpc::spool::Spool;
 use tenure_rpc::{server, socket};
-use tenure_types::PolicyName;
+use tenure_types::{ConditionName, PolicyName};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -27,10 +27,6 @@ use crate::replay;
 use crate::runtime::Runtime;
 use crate::sandboxes::Sandboxes;
 use crate::state_seen::StateSeen;
-
-/// Why ADD is refused after the state was lost.
-const STATE_LOST: &str = "the state of this boot is gone, so addresses of live pods are not known; once none live, or after an \
-                          import, confirm with `tenurectl adopt --empty`";
 
 /// Serves until SIGTERM or SIGINT, then lets what is under way finish.
 pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
@@ -82,8 +78,11 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let writing = writer.run(engine.images()).context("the checkpoint's thread")?;
     let undoing = tokio::spawn(abandoned.run());
     if state_seen.is_lost() {
-        tracing::error!(state_dir = %state_dir.display(), "{STATE_LOST}");
-        engine.close(Some(STATE_LOST.to_owned()));
+        let message = format!(
+            "the state of this boot is gone from {}, so the addresses of live pods are not known",
+            state_dir.display()
+        );
+        engine.conditions().set(ConditionName::StateLost, "", message);
     }
 
     // What was asked while nobody listened comes first.
@@ -147,7 +146,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     if let Some(asking) = asking {
         asking.abort();
     }
-    engine.close(Some("the daemon is stopping".to_owned()));
+    engine.conditions().set(ConditionName::Stopping, "", "the daemon is stopping");
     replaying.abort();
     following.abort();
     stop.send_replace(true);

@@ -1,12 +1,13 @@
 //! The engine: what every verb shares.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::Book;
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
 
 use crate::admission::{Admission, Load};
+use crate::conditions::Conditions;
 use crate::networks::{Networks, Served};
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
 use crate::undo::{self, Abandoned};
@@ -42,8 +43,7 @@ pub struct Engine {
     pub(crate) networks: Arc<Networks>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) undo: undo::Sender,
-    /// Why ADD is refused for now, if it is.
-    closed: RwLock<Option<String>>,
+    pub(crate) conditions: Arc<Conditions>,
 }
 
 impl Engine {
@@ -54,10 +54,10 @@ impl Engine {
         let engine = Self {
             networks: Arc::new(Networks::restore(books)),
             admission: Admission::new(settings.in_flight, settings.queue, ports.clock.now()),
+            conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
             ports,
             settings,
             undo,
-            closed: RwLock::new(None),
         };
         (Arc::new(engine), abandoned)
     }
@@ -66,22 +66,6 @@ impl Engine {
     #[must_use]
     pub fn images(&self) -> Arc<dyn Images> {
         Arc::clone(&self.networks) as Arc<dyn Images>
-    }
-
-    /// Refuses ADD from now on, with the reason; `None` serves it again. DEL is always served.
-    pub fn close(&self, reason: Option<String>) {
-        *self.closed.write().unwrap_or_else(PoisonError::into_inner) = reason;
-    }
-
-    /// Why ADD is refused, if it is.
-    ///
-    /// # Errors
-    /// `NotReady`, `DiskFull` or `CheckpointFailed`.
-    pub fn readiness(&self) -> Result<(), Error> {
-        if let Some(reason) = &*self.closed.read().unwrap_or_else(PoisonError::into_inner) {
-            return Err(Error::new(ErrorCode::NotReady, reason));
-        }
-        self.ports.journal.health()
     }
 
     /// What is under way right now.

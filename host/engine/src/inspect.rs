@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Usage};
-use tenure_types::{Cooling, Error, ErrorCode, Grant, NetworkConfig, NetworkName, Owner, PolicyName, Result};
+use tenure_ledger::Book;
+use tenure_types::{Error, ErrorCode, Grant, NetworkConfig, NetworkName, Owner, PolicyName, Result};
 
 use crate::engine::Engine;
+use crate::wrong::{exhaustion, unavailable};
 
 impl Engine {
     /// An owner's addresses, if it has any.
@@ -50,27 +51,28 @@ impl Engine {
         policy: &PolicyName,
         config: &NetworkConfig,
     ) -> Result<()> {
-        let unavailable = |cause: String| Error::new(ErrorCode::Unavailable, cause);
-        self.readiness().map_err(|error| unavailable(format!("{}: {error}", error.code)))?;
-        let Some(book) = self.book(name).await else {
-            // Not used yet: what its first ADD would need is a policy that takes the configuration.
-            let policy = self.ports.catalogue.load(policy)?;
-            return self.defined(policy.as_ref(), name, config, false).map(drop);
+        let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
+        self.readiness().map_err(named)?;
+        let book = self.book(name).await;
+        // What an ADD would be served by, and what it would make of the configuration.
+        let activated = book.as_ref().map(|book| book.network()).filter(|network| network.activated);
+        let loaded = match activated {
+            Some(network) => self.ports.catalogue.load_pinned(&network.policy),
+            None => self.ports.catalogue.load(policy),
         };
-        let definition = &book.network().definition;
-        let full = |usage: Usage| match definition.cooling {
-            Cooling::Strict => usage.held.saturating_add(usage.cooling) >= usage.total,
-            Cooling::Preferred => usage.held >= usage.total,
+        let policy = loaded.map_err(|error| match error.code {
+            ErrorCode::PolicyUnloadable | ErrorCode::NotReady => named(error),
+            _ => error,
+        })?;
+        let up_to_date = |book: &&Arc<Book>| {
+            let network = book.network();
+            network.policy == *policy.stamp() && network.config == *config
         };
-        match (0..definition.pools.len()).find(|pool| full(book.usage(*pool))) {
-            Some(pool) => {
-                let total = book.usage(pool).total;
-                Err(unavailable(format!(
-                    "pool {pool} of network {name} is exhausted: {total} of {total} in use"
-                )))
-            }
-            None => Ok(()),
-        }
+        let Some(book) = book.as_ref().filter(up_to_date) else {
+            return self.defined(policy.as_ref(), name, config, activated.is_some()).map(drop);
+        };
+        let exhausted = (0..book.network().definition.pools.len()).find_map(|pool| exhaustion(book, pool));
+        exhausted.map_or(Ok(()), |message| Err(unavailable(message)))
     }
 
     /// A network's book as of now. What it shows stays as it was; the network goes on without it.

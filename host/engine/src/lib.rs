@@ -9,6 +9,7 @@
 //! a simulation can drive it step by step.
 
 mod admission;
+mod conditions;
 mod engine;
 mod exchange;
 mod import;
@@ -19,8 +20,10 @@ pub mod ports;
 mod reap;
 mod release;
 mod undo;
+mod wrong;
 
 pub use admission::Load;
+pub use conditions::Conditions;
 pub use engine::{Engine, Ports, Settings};
 pub use import::{Import, Imported, Living};
 pub use pipeline::Add;

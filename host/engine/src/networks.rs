@@ -59,6 +59,11 @@ impl Slot {
     pub(crate) async fn lock(&self) -> MutexGuard<'_, Option<Served>> {
         self.0.lock().await
     }
+
+    /// The network, unless somebody else works on it right now.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Served>>> {
+        self.0.try_lock().ok()
+    }
 }
 
 impl Images for Networks {

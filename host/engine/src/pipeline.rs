@@ -56,7 +56,7 @@ impl Engine {
             ticket.durable().await?;
             return Ok(granted);
         }
-        self.readiness()?;
+        self.admits()?;
         let served = self.define(&mut slot_guard, &add)?;
         self.expire(served, now);
 

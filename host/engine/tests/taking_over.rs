@@ -10,7 +10,7 @@ use std::pin::pin;
 
 use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::{Import, Imported, Living};
-use tenure_types::{ErrorCode, NetworkConfig, PolicyName, Result};
+use tenure_types::{ConditionName, ErrorCode, NetworkConfig, PolicyName, Result};
 
 fn living(number: u32, address: &str) -> Living {
     Living { owner: owner(number), addresses: vec![address.parse().unwrap()], pod: None }
@@ -95,7 +95,7 @@ async fn an_import_needs_a_network_and_no_ready_node() {
     let bench = Bench::new(8, 8);
     let error = bench.engine.import(import(vec![living(1, "10.0.0.2")], true)).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::UnknownNetwork);
-    bench.engine.close(Some("the state was lost".into()));
+    bench.engine.conditions().set(ConditionName::StateLost, "", "the state was lost");
     let said = bench.engine.import(defining(vec![living(1, "10.0.0.2")], true)).await.unwrap();
     assert_eq!(codes(said), [Ok(Imported::Taken)]);
 }

@@ -8,7 +8,7 @@ use std::pin::pin;
 
 use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::Gc;
-use tenure_types::{Error, ErrorCode, PolicyName, Record};
+use tenure_types::{ConditionName, Error, ErrorCode, PolicyName, Record};
 
 fn broken() -> Error {
     Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
@@ -268,10 +268,10 @@ async fn status_says_when_an_add_would_fail() {
     assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable, "strict: it cools");
     bench.tick(30_000);
     assert!(status().await.is_ok());
-    bench.engine.close(Some("draining".into()));
+    bench.engine.conditions().set(ConditionName::Stopping, "", "draining");
     assert_eq!(status().await.unwrap_err().cause, "not-ready: draining");
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::NotReady);
-    bench.engine.close(None);
+    bench.engine.conditions().clear(ConditionName::Stopping, "");
     *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no space"));
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);
     assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is served all the same");

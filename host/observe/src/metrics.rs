@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tenure_types::{ErrorCode, NetworkName, PolicyName};
+use tenure_types::{Condition, ConditionName, ErrorCode, NetworkName, PolicyName};
 
 /// A family of histograms with one choice of buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
@@ -39,6 +39,7 @@ pub struct Metrics {
     spool_replayed: Counter,
     spool_set_aside: Counter,
     recovery_findings: Family<FoundLabels, Counter>,
+    conditions: Family<ConditionLabels, Gauge>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -55,6 +56,11 @@ struct VerbLabels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FoundLabels {
     found: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConditionLabels {
+    name: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -111,6 +117,7 @@ impl Metrics {
             spool_replayed: Counter::default(),
             spool_set_aside: Counter::default(),
             recovery_findings: Family::default(),
+            conditions: Family::default(),
         };
         metrics.registered(version)
     }
@@ -178,6 +185,7 @@ impl Metrics {
             "What was found when the checkpoint was opened",
             self.recovery_findings.clone(),
         );
+        registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
 
@@ -237,6 +245,14 @@ impl Metrics {
     /// Something was found when the checkpoint was opened, by a short stable name: `clean`, `torn-tail`, `new-boot`.
     pub fn recovered(&self, found: &'static str) {
         self.recovery_findings.get_or_create(&FoundLabels { found }).inc();
+    }
+
+    /// What is wrong with the node now; every other condition is over.
+    pub fn conditions(&self, wrong: &[Condition]) {
+        for name in ConditionName::ALL {
+            let there = wrong.iter().any(|condition| condition.name == *name);
+            self.conditions.get_or_create(&ConditionLabels { name: name.name() }).set(i64::from(there));
+        }
     }
 
     /// Everything, in the OpenMetrics text format.

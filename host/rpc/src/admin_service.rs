@@ -13,7 +13,7 @@ use futures_util::{Stream, stream};
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;
 use tenure_ledger::{Book, Standing};
-use tenure_types::{Allocation, Error, ErrorCode, NetworkName, Owner, PolicyName, PolicyStamp};
+use tenure_types::{Allocation, Condition, Error, ErrorCode, NetworkName, Owner, PolicyName, PolicyStamp};
 use tonic::{Request, Response, Status};
 
 use crate::status::to_status;
@@ -79,24 +79,15 @@ impl v1::admin_server::Admin for AdminService {
         &self,
         _: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::GetStatusResponse>, Status> {
-        let (mut reasons, mut state) = (Vec::new(), "ready");
-        if let Err(error) = self.engine.readiness() {
-            state = "not-ready";
-            reasons.push(format!("{}: {error}; {}", error.code, error.code.next_step()));
-        }
-        let unusable = self.engine.ports().catalogue.list().into_iter().filter_map(|entry| {
-            Some(format!("policy {} cannot be used: {}", entry.stamp.name, entry.problem?))
-        });
-        reasons.extend(unusable);
-        if state == "ready" && !reasons.is_empty() {
-            state = "degraded";
-        }
+        self.engine.look_at_pools();
+        let wrong = self.engine.whats_wrong();
+        let state = wrong.first().map_or("ready", |worst| worst.name.severity().name());
         let books = self.books().await;
         let (log_bytes, snapshot_bytes) = self.node.checkpoint_bytes();
         let load = self.engine.load();
         Ok(Response::new(v1::GetStatusResponse {
             state: state.to_owned(),
-            reasons,
+            reasons: wrong.iter().map(ToString::to_string).collect(),
             version: self.node.version().to_owned(),
             boot_id: self.node.boot_id().to_owned(),
             uptime_ms: self.node.uptime_ms(),
@@ -108,6 +99,7 @@ impl v1::admin_server::Admin for AdminService {
             state_dir: self.node.state_dir().display().to_string(),
             log_bytes,
             snapshot_bytes,
+            conditions: wrong.into_iter().map(condition).collect(),
         }))
     }
 
@@ -271,6 +263,18 @@ fn network(book: &Book) -> v1::Network {
         activated: network.activated,
         pools: pools.collect(),
         outside: count(book.allocations().filter(|held| book.is_outside(held)).count()),
+    }
+}
+
+fn condition(condition: Condition) -> v1::Condition {
+    let Condition { name, subject, message, since } = condition;
+    v1::Condition {
+        name: name.to_string(),
+        severity: name.severity().to_string(),
+        subject,
+        message,
+        since_ms: since.wall_ms,
+        next_step: name.next_step().to_owned(),
     }
 }
 

@@ -74,8 +74,6 @@ codes! {
     Superseded = "superseded", 11, "nothing to do: the runtime has given this attempt up already";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "read the cause; `tenurectl status` shows more";
-    /// STATUS: ADD is served, but something is wrong that will stop it.
-    Degraded = "degraded", 51, "read the cause; `tenurectl status` shows more";
     /// No address of a pool is free.
     PoolExhausted = "pool-exhausted", 101, "delete pods or add a range; `tenurectl networks` shows the use";
     /// An address that the caller insists on cannot be had.

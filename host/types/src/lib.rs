@@ -5,6 +5,7 @@
 //! way to one, on the wire, in the checkpoint and in a test alike.
 
 pub mod cni;
+mod condition;
 mod error;
 mod grant;
 mod moment;
@@ -14,6 +15,7 @@ mod owner;
 mod range;
 mod record;
 
+pub use condition::{Condition, ConditionName, Severity};
 pub use error::{Error, ErrorCode, Result};
 pub use grant::{AssignedAddress, Grant, Proposal, Request};
 pub use moment::{BootId, Moment};

@@ -1,13 +1,17 @@
 //! The daemon as a whole.
 
-use tenure_rpc::v1::{AdoptResponse, GetStatusResponse};
+use tenure_rpc::v1::{AdoptResponse, Condition, GetStatusResponse};
 
 use super::{bytes, clean, duration};
 
 /// The state first, then why, then the figures.
-pub(crate) fn status(status: &GetStatusResponse) -> String {
+pub(crate) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
     let mut text = format!("{}\n", clean(&status.state));
-    text.extend(status.reasons.iter().map(|reason| format!("  - {}\n", clean(reason))));
+    match status.conditions.as_slice() {
+        // A daemon of before there were conditions has reasons only.
+        [] => text.extend(status.reasons.iter().map(|reason| format!("  - {}\n", clean(reason)))),
+        conditions => text.extend(conditions.iter().map(|found| condition(found, now_ms))),
+    }
     let figures = [
         ("version", clean(&status.version)),
         ("up", duration(status.uptime_ms)),
@@ -27,6 +31,17 @@ pub(crate) fn status(status: &GetStatusResponse) -> String {
     ];
     text.extend(figures.map(|(name, value)| format!("{name:<12} {value}\n")));
     text
+}
+
+/// What is wrong, for how long, and what to do about it.
+fn condition(condition: &Condition, now_ms: u64) -> String {
+    format!(
+        "  - {}, for {}: {}\n      next: {}\n",
+        clean(&condition.name),
+        duration(now_ms.saturating_sub(condition.since_ms)),
+        clean(&condition.message),
+        clean(&condition.next_step)
+    )
 }
 
 /// Whether there was anything to confirm.
@@ -57,7 +72,7 @@ mod tests {
             snapshot_bytes: 512,
             ..GetStatusResponse::default()
         };
-        insta::assert_snapshot!(status(&answer), @"
+        insta::assert_snapshot!(status(&answer, 0), @"
         ready
         version      0.1.0
         up           1h 2m
@@ -76,9 +91,31 @@ mod tests {
             reasons: vec!["disk-full: no space under /var/lib/tenure".into()],
             ..GetStatusResponse::default()
         };
-        insta::assert_snapshot!(status(&answer).lines().take(2).collect::<Vec<_>>().join("\n"), @"
+        insta::assert_snapshot!(status(&answer, 0).lines().take(2).collect::<Vec<_>>().join("\n"), @"
         not-ready
           - disk-full: no space under /var/lib/tenure
+        ");
+    }
+    #[test]
+    fn each_condition_says_since_when_and_what_to_do() {
+        let pool = Condition {
+            name: "pool-exhausted".into(),
+            severity: "degraded".into(),
+            subject: "pods/0".into(),
+            message: "pool 0 of network pods is exhausted: 253 of 253 in use".into(),
+            since_ms: 1_000_000,
+            next_step: "delete pods or add a range".into(),
+        };
+        let answer = GetStatusResponse {
+            state: "degraded".into(),
+            reasons: vec!["the same in one line".into()],
+            conditions: vec![pool],
+            ..GetStatusResponse::default()
+        };
+        insta::assert_snapshot!(status(&answer, 1_303_000).lines().take(3).collect::<Vec<_>>().join("\n"), @"
+        degraded
+          - pool-exhausted, for 5m 3s: pool 0 of network pods is exhausted: 253 of 253 in use
+              next: delete pods or add a range
         ");
     }
 }

@@ -113,6 +113,7 @@ impl Catalogue for PlainCatalogue {
             "first" | "last" | "liar" => {
                 Ok(Arc::new(PlainPolicy { stamp: PolicyStamp { name: name.clone(), digest: "d".into() } }))
             }
+            "broken" => Err(Error::new(ErrorCode::PolicyUnloadable, "it is not what it should be")),
             _ => Err(Error::new(ErrorCode::UnknownPolicy, name)),
         }
     }

@@ -1,3 +1,5 @@
+use tenure_types::Moment;
+
 use super::*;
 
 /// The exposition's lines for one metric, in an order that does not depend on hashing.
@@ -41,6 +43,19 @@ fn a_network_is_a_label() {
     "#);
 }
 
+#[test]
+fn a_condition_that_is_over_reads_zero() {
+    let metrics = Metrics::new("0.1.0");
+    let name = ConditionName::PoolExhausted;
+    let there =
+        Condition { name, subject: "pods/0".into(), message: String::new(), since: Moment::default() };
+    metrics.conditions(&[there]);
+    insta::assert_snapshot!(lines(&metrics, r#"name="pool"#), @r#"tenure_condition{name="pool-exhausted"} 1"#);
+    metrics.conditions(&[]);
+    insta::assert_snapshot!(lines(&metrics, r#"name="pool"#), @r#"tenure_condition{name="pool-exhausted"} 0"#);
+    assert_eq!(lines(&metrics, "tenure_condition{").lines().count(), ConditionName::ALL.len());
+}
+
 /// Metrics that have seen everything once: a family shows itself with its first series.
 fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
@@ -50,6 +65,7 @@ fn used() -> Metrics {
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
     metrics.recovered("clean");
+    metrics.conditions(&[]);
     metrics
 }
 
@@ -76,6 +92,7 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_log_bytes Size of the checkpoint's log.
     # HELP tenure_checkpoint_sync_duration_seconds Time of one sync of the checkpoint's log.
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
+    # HELP tenure_condition 1 while the node is in a condition, else 0.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
     # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or proposed what the ledger refused.
     # HELP tenure_recovery_findings What was found when the checkpoint was opened.

@@ -1,0 +1,102 @@
+//! What is wrong with the node, put together: what others have said, and what the journal and the books say when asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_ledger::Book;
+use tenure_types::{Condition, ConditionName, Cooling, Error, ErrorCode, Result, Severity};
+
+use crate::conditions::{self, Conditions};
+use crate::engine::Engine;
+
+/// The conditions that the journal tells of when it is asked.
+const JOURNALS: [(ConditionName, ErrorCode); 2] = [
+    (ConditionName::CheckpointFailed, ErrorCode::CheckpointFailed),
+    (ConditionName::DiskFull, ErrorCode::DiskFull),
+];
+
+impl Engine {
+    /// Where the parts of the daemon say what is wrong.
+    #[must_use]
+    pub fn conditions(&self) -> &Arc<Conditions> {
+        &self.conditions
+    }
+
+    /// What is wrong with the node now, the worst first. The one list that every answer about the node is made from.
+    #[must_use]
+    pub fn whats_wrong(&self) -> Vec<Condition> {
+        let trouble = self.ports.journal.health().err();
+        for (name, code) in JOURNALS {
+            match trouble.as_ref().filter(|trouble| trouble.code == code) {
+                Some(trouble) => self.conditions.set(name, "", &trouble.cause),
+                None => self.conditions.clear(name, ""),
+            }
+        }
+        self.conditions.list()
+    }
+
+    /// Why ADD fails on this node, if it does.
+    ///
+    /// # Errors
+    /// `NotReady`, `DiskFull` or `CheckpointFailed`.
+    pub fn readiness(&self) -> Result<()> {
+        let wrong = self.whats_wrong();
+        let worst = wrong.iter().find(|condition| condition.name.severity() == Severity::NotReady);
+        worst.map_or(Ok(()), |condition| Err(conditions::error(condition)))
+    }
+
+    /// Why this ADD is refused, whoever sends it; the short way to what [`readiness`](Self::readiness) says.
+    pub(crate) fn admits(&self) -> Result<()> {
+        self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
+    }
+
+    /// Looks for pools without a free address. A network that is busy right now is as it was.
+    pub fn look_at_pools(&self) {
+        let now = self.now();
+        let mut before: BTreeMap<String, Condition> = BTreeMap::new();
+        for condition in self.conditions.list() {
+            if condition.name == ConditionName::PoolExhausted {
+                before.insert(condition.subject.clone(), condition);
+            }
+        }
+        let mut exhausted = Vec::new();
+        for (name, slot) in self.networks.all() {
+            match slot.try_lock() {
+                Some(mut slot) => {
+                    let Some(served) = slot.as_mut() else { continue };
+                    self.expire(served, now);
+                    let book = &served.book;
+                    let pools = 0..book.network().definition.pools.len();
+                    let full = pools.filter_map(|pool| Some((pool, exhaustion(book, pool)?)));
+                    exhausted.extend(full.map(|(pool, message)| (format!("{name}/{pool}"), message)));
+                }
+                None => {
+                    let own = format!("{name}/");
+                    let as_before = before.values().filter(|condition| condition.subject.starts_with(&own));
+                    exhausted.extend(
+                        as_before.map(|condition| (condition.subject.clone(), condition.message.clone())),
+                    );
+                }
+            }
+        }
+        self.conditions.replace(ConditionName::PoolExhausted, exhausted);
+    }
+}
+
+/// Says that a pool has no address that an ADD could get, if so.
+pub(crate) fn exhaustion(book: &Book, pool: usize) -> Option<String> {
+    let (network, usage) = (book.network(), book.usage(pool));
+    let used = match network.definition.cooling {
+        Cooling::Strict => usage.held.saturating_add(usage.cooling),
+        Cooling::Preferred => usage.held,
+    };
+    (used >= usage.total).then(|| {
+        let (name, total) = (&network.name, usage.total);
+        format!("pool {pool} of network {name} is exhausted: {total} of {total} in use")
+    })
+}
+
+/// What STATUS answers for something that an ADD would meet.
+pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::Unavailable, cause)
+}

@@ -1,0 +1,100 @@
+//! What is wrong with a node, as the engine tells it.
+
+#[cfg(test)]
+#[expect(dead_code, reason = "shared with the other suites, which use all of it")]
+mod support;
+
+use support::{Bench, fits};
+use tenure_types::{ConditionName, Error, ErrorCode};
+
+fn names(bench: &Bench) -> Vec<&'static str> {
+    bench.engine.whats_wrong().iter().map(|condition| condition.name.name()).collect()
+}
+
+#[tokio::test]
+async fn a_condition_keeps_its_beginning_and_ends() {
+    let bench = Bench::new(8, 8);
+    let conditions = bench.engine.conditions();
+    conditions.set(ConditionName::RuntimeUnreachable, "", "no such file");
+    let began = bench.engine.whats_wrong()[0].since;
+    bench.tick(5_000);
+    conditions.set(ConditionName::RuntimeUnreachable, "", "no answer in 10 s");
+    let found = bench.engine.whats_wrong();
+    assert_eq!((found.len(), found[0].since, found[0].message.as_str()), (1, began, "no answer in 10 s"));
+    assert!(bench.engine.readiness().is_ok(), "ADD is served all the same");
+    assert!(bench.address(1).await.is_ok());
+    conditions.clear(ConditionName::RuntimeUnreachable, "");
+    conditions.set(ConditionName::RuntimeUnreachable, "", "gone again");
+    assert!(bench.engine.whats_wrong()[0].since > began, "it began anew");
+}
+
+#[tokio::test]
+async fn the_worst_is_told_first_and_decides_readiness() {
+    let bench = Bench::new(8, 8);
+    let conditions = bench.engine.conditions();
+    conditions.set(ConditionName::MetricsListener, "", "address in use");
+    conditions.set(ConditionName::SocketMissing, "", "cni.sock was deleted");
+    assert_eq!(names(&bench), ["socket-missing", "metrics-listener"]);
+    assert_eq!(bench.engine.readiness().unwrap_err().cause, "cni.sock was deleted");
+    assert!(bench.address(1).await.is_ok(), "whoever still reaches the daemon is served");
+    conditions.set(ConditionName::StateLost, "", "the state was lost");
+    assert_eq!(bench.address(2).await.unwrap_err().code, ErrorCode::NotReady);
+    conditions.clear(ConditionName::StateLost, "");
+    assert!(bench.address(2).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_journals_trouble_is_a_condition_while_it_lasts() {
+    let bench = Bench::new(8, 8);
+    for (code, name) in
+        [(ErrorCode::DiskFull, "disk-full"), (ErrorCode::CheckpointFailed, "checkpoint-failed")]
+    {
+        *bench.journal.broken.lock().unwrap() = Some(Error::new(code, "the disk refuses"));
+        assert_eq!(names(&bench), [name]);
+        assert_eq!(bench.engine.readiness().unwrap_err().code, code);
+        assert_eq!(bench.address(1).await.unwrap_err().code, code);
+    }
+    *bench.journal.broken.lock().unwrap() = None;
+    assert!(bench.address(1).await.is_ok(), "at once, whoever has asked since or not");
+    assert!(names(&bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_full_pool_is_named_until_an_address_is_free() {
+    let bench = Bench::new(8, 8);
+    bench.engine.add(bench.add_with(1, "first", "10.0.0.0/30"), fits).await.unwrap();
+    bench.engine.look_at_pools();
+    let found = bench.engine.whats_wrong();
+    let told: Vec<_> = found.iter().map(|found| (found.subject.as_str(), found.message.as_str())).collect();
+    assert_eq!(told, [("net/0", "pool 0 of network net is exhausted: 1 of 1 in use")]);
+    assert!(bench.engine.readiness().is_ok(), "other networks are served");
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.look_at_pools();
+    assert_eq!(names(&bench), ["pool-exhausted"], "it cools");
+    bench.tick(30_000);
+    bench.engine.look_at_pools();
+    assert!(names(&bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_status_answers_for_the_configuration_that_it_brings() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let status = async |policy: &str, ipam: &str| {
+        let add = bench.add_with(1, policy, ipam);
+        let status = bench.engine.status(&add.request.network, &add.policy, &add.config);
+        status.await.map_err(|error| error.code)
+    };
+    assert_eq!(status("first", "10.0.0.0/29").await, Ok(()));
+    assert_eq!(
+        status("first", "what?").await,
+        Err(ErrorCode::InvalidConfig),
+        "its ADD would define the network anew"
+    );
+    assert_eq!(status("missing", "10.0.0.0/29").await, Err(ErrorCode::UnknownPolicy));
+    assert_eq!(
+        status("broken", "10.0.0.0/29").await,
+        Err(ErrorCode::Unavailable),
+        "its policy cannot be loaded"
+    );
+}

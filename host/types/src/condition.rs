@@ -1,0 +1,173 @@
+//! What is wrong with a node, as plain data: each condition names itself, says since when and what to do.
+//!
+//! `tenurectl status`, CNI STATUS, gRPC health, `/readyz` and the metric `tenure_condition` all read the same list of these.
+
+use std::fmt;
+
+use crate::Moment;
+
+/// How bad a condition is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// ADD fails on this node.
+    NotReady,
+    /// ADD is served, at least on some networks, and something needs a person.
+    Degraded,
+}
+
+impl Severity {
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotReady => "not-ready",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+macro_rules! conditions {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $severity:ident, $next:literal;)+) => {
+        /// Every condition that a node can be in, the worst first; each has one stable name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum ConditionName {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl ConditionName {
+            /// Every condition, in the order in which they are listed.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The stable name: metric label, log field and `name` in the status.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// How bad it is.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$variant => Severity::$severity,)+ }
+            }
+
+            /// What a person can do about it.
+            #[must_use]
+            pub fn next_step(self) -> &'static str {
+                match self { $(Self::$variant => $next,)+ }
+            }
+
+            /// What it means, for the book.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc,)+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+conditions! {
+    /// The state of this boot was lost, so the addresses of live pods are not known.
+    StateLost = "state-lost", NotReady,
+        "drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
+    /// The daemon is stopping; requests under way are finished.
+    Stopping = "stopping", NotReady, "nothing to do: the service manager starts the daemon again";
+    /// The checkpoint cannot be written, so nothing can be acknowledged.
+    CheckpointFailed = "checkpoint-failed", NotReady,
+        "check the disk under the state directory; the daemon reopens its log by itself";
+    /// The disk under the state directory is full; DEL is still served.
+    DiskFull = "disk-full", NotReady, "free space under the state directory; ADD works again by itself";
+    /// The socket of the CNI plugin is gone or belongs to something else.
+    SocketMissing = "socket-missing", NotReady,
+        "the daemon creates it again by itself; if this lasts, move away what is in its place";
+    /// The socket of tenurectl is gone or belongs to something else.
+    AdminSocketMissing = "admin-socket-missing", Degraded,
+        "the daemon creates it again by itself; if this lasts, move away what is in its place";
+    /// A policy is being loaded; ADD of a network that it serves is refused with code 11 meanwhile.
+    PoliciesLoading = "policies-loading", Degraded, "nothing to do: it ends by itself";
+    /// A policy cannot be loaded; ADD of a network that it is to serve fails.
+    PolicyUnloadable = "policy-unloadable", Degraded,
+        "correct the file or its sha256 in the configuration; `tenurectl policy list` shows both";
+    /// A policy keeps breaking its limits, so its calls are refused for a while.
+    PolicyBenched = "policy-benched", Degraded,
+        "put another policy in its place with `tenurectl policy activate`, and report it to its author";
+    /// The container runtime does not answer, so nothing that leaked is found.
+    RuntimeUnreachable = "runtime-unreachable", Degraded,
+        "start the runtime or correct `runtime.socket`; until then nothing that leaked is freed";
+    /// A pool of a network has no address left; ADD on that network fails.
+    PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows the use";
+    /// Metrics and health over HTTP are not served.
+    MetricsListener = "metrics-listener", Degraded,
+        "free the address or change `metrics.listen`; the daemon tries again by itself";
+}
+
+impl fmt::Display for ConditionName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// One thing that is wrong with a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Which condition it is; it says how bad it is and what to do.
+    pub name: ConditionName,
+    /// What it is about, where several things can be in it: a policy's name, a network's pool. Else empty.
+    pub subject: String,
+    /// What happened, in one line.
+    pub message: String,
+    /// Since when.
+    pub since: Moment,
+}
+
+/// `name: message; what to do`, in one line.
+impl fmt::Display for Condition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}; {}", self.name, self.message, self.name.next_step())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_the_worst_first_and_each_name_once() {
+        let severities: Vec<_> = ConditionName::ALL.iter().map(|name| name.severity()).collect();
+        assert!(severities.is_sorted(), "{severities:?}");
+        assert!(ConditionName::ALL.is_sorted());
+        let mut names: Vec<_> = ConditionName::ALL.iter().map(|name| name.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ConditionName::ALL.len());
+    }
+
+    #[test]
+    fn the_book_has_a_row_for_each() {
+        let book = include_str!("../../../deploy/book/src/operations.md");
+        for name in ConditionName::ALL {
+            let row = format!("| `{name}` | {} | {} |", name.severity(), name.meaning());
+            assert!(book.contains(&row), "not in the book: {row}");
+        }
+    }
+
+    #[test]
+    fn a_line_names_it_and_says_what_to_do() {
+        let condition = Condition {
+            name: ConditionName::PoolExhausted,
+            subject: "pods/0".into(),
+            message: "pool 0 of network pods has no address left".into(),
+            since: Moment::default(),
+        };
+        assert_eq!(
+            condition.to_string(),
+            "pool-exhausted: pool 0 of network pods has no address left; delete pods or add a range; `tenurectl networks` shows the use"
+        );
+    }
+}
