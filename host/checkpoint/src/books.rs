@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Conflict, Image};
-use tenure_types::{Allocation, BootId, InterfaceName, Moment, NetworkName, PolicyName, Record};
+use tenure_types::{Allocation, BootId, InterfaceName, Moment, NetworkName, Owner, PolicyName, Record};
 
 /// Every network's book, and the boot that their moments are of.
 #[derive(Default)]
@@ -56,15 +56,7 @@ impl Books {
         let mut ended_now = 0;
         if self.boot.as_ref().is_some_and(|before| before != boot) {
             for book in self.books.values_mut() {
-                let mut image = book.image();
-                ended_now += image.allocations.len();
-                for (_, since) in &mut image.cooling {
-                    *since = now;
-                }
-                let ended = std::mem::take(&mut image.allocations);
-                let addresses = ended.iter().flat_map(|allocation| &allocation.addresses);
-                image.cooling.extend(addresses.map(|address| (address.address.addr(), now)));
-                *book = Book::restore(image)?;
+                ended_now += book.enter_boot(now)?;
             }
         }
         self.boot = Some(boot.clone());
@@ -112,8 +104,9 @@ impl Names {
         share(&mut self.networks, &mut allocation.network);
         share(&mut self.policies, &mut allocation.policy.name);
         share(&mut self.digests, &mut allocation.policy.digest);
-        let tenure_types::Owner::Attachment { interface, .. } = &mut allocation.owner;
-        share(&mut self.interfaces, interface);
+        if let Owner::Attachment { interface, .. } = &mut allocation.owner {
+            share(&mut self.interfaces, interface);
+        }
         // What was read has room for more addresses than an allocation ever gets.
         allocation.addresses.shrink_to_fit();
     }

@@ -22,8 +22,8 @@ use crate::frame::{self, Lines};
 use crate::header::{Header, SnapshotHeader};
 use crate::{Error, Result, names};
 
-/// How many cooling addresses a line has.
-const COOLING_IN_A_LINE: usize = 256;
+/// How many cooling addresses, or claims that ended, a line has.
+const IN_A_LINE: usize = 256;
 
 /// A line after the header.
 #[derive(Serialize, Deserialize)]
@@ -35,6 +35,8 @@ enum Item {
     Cooling(Vec<(IpAddr, Moment)>),
     /// A live allocation.
     Allocation(Arc<Allocation>),
+    /// Claims of other IPAMs that were taken over and have ended, by address.
+    Settled(Vec<(IpAddr, Arc<str>)>),
     /// The end, with the number of lines before it: a snapshot without it is not whole.
     End { lines: u64 },
 }
@@ -69,15 +71,16 @@ impl SnapshotWriter {
 
     /// Takes a network in; its allocations are shared with the book, not copied.
     pub(crate) fn add(&mut self, image: Image) {
-        let Image { through, network, next_generation, last, cooling, allocations } = image;
+        let Image { through, network, next_generation, last, cooling, allocations, settled } = image;
         self.items.push_back(Item::Network(Box::new(NetworkItem {
             through,
             next_generation,
             last,
             network,
         })));
-        self.items.extend(cooling.chunks(COOLING_IN_A_LINE).map(|chunk| Item::Cooling(chunk.to_vec())));
+        self.items.extend(cooling.chunks(IN_A_LINE).map(|chunk| Item::Cooling(chunk.to_vec())));
         self.items.extend(allocations.into_iter().map(Item::Allocation));
+        self.items.extend(settled.chunks(IN_A_LINE).map(|chunk| Item::Settled(chunk.to_vec())));
     }
 
     /// Whether everything taken in is written.
@@ -169,14 +172,24 @@ pub(crate) fn read(disk: &dyn Disk, number: u64) -> Result<Books> {
                     books.restore(image).map_err(contradiction)?;
                 }
                 let NetworkItem { through, next_generation, last, network } = *network;
-                let (cooling, allocations) = (Vec::new(), Vec::new());
-                image = Some(Image { through, network, next_generation, last, cooling, allocations });
+                image = Some(Image {
+                    through,
+                    network,
+                    next_generation,
+                    last,
+                    cooling: Vec::new(),
+                    allocations: Vec::new(),
+                    settled: Vec::new(),
+                });
             }
             (Item::Cooling(addresses), Some(image)) => image.cooling.extend(addresses),
             (Item::Allocation(allocation), Some(image)) => image.allocations.push(allocation),
+            (Item::Settled(claims), Some(image)) => image.settled.extend(claims),
             (Item::End { lines }, _) if lines + 1 == expected => ended = true,
             (Item::End { .. }, _) => return Err(damaged("the end counts other lines")),
-            (Item::Cooling(_) | Item::Allocation(_), None) => return Err(damaged("it is of no network")),
+            (Item::Cooling(_) | Item::Allocation(_) | Item::Settled(_), None) => {
+                return Err(damaged("it is of no network"));
+            }
         }
     }
     if !ended {

@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// A table for people, or JSON for programs.
     #[arg(long, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
     pub(crate) output: Output,
+    /// How long the daemon may take for an answer, and for each further part of a long one.
+    #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Duration,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -51,6 +54,16 @@ pub(crate) enum Output {
 pub(crate) enum Command {
     #[command(flatten)]
     Ask(Question),
+    /// Lists who has which addresses.
+    #[command(after_help = "Examples:
+  tenurectl allocations
+  tenurectl allocations --network pods
+  tenurectl allocations --output json | jq -r '.allocations[] | [.pod_name, .addresses[]] | @tsv'")]
+    Allocations {
+        /// Of this network only.
+        #[arg(long, value_name = "NAME")]
+        network: Option<String>,
+    },
     /// Prints what happened, from the checkpoint itself; works while the daemon is down.
     #[command(after_help = "Examples:
   tenurectl log
@@ -97,23 +110,41 @@ Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
     },
     /// Lists the networks with their policies and how full they are.
     Networks,
-    /// Lists who has which addresses.
-    #[command(after_help = "Examples:
-  tenurectl allocations
-  tenurectl allocations --network pods
-  tenurectl allocations --output json | jq -r '.allocations[] | [.pod_name, .addresses[]] | @tsv'")]
-    Allocations {
-        /// Of this network only.
-        #[arg(long, value_name = "NAME")]
-        network: Option<String>,
-    },
     /// Shows everything about one address, on each network that has it.
     #[command(after_help = "Examples:
   tenurectl allocation 10.1.0.7
-  tenurectl allocation fd00:1::7")]
+  tenurectl allocation fd00:1::7
+  tenurectl allocation 10.1.0.7/16                 as the tables print it")]
     Allocation {
-        /// The address, without a prefix length.
+        /// The address; a prefix length behind it is read over.
+        #[arg(value_parser = address)]
         address: IpAddr,
+    },
+    /// Ends whoever has an address, on your word: for what no runtime will ever give back.
+    #[command(after_help = "Examples:
+  tenurectl release 10.1.0.7
+  tenurectl release 10.1.0.7 --apply --reason 'host-local left it; ping and arping are silent'
+
+An address whose sandbox is still there is kept, unless --force is given. The address cools before it is handed out again.")]
+    Release {
+        /// The address; a prefix length behind it is read over.
+        #[arg(value_parser = address)]
+        address: IpAddr,
+        /// The network, where more than one has the address.
+        #[arg(long, value_name = "NAME")]
+        network: Option<String>,
+        /// The allocation, where two claim the address.
+        #[arg(long, value_name = "NUMBER")]
+        generation: Option<u64>,
+        /// Why; kept in the log.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Does it also when its sandbox is there: the pod goes on using an address that others get.
+        #[arg(long)]
+        force: bool,
+        /// Does it; without, it only says what would be done.
+        #[arg(long)]
+        apply: bool,
     },
     /// Compares what the daemon has in memory with its checkpoint, and with the sandboxes that are really there.
     #[command(after_help = "Ends with 1 when they differ; each finding says what to do next.")]
@@ -139,7 +170,9 @@ The daemon looks again before it frees anything. Findings of any other kind are 
   tenurectl import --apply host-local /var/lib/cni/networks
   tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
 
-Addresses outside the network's ranges, duplicates and conflicts are told and not taken over; then it ends with 1.")]
+An address that cannot be given to its owner - a duplicate, a conflict, one outside of the ranges, a file without an owner - is held
+for an unknown one and never handed out, until `tenurectl release` or a boot frees it; then the import ends with 1. What was taken over
+before and has ended since stays released.")]
     Import {
         /// Whose allocations.
         #[command(subcommand)]
@@ -208,6 +241,19 @@ The choice survives a restart and wins over the `policy` key of the network's co
     },
 }
 
+/// An address, with or without the prefix length that tables print behind it.
+fn address(text: &str) -> Result<IpAddr, String> {
+    let (address, prefix) =
+        text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let address: IpAddr = address.parse().map_err(|_| "not an IP address".to_owned())?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    match prefix.map(str::parse::<u8>) {
+        None => Ok(address),
+        Some(Ok(prefix)) if prefix <= longest => Ok(address),
+        Some(_) => Err(format!("not a prefix length, which is a number up to {longest}")),
+    }
+}
+
 /// Whole or broken seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
@@ -223,6 +269,17 @@ mod tests {
     #[test]
     fn the_command_line_holds_together() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_address_may_have_the_prefix_length_of_a_table() {
+        let expected: IpAddr = "10.88.0.2".parse().unwrap();
+        assert_eq!(address("10.88.0.2/16"), Ok(expected));
+        assert_eq!(address("10.88.0.2"), Ok(expected));
+        assert_eq!(address("fd00::7/64"), Ok("fd00::7".parse().unwrap()));
+        for wrong in ["pods", "10.88.0.2/33", "10.88.0.2/", "10.88.0.2/x", "/16"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

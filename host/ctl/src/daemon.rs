@@ -8,23 +8,28 @@ use tenure_rpc::status::from_status;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 use tonic::transport::Channel;
-use tonic::{Response, Status};
-
-/// How long an answer may take: loading a policy and reading a checkpoint are the longest things asked.
-const DEADLINE: Duration = Duration::from_secs(60);
+use tonic::{Response, Status, Streaming};
 
 /// The generated client, connected.
 type Admin = v1::admin_client::AdminClient<Channel>;
 
 /// A daemon by its socket. Each question is a connection of its own.
+#[derive(Debug, Clone)]
 pub(crate) struct Daemon {
     socket: PathBuf,
+    /// How long an answer may take, and each further part of one.
+    timeout: Duration,
 }
 
 impl Daemon {
     /// The daemon that runs in a directory.
-    pub(crate) fn at(run_dir: &Path) -> Self {
-        Self { socket: run_dir.join("admin.sock") }
+    pub(crate) fn at(run_dir: &Path, timeout: Duration) -> Self {
+        Self { socket: run_dir.join("admin.sock"), timeout }
+    }
+
+    /// The same daemon, given no more than so long.
+    pub(crate) fn within(&self, limit: Duration) -> Self {
+        Self { socket: self.socket.clone(), timeout: self.timeout.min(limit) }
     }
 
     /// Asks one thing.
@@ -36,25 +41,19 @@ impl Daemon {
             let admin = Admin::new(connect(&self.socket).await?);
             ask(admin).await.map(Response::into_inner).map_err(|status| from_status(&status))
         };
-        tokio::time::timeout(DEADLINE, answer).await.unwrap_or_else(|_| Err(self.silent()))
+        self.in_time(answer).await
     }
 
-    /// Everything that [`v1::Allocation`]s are streamed for, together.
-    pub(crate) async fn allocations(&self, network: String) -> Result<Vec<v1::Allocation>, Error> {
-        let answer = self.call(async |mut admin| {
-            let mut stream =
-                admin.list_allocations(v1::ListAllocationsRequest { network }).await?.into_inner();
-            let mut allocations = Vec::new();
-            while let Some(allocation) = stream.message().await? {
-                allocations.push(allocation);
-            }
-            Ok(Response::new(allocations))
-        });
-        answer.await
+    /// The next part of a streamed answer; `None` at its end.
+    pub(crate) async fn next<T>(&self, answer: &mut Streaming<T>) -> Result<Option<T>, Error> {
+        self.in_time(async { answer.message().await.map_err(|status| from_status(&status)) }).await
     }
 
-    fn silent(&self) -> Error {
-        let cause = format!("{}: no answer in {} s", self.socket.display(), DEADLINE.as_secs());
-        Error::new(ErrorCode::DeadlineExceeded, cause)
+    async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        tokio::time::timeout(self.timeout, answer).await.unwrap_or_else(|_| {
+            let seconds = self.timeout.as_secs_f64();
+            let cause = format!("{}: no answer in {seconds:.1} s", self.socket.display());
+            Err(Error::new(ErrorCode::DeadlineExceeded, cause))
+        })
     }
 }

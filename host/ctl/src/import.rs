@@ -1,6 +1,8 @@
 //! `tenurectl import`: reads what another IPAM left on disk, has the daemon judge it, and says what became of each.
 //!
-//! The files are read and never changed. What cannot be read is told and left out; the ledger decides about the rest.
+//! The files are read and never changed: the other IPAM may go on running meanwhile, and what it has, it must keep. What names no
+//! address is told and left out; the ledger decides about the rest. An import of any length goes in parts, each answered before the
+//! import ends.
 
 mod config;
 mod host_local;
@@ -16,6 +18,9 @@ use crate::daemon::Daemon;
 use crate::exit::Exit;
 use crate::{Outcome, json, render};
 
+/// How many entries a message has.
+const IN_A_PART: usize = 2048;
+
 /// What was found on disk.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Found {
@@ -30,7 +35,7 @@ pub(crate) struct Found {
 pub(crate) struct Entry {
     /// The network.
     pub(crate) network: String,
-    /// The attachment.
+    /// The attachment; without a container where nobody knows whose the addresses are.
     pub(crate) entry: v1::ImportEntry,
 }
 
@@ -68,9 +73,13 @@ pub(crate) async fn run(
     config: Option<&Path>,
     apply: bool,
 ) -> Result<Outcome, Error> {
-    let found = match source {
-        Source::HostLocal { directory, interface } => host_local::read(directory, interface),
-        Source::Ipamd { file, network } => ipamd::read(file, network.as_deref()),
+    let (found, source, exclusive) = match source {
+        Source::HostLocal { directory, interface } => {
+            (host_local::read(directory, interface), format!("host-local {}", absolute(directory)?), true)
+        }
+        Source::Ipamd { file, network } => {
+            (ipamd::read(file, network.as_deref()), format!("ipamd {}", absolute(file)?), false)
+        }
     };
     let Found { entries, passed_over } = found?;
     let config = config.map(config::read).transpose()?;
@@ -85,14 +94,15 @@ pub(crate) async fn run(
     for of_network in entries.chunk_by(|one, next| one.network == next.network) {
         let Some(network) = of_network.first().map(|entry| entry.network.clone()) else { continue };
         let config = config.as_ref().filter(|(name, _)| *name == network).map(|(_, text)| text.clone());
-        let request = v1::ImportRequest {
+        let head = v1::ImportHead {
             network,
             config: config.unwrap_or_default(),
-            entries: of_network.iter().map(|entry| entry.entry.clone()).collect(),
             apply,
+            source: source.clone(),
+            exclusive,
         };
-        let outcomes = match daemon.call(async |mut admin| admin.import(request).await).await {
-            Ok(answer) => answer.outcomes,
+        let outcomes = match judged(daemon, head, of_network).await {
+            Ok(outcomes) => outcomes,
             // The other networks are still worth judging.
             Err(error) if error.code == ErrorCode::UnknownNetwork => {
                 let reason = format!("{}; name it with --config", error.cause);
@@ -104,9 +114,46 @@ pub(crate) async fn run(
         let judged = of_network.iter().cloned().zip(outcomes);
         report.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
     }
-    let refused = report.judged.iter().any(|judged| judged.outcome.outcome == "refused");
-    let exit = if refused || !report.passed_over.is_empty() { Exit::Problems } else { Exit::Done };
+    let problem = |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
+    let exit = if report.judged.iter().any(problem) || !report.passed_over.is_empty() {
+        Exit::Problems
+    } else {
+        Exit::Done
+    };
     Ok(Outcome { text: render::import(&report), json: json::import(&report), exit })
+}
+
+/// What the daemon says of a network's entries, part by part.
+async fn judged(
+    daemon: &Daemon,
+    head: v1::ImportHead,
+    entries: &[Entry],
+) -> Result<Vec<v1::ImportOutcome>, Error> {
+    let part = |part: &[Entry]| v1::ImportPart {
+        entries: part.iter().map(|entry| entry.entry.clone()).collect(),
+        ..v1::ImportPart::default()
+    };
+    let mut parts: Vec<_> = entries.chunks(IN_A_PART).map(part).collect();
+    if let Some(first) = parts.first_mut() {
+        first.head = Some(head);
+    }
+    let mut answer =
+        daemon.call(async |mut admin| admin.import_all(futures_util::stream::iter(parts)).await).await?;
+    let mut outcomes = Vec::with_capacity(entries.len());
+    while let Some(part) = daemon.next(&mut answer).await? {
+        outcomes.extend(part.outcomes);
+    }
+    if outcomes.len() != entries.len() {
+        let cause = format_args!("{} of {} entries were answered", outcomes.len(), entries.len());
+        return Err(Error::new(ErrorCode::Unreachable, cause));
+    }
+    Ok(outcomes)
+}
+
+/// The one name of a path, so that the same source is known again.
+fn absolute(path: &Path) -> Result<String, Error> {
+    let path = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
+    Ok(path.display().to_string())
 }
 
 /// What keeps a file from being read.

@@ -52,8 +52,22 @@ fn network(network: &v1::Network) -> Value {
     })
 }
 
-pub(crate) fn allocations(allocations: &[v1::Allocation]) -> Value {
-    json!({ "allocations": list(allocations, allocation) })
+/// The list of allocations, written as they come.
+#[derive(Default)]
+pub(crate) struct Allocations {
+    begun: bool,
+}
+
+impl Allocations {
+    pub(crate) fn add(&mut self, one: &v1::Allocation, out: &mut String) {
+        out.push_str(if self.begun { "," } else { "{\"allocations\":[" });
+        out.push_str(&allocation(one).to_string());
+        self.begun = true;
+    }
+
+    pub(crate) fn end(&mut self, out: &mut String) {
+        out.push_str(if self.begun { "]}\n" } else { "{\"allocations\":[]}\n" });
+    }
 }
 
 fn allocation(allocation: &v1::Allocation) -> Value {
@@ -71,6 +85,10 @@ fn allocation(allocation: &v1::Allocation) -> Value {
         "policy": allocation.policy.as_ref().map(policy_ref),
         "allocated_at_ms": allocation.allocated_at_ms,
         "outside": allocation.outside,
+        "kind": allocation.kind,
+        "source": allocation.source,
+        "unknown_because": allocation.unknown_because,
+        "waiting": allocation.waiting,
     })
 }
 
@@ -81,6 +99,7 @@ pub(crate) fn address(answer: &v1::GetAddressResponse) -> Value {
             "standing": state.standing,
             "allocation": state.allocation.as_ref().map(allocation),
             "cooling_for_ms": state.cooling_for_ms,
+            "waiting": state.waiting.as_ref().map(allocation),
         })),
     })
 }
@@ -95,6 +114,9 @@ pub(crate) fn check(answer: &v1::CheckResponse) -> Value {
             "detail": finding.detail,
             "next_step": finding.next_step,
             "generation": finding.generation,
+            "addresses": finding.addresses,
+            "pod_namespace": finding.pod_namespace,
+            "pod_name": finding.pod_name,
         })),
     })
 }
@@ -121,6 +143,15 @@ pub(crate) fn adopted(answer: &v1::AdoptResponse) -> Value {
     json!({ "was_lost": answer.was_lost })
 }
 
+pub(crate) fn release(applied: bool, answer: &v1::ReleaseResponse) -> Value {
+    json!({
+        "applied": applied,
+        "outcome": answer.outcome,
+        "reason": answer.reason,
+        "allocation": answer.allocation.as_ref().map(allocation),
+    })
+}
+
 pub(crate) fn import(report: &import::Report) -> Value {
     json!({
         "applied": report.applied,
@@ -145,6 +176,9 @@ pub(crate) fn repair(report: &repair::Report) -> Value {
             "network": finding.network,
             "subject": finding.subject,
             "generation": finding.generation,
+            "addresses": finding.addresses,
+            "pod_namespace": finding.pod_namespace,
+            "pod_name": finding.pod_name,
         })
     };
     json!({

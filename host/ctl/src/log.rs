@@ -52,7 +52,7 @@ pub(crate) async fn print(
         let written = match item {
             Some(item) => match output {
                 Output::Table => out.write_all(lines.text(&item).as_bytes()),
-                Output::Json => out.write_all(line::json(&item).as_bytes()),
+                Output::Json => out.write_all(lines.json(&item).as_bytes()),
             },
             None => out.flush(),
         };

@@ -1,8 +1,9 @@
 //! `tenurectl`: one command line for whoever operates a node.
 //!
 //! A command becomes an [`Outcome`]: text for people, JSON for programs and an exit code, each made by a pure
-//! function from the daemon's answer. Only this file and `log` print.
+//! function from the daemon's answer. What may be long is printed as it comes, by `allocations` and `log`; all else by this file.
 
+mod allocations;
 mod arguments;
 mod daemon;
 mod exit;
@@ -10,6 +11,7 @@ mod import;
 mod json;
 mod log;
 mod pages;
+mod release;
 mod render;
 mod repair;
 mod status;
@@ -55,9 +57,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(Arguments { run_dir, output, command }: Arguments) -> Result<Exit, Error> {
-    let daemon = Daemon::at(&run_dir);
+fn run(Arguments { run_dir, output, timeout, command }: Arguments) -> Result<Exit, Error> {
+    let daemon = Daemon::at(&run_dir, timeout);
     match command {
+        Command::Allocations { network } => {
+            block_on(allocations::print(&daemon, network.unwrap_or_default(), output))??;
+        }
         Command::Ask(question) => {
             let outcome = block_on(answer(&daemon, question))??;
             match output {
@@ -88,14 +93,6 @@ async fn answer(daemon: &Daemon, question: Question) -> Result<Outcome, Error> {
                 daemon.call(async |mut admin| admin.list_networks(v1::ListNetworksRequest {}).await).await?;
             Outcome::done(render::networks(&answer), json::networks(&answer))
         }
-        Question::Allocations { network } => {
-            let network = network.unwrap_or_default();
-            let answer = daemon.allocations(network.clone()).await?;
-            Outcome::done(
-                render::allocations(&answer, &network, render::now_ms()),
-                json::allocations(&answer),
-            )
-        }
         Question::Allocation { address } => {
             let request = v1::GetAddressRequest { address: address.to_string() };
             let answer = daemon.call(async |mut admin| admin.get_address(request).await).await?;
@@ -109,6 +106,17 @@ async fn answer(daemon: &Daemon, question: Question) -> Result<Outcome, Error> {
             let answer = daemon.call(async |mut admin| admin.check(v1::CheckRequest {}).await).await?;
             let exit = if answer.findings.is_empty() { Exit::Done } else { Exit::Problems };
             Outcome { text: render::check(&answer), json: json::check(&answer), exit }
+        }
+        Question::Release { address, network, generation, reason, force, apply } => {
+            let request = v1::ReleaseRequest {
+                address: address.to_string(),
+                network: network.unwrap_or_default(),
+                generation: generation.unwrap_or_default(),
+                apply,
+                reason: reason.unwrap_or_default(),
+                force,
+            };
+            release::run(daemon, request).await?
         }
         Question::Repair { from, apply } => repair::run(daemon, &from, apply).await?,
         Question::Import { source, config, apply } => {
@@ -133,11 +141,15 @@ async fn answer(daemon: &Daemon, question: Question) -> Result<Outcome, Error> {
 
 /// Prints to standard output. A reader that has seen enough, such as `head`, is no failure.
 fn print(text: &str) -> Result<(), Error> {
+    print_on(text).map(drop)
+}
+
+/// Prints to standard output; `false` when whoever read has seen enough.
+fn print_on(text: &str) -> Result<bool, Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorCode::InputOutput, format_args!("standard output: {error}")))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::new(ErrorCode::InputOutput, format_args!("standard output: {error}"))),
+        Ok(()) => Ok(true),
     }
 }

@@ -9,6 +9,7 @@ mod check;
 mod import;
 mod networks;
 mod policies;
+mod release;
 mod repair;
 mod status;
 mod table;
@@ -18,11 +19,12 @@ use std::fmt::Write;
 use tenure_rpc::v1;
 
 pub(crate) use address::address;
-pub(crate) use allocations::allocations;
+pub(crate) use allocations::Allocations;
 pub(crate) use check::check;
 pub(crate) use import::import;
 pub(crate) use networks::networks;
 pub(crate) use policies::{activated, policies};
+pub(crate) use release::release;
 pub(crate) use repair::repair;
 pub(crate) use status::{adopted, status};
 
@@ -67,9 +69,22 @@ pub(crate) fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { clean(text) }
 }
 
+/// The container that has an allocation, cut; or that nobody knows who has.
+pub(crate) fn owner(allocation: &v1::Allocation) -> String {
+    match allocation.kind.as_str() {
+        "unknown" => "unknown".to_owned(),
+        _ => short(&allocation.container_id),
+    }
+}
+
 /// `namespace/name`, or a dash where the runtime named no pod.
 pub(crate) fn pod(allocation: &v1::Allocation) -> String {
-    match (allocation.pod_namespace.as_str(), allocation.pod_name.as_str()) {
+    pod_name(&allocation.pod_namespace, &allocation.pod_name)
+}
+
+/// A pod by its names.
+pub(crate) fn pod_name(namespace: &str, name: &str) -> String {
+    match (namespace, name) {
         ("", "") => "-".to_owned(),
         ("", name) => clean(name),
         (namespace, name) => format!("{}/{}", clean(namespace), clean(name)),

@@ -26,6 +26,12 @@ pub(crate) struct Finding {
     pub(crate) network: String,
     pub(crate) subject: String,
     pub(crate) generation: u64,
+    #[serde(default)]
+    pub(crate) addresses: Vec<String>,
+    #[serde(default)]
+    pub(crate) pod_namespace: String,
+    #[serde(default)]
+    pub(crate) pod_name: String,
 }
 
 /// What a repair did or would do.

@@ -12,23 +12,22 @@ use crate::{Outcome, json, render};
 /// How soon a waiting caller asks again.
 const AGAIN: Duration = Duration::from_millis(100);
 
+/// What a question is given at least, however short the wait: a daemon that is well answers in it.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// Asks once, or until the node serves or the time is over; then what was said last counts.
 pub(crate) async fn ask(daemon: &Daemon, wait: Option<Duration>) -> Result<Outcome, Error> {
-    let mut last = once(daemon).await;
-    let over = tokio::time::sleep(wait.unwrap_or_default());
-    tokio::pin!(over);
-    while !last.as_ref().is_ok_and(|outcome| outcome.exit == Exit::Done) {
-        let next = async {
-            tokio::time::sleep(AGAIN).await;
-            once(daemon).await
-        };
-        tokio::select! {
-            biased;
-            () = &mut over => break,
-            next = next => last = next,
+    let Some(wait) = wait else { return once(daemon).await };
+    let started = tokio::time::Instant::now();
+    loop {
+        let left = wait.saturating_sub(started.elapsed());
+        let last = once(&daemon.within(left.max(SHORTEST))).await;
+        let served = last.as_ref().is_ok_and(|outcome| outcome.exit == Exit::Done);
+        if served || started.elapsed() + AGAIN >= wait {
+            return last;
         }
+        tokio::time::sleep(AGAIN).await;
     }
-    last
 }
 
 async fn once(daemon: &Daemon) -> Result<Outcome, Error> {

@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use serde_json::Value;
 use tenure_rpc::socket::{listen, trusted};
 use tenure_rpc::status::to_status;
 use tenure_rpc::v1;
 use tenure_rpc::v1::admin_server::{Admin, AdminServer};
 use tenure_types::{Error, ErrorCode};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 /// A daemon that has one network, `pods`, and is ready from the third question on.
 #[derive(Default)]
@@ -29,6 +29,7 @@ fn unknown(network: &str) -> Status {
 #[tonic::async_trait]
 impl Admin for Fake {
     type ListAllocationsStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
+    type ImportAllStream = Pin<Box<dyn Stream<Item = Result<v1::ImportOutcomes, Status>> + Send>>;
 
     async fn get_status(
         &self,
@@ -94,16 +95,35 @@ impl Admin for Fake {
         Ok(Response::new(v1::AdoptResponse { was_lost: true }))
     }
 
-    async fn import(
+    async fn import(&self, _: Request<v1::ImportRequest>) -> Result<Response<v1::ImportResponse>, Status> {
+        Err(Status::unimplemented("for programs of one version before"))
+    }
+
+    async fn import_all(
         &self,
-        request: Request<v1::ImportRequest>,
-    ) -> Result<Response<v1::ImportResponse>, Status> {
-        let request = request.into_inner();
-        if request.network != "pods" {
-            return Err(unknown(&request.network));
+        request: Request<Streaming<v1::ImportPart>>,
+    ) -> Result<Response<Self::ImportAllStream>, Status> {
+        let mut parts = request.into_inner();
+        let first = parts.message().await?.unwrap();
+        let head = first.head.unwrap();
+        if head.network != "pods" {
+            return Err(unknown(&head.network));
         }
         let taken = v1::ImportOutcome { outcome: "taken".into(), reason: String::new() };
-        Ok(Response::new(v1::ImportResponse { outcomes: vec![taken; request.entries.len()] }))
+        let answer = move |entries: &[v1::ImportEntry]| {
+            Ok(v1::ImportOutcomes { outcomes: vec![taken.clone(); entries.len()] })
+        };
+        let answers = stream::once(std::future::ready(answer(&first.entries)))
+            .chain(parts.map(move |part| answer(&part?.entries)));
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseResponse>, Status> {
+        let outcome = if request.get_ref().address == "10.1.0.7" { "released" } else { "kept" };
+        Ok(Response::new(v1::ReleaseResponse { outcome: outcome.into(), ..Default::default() }))
     }
 
     async fn repair(
@@ -214,6 +234,44 @@ async fn a_wait_that_is_over_tells_the_last_reason() {
     let output = ask(&["status", "--wait", "0"]).await;
     assert_eq!(code(&output), 1, "{output:?}");
     assert!(text(&output.stdout).starts_with("not-ready\n  - starting\n"));
+}
+
+#[tokio::test]
+async fn a_daemon_that_hangs_ends_with_3_at_the_deadline() {
+    let directory = tempfile::tempdir().unwrap();
+    // It accepts and never says a word.
+    let _listener = listen(&directory.path().join("admin.sock")).unwrap();
+    for arguments in [
+        &["status", "--wait", "1"][..],
+        &["--timeout", "0.5", "networks"],
+        &["--timeout", "0.5", "allocations"],
+    ] {
+        let limit = std::time::Duration::from_secs(30);
+        let output = tokio::time::timeout(limit, run(directory.path(), arguments)).await.unwrap();
+        assert_eq!(code(&output), 3, "{output:?}");
+        assert!(text(&output.stderr).starts_with("error: deadline-exceeded: "), "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_release_is_so_or_is_not() {
+    assert_eq!(code(&ask(&["release", "10.1.0.7/16"]).await), 0);
+    assert_eq!(code(&ask(&["release", "10.1.0.8", "--apply", "--reason", "it is gone"]).await), 1);
+    assert_eq!(code(&ask(&["release", "pods"]).await), 2);
+}
+
+#[tokio::test]
+async fn an_import_of_many_parts_is_answered_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let pods = directory.path().join("pods");
+    std::fs::create_dir_all(&pods).unwrap();
+    for number in 0..3_000_u32 {
+        let [.., third, last] = number.to_be_bytes();
+        std::fs::write(pods.join(format!("10.1.{third}.{last}")), format!("c{number}\r\neth0")).unwrap();
+    }
+    let output = ask(&["import", "host-local", directory.path().to_str().unwrap()]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    assert!(text(&output.stdout).contains("3000 attachments would be taken over"), "{output:?}");
 }
 
 #[tokio::test]

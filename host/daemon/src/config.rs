@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) policies: BTreeMap<String, PolicyFile>,
     /// The container runtime, as a second source of which sandboxes there are.
     pub(crate) runtime: Runtime,
+    /// The reference plugin whose place tenure takes.
+    pub(crate) host_local: HostLocal,
     /// Metrics and health over HTTP; off unless `listen` is given.
     pub(crate) metrics: Metrics,
     /// What the daemon writes about itself.
@@ -120,6 +122,14 @@ impl Runtime {
     pub(crate) fn path(&self) -> Option<&Path> {
         self.socket.as_deref().map(|socket| Path::new(socket.strip_prefix("unix://").unwrap_or(socket)))
     }
+}
+
+/// The reference plugin whose place tenure takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HostLocal {
+    /// Whether a network's first ADD is served while host-local has addresses of it in `ipam.dataDir`; else `tenurectl import` comes first.
+    pub(crate) ignore: bool,
 }
 
 /// Metrics and health over HTTP.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::{Allocation, ConditionName, Generation, Moment, NetworkName};
+use tenure_types::{Allocation, ConditionName, End, Generation, Moment, NetworkName};
 
 use crate::clock::KernelClock;
 use crate::sandboxes::Sandboxes;
@@ -66,7 +66,7 @@ impl Leaks {
     /// Frees an allocation; says whether it is settled.
     async fn free(&self, held: &Allocation) -> bool {
         let (network, owner, generation) = (&held.network, &held.owner, held.generation);
-        match self.engine.reap(held, "leak").await {
+        match self.engine.reap(held, End::Leak, "").await {
             Ok(freed) => {
                 if freed {
                     tracing::warn!(%network, %owner, %generation, "freed what a sandbox that is gone had left behind");

@@ -88,7 +88,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     // What was asked while nobody listened comes first.
     let cni_path = run_dir.join("cni.sock");
     let admin_path = run_dir.join("admin.sock");
-    let cni = CniService::new(Arc::clone(&engine));
+    let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
     let spool = Spool::beside(&cni_path);
     replay::once(&spool, &cni, &metrics).await;
 

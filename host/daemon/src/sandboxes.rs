@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tenure_rpc::traces::{Trace, Traces};
-use tenure_types::{Allocation, Error, Owner};
+use tenure_types::{Allocation, Error};
 
 use crate::runtime::Runtime;
 
@@ -28,7 +28,10 @@ impl Sandboxes {
             Some(runtime) => Some(runtime.sandboxes().await),
         };
         let traces = held.iter().map(|held| {
-            let Owner::Attachment { container, .. } = &held.owner;
+            // An unknown owner has no sandbox that anybody could look for.
+            let Some((container, _)) = held.owner.attachment() else {
+                return Traces { namespace: Trace::Unknown, runtime: Trace::Unknown };
+            };
             let runtime = match &listed {
                 Some(Ok(listed)) if listed.contains(container.as_str()) => Trace::There,
                 Some(Ok(_)) => Trace::Gone,

@@ -60,15 +60,19 @@ impl Daemon {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare() -> anyhow::Result<Self> {
-        Ok(Self { directory: scratch::directory()?, child: None, boots: 0 })
+        let daemon = Self { directory: scratch::directory()?, child: None, boots: 0 };
+        daemon.configure("")?;
+        Ok(daemon)
     }
 
-    /// Writes the configuration that the next start uses.
+    /// Writes the configuration that the next start uses. Unless it has a word of its own on host-local, that of the machine which
+    /// runs the tests is ignored.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn configure(&self, config: &str) -> anyhow::Result<()> {
-        Ok(std::fs::write(self.path("tenured.toml"), config)?)
+        let ignored = if config.contains("[host_local]") { "" } else { "\n[host_local]\nignore = true\n" };
+        Ok(std::fs::write(self.path("tenured.toml"), format!("{config}{ignored}"))?)
     }
 
     /// Lets the next start see another boot of the machine. Needs root.

@@ -3,12 +3,40 @@
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Error, ErrorCode, Grant, NetworkConfig, NetworkName, Owner, PolicyName, Result};
+use tenure_types::{
+    Allocation, Error, ErrorCode, Generation, Grant, NetworkConfig, NetworkName, Owner, PolicyName, Result,
+};
 
 use crate::engine::Engine;
 use crate::wrong::{exhaustion, unavailable};
 
+/// An allocation as it is listed.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The allocation.
+    pub allocation: Arc<Allocation>,
+    /// Whether some address of it lies outside the network's present ranges.
+    pub outside: bool,
+    /// Whether another allocation has its address.
+    pub waiting: bool,
+}
+
 impl Engine {
+    /// A network's allocations after one of them, in the order in which they were made, and no more than so many: a large book is
+    /// looked at in parts, so that nobody waits for it.
+    pub async fn list(&self, network: &NetworkName, after: Generation, most: usize) -> Vec<Listed> {
+        let Some(slot) = self.networks.get(network) else { return Vec::new() };
+        let slot = slot.lock().await;
+        let Some(served) = slot.as_ref() else { return Vec::new() };
+        let book = &served.book;
+        let listed = |allocation: &Arc<Allocation>| Listed {
+            allocation: Arc::clone(allocation),
+            outside: book.is_outside(allocation),
+            waiting: book.is_waiting(allocation),
+        };
+        book.allocations_after(after).take(most).map(listed).collect()
+    }
+
     /// An owner's addresses, if it has any.
     ///
     /// # Errors

@@ -152,11 +152,13 @@ impl Engine {
             )
         })?;
         let (name, config) = (name.clone(), config.clone());
-        Ok(Network { name, policy: policy.stamp().clone(), activated, config, definition })
+        Ok(Network { name, policy: policy.stamp().clone(), activated, config, definition, changed_at: None })
     }
 
     /// Stages and applies a network's new definition. Nobody waits for it: whatever is granted under it is staged behind it.
-    pub(crate) fn redefine(&self, slot: &mut Option<Served>, network: Network) -> Result<Ticket> {
+    pub(crate) fn redefine(&self, slot: &mut Option<Served>, mut network: Network) -> Result<Ticket> {
+        network.changed_at = Some(self.now());
+        tell(slot.as_ref().map(|served| served.book.network().as_ref()), &network);
         let record = Record::Network(Box::new(network.clone()));
         let served = slot.get_or_insert_with(|| Served { book: Arc::new(Book::new(network)), policy: None });
         self.stage(served, &record)
@@ -182,4 +184,26 @@ impl Engine {
 
 fn grant(allocation: &Allocation) -> Grant {
     Grant { generation: allocation.generation, addresses: allocation.addresses.clone() }
+}
+
+/// Says in the daemon's log what a network has become, as the checkpoint says it in its own.
+fn tell(before: Option<&Network>, after: &Network) {
+    let (network, policy) = (&after.name, &after.policy);
+    let ranges = |network: &Network| {
+        let ranges = network.definition.pools.iter().flat_map(|pool| &pool.ranges).map(ToString::to_string);
+        ranges.collect::<Vec<_>>().join(", ")
+    };
+    let now = ranges(after);
+    let Some(before) = before else {
+        tracing::info!(%network, %policy, ranges = now, "defined a network");
+        return;
+    };
+    if before.policy != after.policy || before.activated != after.activated {
+        let (was, activated) = (&before.policy, after.activated);
+        tracing::info!(%network, %policy, %was, activated, "exchanged a network's policy");
+    }
+    if before.definition != after.definition {
+        let was = ranges(before);
+        tracing::info!(%network, %policy, ranges = now, was, "changed what a network hands out");
+    }
 }

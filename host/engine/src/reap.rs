@@ -1,20 +1,29 @@
 //! Ending one allocation: what is meant is known to be gone, and neither a later owner is hit nor one that has asked again.
 
-use tenure_types::{Allocation, Result};
+use tenure_types::{Allocation, End, Result};
 
 use crate::engine::Engine;
 
 impl Engine {
-    /// Frees an allocation whose sandbox is gone, if it is still that allocation, not renewed since, which its owner has; says
+    /// Frees an allocation that is known to be over, if it is still that allocation, not renewed since, which its owner has; says
     /// whether it was.
+    ///
+    /// `words` are an operator's, kept in the record behind the reason; they may be empty.
     ///
     /// # Errors
     /// As [`del`](Self::del).
-    pub async fn reap(&self, gone: &Allocation, reason: &str) -> Result<bool> {
-        self.observed("reap", &gone.network, Some(&gone.owner), self.serve_reap(gone, reason)).await
+    pub async fn reap(&self, gone: &Allocation, end: End, words: &str) -> Result<bool> {
+        let reason = match (end.reason(), words) {
+            (reason, "") => reason.to_owned(),
+            (reason, words) => format!("{reason}: {words}"),
+        };
+        self.observed("reap", &gone.network, Some(&gone.owner), self.serve_reap(gone, end, &reason)).await
     }
 
-    async fn serve_reap(&self, gone: &Allocation, reason: &str) -> Result<bool> {
+    async fn serve_reap(&self, gone: &Allocation, end: End, reason: &str) -> Result<bool> {
+        if !end.ends(&gone.owner) {
+            return Ok(false);
+        }
         let _turn = self.admission.enter(&gone.network, &gone.owner).await?;
         let Some(slot) = self.networks.get(&gone.network) else { return Ok(false) };
         let mut slot = slot.lock().await;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tenure_types::{ContainerId, InterfaceName, Moment, NetworkName, Owner, Result};
+use tenure_types::{ContainerId, End, InterfaceName, Moment, NetworkName, Owner, Result};
 
 use crate::engine::Engine;
 use crate::networks::Served;
@@ -70,10 +70,11 @@ impl Engine {
         let gone: Vec<Owner> = served
             .book
             .allocations()
-            .filter(|allocation| match &allocation.owner {
-                Owner::Attachment { container, interface } => {
+            .filter(|allocation| End::Gc.ends(&allocation.owner))
+            .filter(|allocation| {
+                allocation.owner.attachment().is_none_or(|(container, interface)| {
                     !gc.valid.contains(&(container.clone(), interface.clone()))
-                }
+                })
             })
             .filter(|allocation| allocation.requested_at <= requested_at)
             .map(|allocation| allocation.owner.clone())

@@ -6,70 +6,196 @@
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]
 mod support;
 
+use std::collections::HashSet;
 use std::pin::pin;
 
 use support::{Bench, fits, network, owner, poll_once};
-use tenure_engine::{Import, Imported, Living};
-use tenure_types::{ConditionName, ErrorCode, NetworkConfig, PolicyName, Result};
+use tenure_engine::{Claim, Gc, Import, Imported, Importing, Place};
+use tenure_types::{ConditionName, End, ErrorCode, NetworkConfig, Owner, PolicyName, Result};
 
-fn living(number: u32, address: &str) -> Living {
-    Living { owner: owner(number), addresses: vec![address.parse().unwrap()], pod: None }
+/// A claim as one source makes it that has a file for each address; `number` 0 is nobody.
+fn claim(number: u32, places: &[(&str, &str)]) -> Claim {
+    let place = |(address, claim): &(&str, &str)| Place {
+        address: address.parse().unwrap(),
+        claim: (*claim).to_owned(),
+    };
+    Claim {
+        owner: if number == 0 { Err("empty".to_owned()) } else { Ok(owner(number)) },
+        places: places.iter().map(place).collect(),
+        pod: None,
+        source: "files".to_owned(),
+    }
 }
 
-fn import(living: Vec<Living>, apply: bool) -> Import {
-    Import { network: network(), definition: None, living, apply }
+/// Imports all in one part from a source that may name two owners of an address, defining the network.
+async fn import(bench: &Bench, claims: &[Claim], apply: bool) -> Vec<String> {
+    import_from(bench, claims, false, apply).await
 }
 
-fn defining(living: Vec<Living>, apply: bool) -> Import {
+async fn import_from(bench: &Bench, claims: &[Claim], exclusive: bool, apply: bool) -> Vec<String> {
+    let mut importing = begin(bench, exclusive, apply).await;
+    words(bench.engine.import(&mut importing, claims).await.unwrap())
+}
+
+async fn begin(bench: &Bench, exclusive: bool, apply: bool) -> Importing {
     let config = NetworkConfig { ipam: "10.0.0.0/29".into(), attributes: Vec::new() };
-    Import { definition: Some((PolicyName::new("first").unwrap(), config)), ..import(living, apply) }
+    let definition = Some((PolicyName::new("first").unwrap(), config));
+    bench.engine.begin_import(&Import { network: network(), definition, exclusive, apply }).await.unwrap()
 }
 
-fn codes(outcomes: Vec<Result<Imported>>) -> Vec<Result<Imported, ErrorCode>> {
-    outcomes.into_iter().map(|outcome| outcome.map_err(|error| error.code)).collect()
+fn words(outcomes: Vec<Result<Imported>>) -> Vec<String> {
+    let word = |outcome: Result<Imported>| match outcome {
+        Ok(Imported::Taken) => "taken".to_owned(),
+        Ok(Imported::Held) => "held".to_owned(),
+        Ok(Imported::Released) => "released".to_owned(),
+        Ok(Imported::Unknown(why)) => format!("unknown: {why}"),
+        Err(error) => error.cause,
+    };
+    outcomes.into_iter().map(word).collect()
+}
+
+/// Whose what is, in the order in which it was taken over.
+async fn owners(bench: &Bench) -> Vec<String> {
+    let book = bench.engine.book(&network()).await.unwrap();
+    let show = |held: &std::sync::Arc<tenure_types::Allocation>| {
+        let waits = if book.is_waiting(held) { ", waiting" } else { "" };
+        format!("{}{waits}", held.owner)
+    };
+    book.allocations().map(show).collect()
 }
 
 #[tokio::test]
 async fn a_dry_run_says_what_an_import_would_do_and_changes_nothing() {
     let bench = Bench::new(8, 8);
-    let all = vec![living(1, "10.0.0.4"), living(2, "10.0.0.4"), living(3, "10.9.0.1")];
-    let said = codes(bench.engine.import(defining(all.clone(), false)).await.unwrap());
-    let unavailable = Err(ErrorCode::AddressUnavailable);
-    assert_eq!(
-        said,
-        [Ok(Imported::Taken), unavailable, unavailable],
-        "a duplicate, and one outside the ranges"
-    );
+    let all = [
+        claim(1, &[("10.0.0.4", "a")]),
+        claim(2, &[("10.0.0.4", "b")]),
+        claim(3, &[("10.9.0.1", "c")]),
+        claim(4, &[("10.0.0.5", "d"), ("10.0.0.6", "e")]),
+        claim(0, &[("10.0.0.3", "f")]),
+        claim(5, &[]),
+    ];
+    let said = import(&bench, &all, false).await;
+    let expected = [
+        "taken",
+        "unknown: 10.0.0.4 is held by c1/eth0",
+        "unknown: 10.9.0.1 is in no range of network net",
+        "unknown: it is named for 2 addresses, and has one from each of 1 pools",
+        "unknown: empty",
+        "it has no address",
+    ];
+    assert_eq!(said, expected);
     assert!(bench.journal.records.lock().unwrap().is_empty());
     assert!(bench.engine.book(&network()).await.is_none());
 
-    assert_eq!(codes(bench.engine.import(defining(all, true)).await.unwrap()), said);
-    let book = bench.engine.book(&network()).await.unwrap();
-    let held: Vec<_> = book.allocations().map(|held| held.owner.to_string()).collect();
-    assert_eq!(held, ["c1/eth0"]);
+    assert_eq!(import(&bench, &all, true).await, said);
+    let expected = [
+        "c1/eth0",
+        "the unknown owner of 10.0.0.4, waiting",
+        "the unknown owner of 10.9.0.1",
+        "the unknown owner of 10.0.0.5",
+        "the unknown owner of 10.0.0.6",
+        "the unknown owner of 10.0.0.3",
+    ];
+    assert_eq!(owners(&bench).await, expected);
+    for _ in 0..2 {
+        let again = import(&bench, &all, true).await;
+        assert_eq!((again[0].as_str(), &again[1..]), ("held", &said[1..]), "again, it says the same");
+    }
+    assert_eq!(owners(&bench).await, expected);
+}
+
+#[tokio::test]
+async fn what_an_unknown_owner_may_have_is_given_to_nobody() {
+    let bench = Bench::new(8, 8);
+    let all =
+        [claim(1, &[("10.0.0.2", "a")]), claim(2, &[("10.0.0.2", "b")]), claim(0, &[("10.0.0.3", "c")])];
+    import(&bench, &all, true).await;
+    bench.tick(1);
+    // Two claimed it: when the one who is known gives it back, the other may be there still.
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.del(bench.del(2)).await.unwrap();
+    let gc = Gc { network: network(), valid: HashSet::new(), requested_at: bench.now() };
+    assert_eq!(bench.engine.gc(gc).await.unwrap(), 0);
+    bench.tick(3_600_000);
+    assert_eq!(owners(&bench).await, ["the unknown owner of 10.0.0.2", "the unknown owner of 10.0.0.3"]);
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.4");
+
+    let address = "10.0.0.2".parse().unwrap();
+    let held = bench.engine.book(&network()).await.unwrap().holder(address).cloned().unwrap();
+    assert_eq!(held.owner, Owner::Unknown { address });
+    for end in [End::Del, End::Gc] {
+        assert!(
+            !bench.engine.reap(&held, end, "").await.unwrap(),
+            "{end:?} says nothing of an unknown owner"
+        );
+    }
+    assert!(bench.engine.reap(&held, End::Operator, "nobody answers").await.unwrap());
+    let records = bench.journal.records.lock().unwrap();
+    let reason = |record: &tenure_types::Record| match record {
+        tenure_types::Record::Release { reason, .. } => Some(reason.clone()),
+        _ => None,
+    };
+    assert_eq!(records.last().and_then(reason).as_deref(), Some("operator: nobody answers"));
 }
 
 #[tokio::test]
 async fn what_was_imported_is_kept_from_others_and_is_its_owners() {
     let bench = Bench::new(8, 8);
-    bench.engine.import(defining(vec![living(1, "10.0.0.2")], true)).await.unwrap();
+    import(&bench, &[claim(1, &[("10.0.0.2", "a")])], true).await;
     assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "its runtime's next ADD answers the same");
-    let again = vec![living(1, "10.0.0.2"), living(1, "10.0.0.5"), living(9, "10.0.0.3")];
-    let unavailable = Err(ErrorCode::AddressUnavailable);
-    let said = codes(bench.engine.import(import(again, true)).await.unwrap());
-    assert_eq!(said, [Ok(Imported::Held), unavailable, unavailable]);
+    let again =
+        [claim(1, &[("10.0.0.2", "a")]), claim(1, &[("10.0.0.5", "b")]), claim(9, &[("10.0.0.3", "c")])];
+    let said = import(&bench, &again, true).await;
+    let expected = [
+        "held",
+        "unknown: c1/eth0 owns addresses already, by allocation 1",
+        "unknown: 10.0.0.3 is held by c7/eth0",
+    ];
+    assert_eq!(said, expected);
     bench.tick(1);
     bench.engine.del(bench.del(1)).await.unwrap();
-    assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
+    let left = ["c7/eth0", "the unknown owner of 10.0.0.5", "the unknown owner of 10.0.0.3, waiting"];
+    assert_eq!(owners(&bench).await, left);
+}
+
+#[tokio::test]
+async fn an_import_again_does_not_bring_back_what_has_ended() {
+    let bench = Bench::new(8, 8);
+    let all = [claim(1, &[("10.0.0.2", "a")]), claim(0, &[("10.0.0.3", "b")])];
+    import(&bench, &all, true).await;
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    let address = "10.0.0.3".parse().unwrap();
+    let held = bench.engine.book(&network()).await.unwrap().holder(address).cloned().unwrap();
+    assert!(bench.engine.reap(&held, End::Operator, "").await.unwrap());
+    assert_eq!(import(&bench, &all, true).await, ["released", "released"]);
+    assert!(owners(&bench).await.is_empty());
+    // A file that was written anew is another claim, whoever it names.
+    assert_eq!(import(&bench, &[claim(1, &[("10.0.0.2", "later")])], true).await, ["taken"]);
+}
+
+#[tokio::test]
+async fn the_source_says_by_now_whose_an_address_is() {
+    let bench = Bench::new(8, 8);
+    let before = [claim(1, &[("10.0.0.2", "a")]), claim(2, &[("10.0.0.3", "b"), ("10.0.0.4", "c")])];
+    import_from(&bench, &before, true, true).await;
+    // The other IPAM went on: it ended c1 and gave its address to c3, and the stray file of c2 was removed.
+    let after = [claim(3, &[("10.0.0.2", "d")]), claim(2, &[("10.0.0.3", "b")])];
+    assert_eq!(import_from(&bench, &after, true, true).await, ["taken", "taken"]);
+    assert_eq!(import_from(&bench, &after, true, true).await, ["held", "held"]);
+    assert_eq!(owners(&bench).await, ["the unknown owner of 10.0.0.4", "c3/eth0", "c2/eth0"]);
 }
 
 #[tokio::test]
 async fn an_imported_owner_is_answered_when_its_import_is_durable() {
     let bench = Bench::new(8, 8);
     let early = bench.add(1);
+    let mut importing = begin(&bench, true, true).await;
     bench.journal.hold();
-    let mut import = pin!(bench.engine.import(defining(vec![living(1, "10.0.0.2")], true)));
+    let claims = [claim(1, &[("10.0.0.2", "a")])];
+    let mut import = pin!(bench.engine.import(&mut importing, &claims));
     assert!(poll_once(import.as_mut()).is_pending());
     let mut add = pin!(bench.engine.add(early, fits));
     assert!(poll_once(add.as_mut()).is_pending(), "a crash now would make it another pod's");
@@ -85,19 +211,19 @@ async fn what_was_asked_for_again_is_not_gone() {
     let gone = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
     bench.tick(1);
     bench.address(1).await.unwrap();
-    assert!(!bench.engine.reap(&gone, "leak").await.unwrap(), "it is another request's now");
+    assert!(!bench.engine.reap(&gone, End::Leak, "").await.unwrap(), "it is another request's now");
     let again = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
-    assert!(bench.engine.reap(&again, "leak").await.unwrap());
+    assert!(bench.engine.reap(&again, End::Leak, "").await.unwrap());
 }
 
 #[tokio::test]
 async fn an_import_needs_a_network_and_no_ready_node() {
     let bench = Bench::new(8, 8);
-    let error = bench.engine.import(import(vec![living(1, "10.0.0.2")], true)).await.unwrap_err();
+    let undefined = Import { network: network(), definition: None, exclusive: true, apply: true };
+    let error = bench.engine.begin_import(&undefined).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::UnknownNetwork);
     bench.engine.conditions().set(ConditionName::StateLost, "", "the state was lost");
-    let said = bench.engine.import(defining(vec![living(1, "10.0.0.2")], true)).await.unwrap();
-    assert_eq!(codes(said), [Ok(Imported::Taken)]);
+    assert_eq!(import(&bench, &[claim(1, &[("10.0.0.2", "a")])], true).await, ["taken"]);
 }
 
 #[tokio::test]
@@ -105,9 +231,9 @@ async fn a_late_reap_does_not_free_the_next_life() {
     let bench = Bench::new(8, 8);
     bench.engine.add(bench.add(1), fits).await.unwrap();
     let first = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).cloned().unwrap();
-    assert!(bench.engine.reap(&first, "leak").await.unwrap());
-    assert!(!bench.engine.reap(&first, "leak").await.unwrap(), "it is gone already");
+    assert!(bench.engine.reap(&first, End::Leak, "").await.unwrap());
+    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "it is gone already");
     bench.engine.add(bench.add(1), fits).await.unwrap();
-    assert!(!bench.engine.reap(&first, "leak").await.unwrap(), "its owner has another now");
+    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "its owner has another now");
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
 }

@@ -245,8 +245,9 @@ async fn gc_frees_what_is_not_listed_and_what_is_older_than_itself() {
         bench.address(number).await.unwrap();
     }
     bench.tick(10);
-    let tenure_types::Owner::Attachment { container, interface } = owner(2);
-    let valid = HashSet::from([(container, interface)]);
+    let listed = owner(2);
+    let (container, interface) = listed.attachment().unwrap();
+    let valid = HashSet::from([(container.clone(), interface.clone())]);
     let gc = Gc { network: network(), valid, requested_at: bench.now() };
     bench.tick(10);
     bench.address(4).await.unwrap();

@@ -225,5 +225,6 @@ fn network(definition: Definition) -> Result<Network, InvalidName> {
         activated: false,
         config: NetworkConfig::default(),
         definition,
+        changed_at: None,
     })
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tenure_types::{
 };
 
 use crate::runs::Runs;
+use crate::takeover::Takeover;
 use crate::{Conflict, Direction, Image, Standing, Usage, Violation};
 
 /// Who owns which address of one network, and which addresses cool.
@@ -27,6 +29,8 @@ pub struct Book {
     allocations: BTreeMap<Generation, Arc<Allocation>>,
     by_owner: HashMap<Owner, Generation>,
     by_address: HashMap<IpAddr, Generation>,
+    /// What was taken over from elsewhere and is over.
+    pub(crate) takeover: Takeover,
     /// Held and cooling addresses, in and out of the present ranges: what a walk skips.
     taken: Runs,
     /// Cooling addresses in the order in which they were freed.
@@ -50,6 +54,7 @@ impl Book {
             allocations: BTreeMap::new(),
             by_owner: HashMap::new(),
             by_address: HashMap::new(),
+            takeover: Takeover::default(),
             taken: Runs::default(),
             cooling: BTreeMap::new(),
             cooling_order: HashMap::new(),
@@ -81,6 +86,7 @@ impl Book {
         book.through = image.through;
         book.next_generation = book.next_generation.max(image.next_generation);
         book.last = image.last;
+        book.takeover.restore(image.settled);
         book.recount();
         Ok(book)
     }
@@ -95,6 +101,7 @@ impl Book {
             last: self.last.clone(),
             cooling: self.cooling.values().copied().collect(),
             allocations: self.allocations.values().cloned().collect(),
+            settled: self.takeover.settled(),
         }
     }
 
@@ -113,6 +120,11 @@ impl Book {
     /// The live allocations, in the order in which they were made.
     pub fn allocations(&self) -> impl ExactSizeIterator<Item = &Arc<Allocation>> {
         self.allocations.values()
+    }
+
+    /// The live allocations behind one of them, in the order in which they were made.
+    pub fn allocations_after(&self, after: Generation) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.allocations.range((Bound::Excluded(after), Bound::Unbounded)).map(|(_, allocation)| allocation)
     }
 
     /// An owner's allocation.
@@ -148,6 +160,21 @@ impl Book {
     #[must_use]
     pub fn usage(&self, pool: usize) -> Usage {
         self.usage.get(pool).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn allocation(&self, generation: Generation) -> Option<&Arc<Allocation>> {
+        self.allocations.get(&generation)
+    }
+
+    /// The number that the next allocation gets.
+    #[must_use]
+    pub fn next_generation(&self) -> Generation {
+        self.next_generation
+    }
+
+    /// Lets every address that cools do so from now on.
+    pub(crate) fn cool_anew(&mut self, now: Moment) {
+        self.cooling.values_mut().for_each(|(_, since)| *since = now);
     }
 
     pub(crate) fn taken(&self) -> &Runs {
@@ -189,6 +216,33 @@ impl Book {
         policy: &PolicyStamp,
         now: Moment,
     ) -> Result<Allocation, Violation> {
+        self.admitted(request, proposal, policy, now, None)
+    }
+
+    /// The same for addresses that their owner uses already, as another IPAM says: one that cools does so for nobody. These
+    /// allocations are about to end, so they keep nothing from it.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_living(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &PolicyStamp,
+        now: Moment,
+        ending: &[Generation],
+    ) -> Result<Allocation, Violation> {
+        self.admitted(request, proposal, policy, now, Some(ending))
+    }
+
+    fn admitted(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &PolicyStamp,
+        now: Moment,
+        living: Option<&[Generation]>,
+    ) -> Result<Allocation, Violation> {
         if let Some(held) = self.owned_by(&request.owner) {
             return Err(Violation::OwnerHolds(request.owner.clone(), held.generation));
         }
@@ -206,7 +260,7 @@ impl Book {
                 return Err(Violation::NotOneForEachPool { proposed, pools, pool: index, times });
             };
             let range = pool.range_of(address).ok_or(Violation::Outside(address, index))?;
-            self.may_hand_out(request, index, address, range)?;
+            self.may_hand_out(request, index, address, range, living)?;
             // The range has checked its prefix length, so this holds.
             let address =
                 IpNet::new(address, range.prefix_length()).map_err(|_| Violation::Outside(address, index))?;
@@ -233,6 +287,7 @@ impl Book {
             netns: request.netns.clone(),
             netns_seen: request.netns_seen,
             policy: policy.clone(),
+            origin: None,
             requested_at: request.requested_at,
             allocated_at: now,
         })
@@ -244,12 +299,17 @@ impl Book {
         pool: usize,
         address: IpAddr,
         range: &tenure_types::Range,
+        living: Option<&[Generation]>,
     ) -> Result<(), Violation> {
-        if let Some(holder) = self.holder(address) {
+        let ends = |holder: &Allocation| living.is_some_and(|ending| ending.contains(&holder.generation));
+        if let Some(holder) = self.holder(address).filter(|holder| !ends(holder)) {
             return Err(Violation::Held(address, holder.owner.clone()));
         }
         if let Some(reason) = range.reserved(address) {
             return Err(Violation::Reserved(address, reason));
+        }
+        if living.is_some() {
+            return Ok(());
         }
         let too_early = match self.network.definition.cooling {
             Cooling::Strict => true,
@@ -316,7 +376,9 @@ impl Book {
             return Err(Conflict::Owner(allocation.owner.clone(), generation));
         }
         for address in &allocation.addresses {
-            if let Some(holder) = self.holder(address.address.addr()) {
+            if let Some(holder) = self.holder(address.address.addr())
+                && !self.may_wait(allocation, holder)
+            {
                 return Err(Conflict::Address(address.address.addr(), holder.generation, generation));
             }
         }
@@ -325,8 +387,15 @@ impl Book {
 
     fn insert(&mut self, allocation: Arc<Allocation>) {
         let generation = allocation.generation;
-        for address in &allocation.addresses {
+        for (index, address) in allocation.addresses.iter().enumerate() {
             let address = address.address.addr();
+            if let Some(claim) = allocation.origin.as_ref().and_then(|origin| origin.claim(index)) {
+                self.takeover.unsettle(address, claim);
+            }
+            if self.by_address.contains_key(&address) {
+                self.takeover.wait(address, generation);
+                continue;
+            }
             self.warm(address);
             self.taken.insert(address);
             self.by_address.insert(address, generation);
@@ -344,11 +413,21 @@ impl Book {
         self.next_generation = Generation(generation.0 + 1);
     }
 
-    fn end(&mut self, generation: Generation, at: Moment) -> Result<(), Conflict> {
+    pub(crate) fn end(&mut self, generation: Generation, at: Moment) -> Result<(), Conflict> {
         let ended = self.allocations.remove(&generation).ok_or(Conflict::Unknown(generation))?;
         self.by_owner.remove(&ended.owner);
-        for address in &ended.addresses {
+        for (index, address) in ended.addresses.iter().enumerate() {
             let address = address.address.addr();
+            if let Some(claim) = ended.origin.as_ref().and_then(|origin| origin.claim(index)) {
+                self.takeover.settle(address, claim);
+            }
+            if self.takeover.stop_waiting(address, generation) {
+                continue;
+            }
+            if let Some(next) = self.takeover.next(address) {
+                self.by_address.insert(address, next);
+                continue;
+            }
             self.by_address.remove(&address);
             if let Some(usage) = self.usage_of(address) {
                 usage.held = usage.held.saturating_sub(1);

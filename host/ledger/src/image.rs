@@ -20,4 +20,6 @@ pub struct Image {
     pub cooling: Vec<(IpAddr, Moment)>,
     /// The live allocations, by generation.
     pub allocations: Vec<Arc<Allocation>>,
+    /// Claims of other IPAMs that were taken over and have ended, by address.
+    pub settled: Vec<(IpAddr, Arc<str>)>,
 }

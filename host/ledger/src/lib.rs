@@ -17,6 +17,7 @@ mod definition;
 mod image;
 mod renewal;
 mod runs;
+mod takeover;
 mod view;
 mod violation;
 

@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         activated: false,
         config: config.clone(),
         definition,
+        changed_at: None,
     });
     let (book, request) = (Arc::new(book), request(name.clone())?);
     if only_call {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
 use tenure_types::{
-    Definition, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyStamp, Proposal, Request,
+    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyStamp, Proposal, Request,
 };
 use wasmtime::Store;
 use wasmtime::component::Component;
@@ -99,9 +99,11 @@ impl std::fmt::Debug for WasmPolicy {
 
 /// What a policy may know of a request; `wit/README.md` lists the names.
 fn attributes(request: &Request) -> Vec<Attribute> {
-    let Owner::Attachment { container, interface } = &request.owner;
-    let mut attributes =
-        vec![attribute("container-id", container.as_str()), attribute("interface", interface.as_str())];
+    let mut attributes = Vec::new();
+    if let Some((container, interface)) = request.owner.attachment() {
+        attributes.push(attribute("container-id", container.as_str()));
+        attributes.push(attribute("interface", interface.as_str()));
+    }
     if let Some(pod) = &request.pod {
         attributes.push(attribute("pod.namespace", &pod.namespace));
         attributes.push(attribute("pod.name", &pod.name));

@@ -2,19 +2,19 @@
 
 mod check;
 mod import;
+mod list;
+mod release;
 mod repair;
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, stream};
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;
 use tenure_ledger::{Book, Standing};
-use tenure_types::{Allocation, Condition, Error, ErrorCode, NetworkName, Owner, PolicyName, PolicyStamp};
-use tonic::{Request, Response, Status};
+use tenure_types::{Allocation, Condition, Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
+use tonic::{Request, Response, Status, Streaming};
 
 use crate::status::to_status;
 use crate::traces::Traces;
@@ -69,11 +69,10 @@ impl AdminService {
     }
 }
 
-type AllocationStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
-
 #[tonic::async_trait]
 impl v1::admin_server::Admin for AdminService {
-    type ListAllocationsStream = AllocationStream;
+    type ListAllocationsStream = list::AllocationStream;
+    type ImportAllStream = import::OutcomeStream;
 
     async fn get_status(
         &self,
@@ -114,23 +113,9 @@ impl v1::admin_server::Admin for AdminService {
     async fn list_allocations(
         &self,
         request: Request<v1::ListAllocationsRequest>,
-    ) -> Result<Response<AllocationStream>, Status> {
-        let books = match request.into_inner().network.as_str() {
-            "" => self.books().await,
-            name => {
-                let book = match NetworkName::new(name) {
-                    Ok(name) => self.engine.book(&name).await,
-                    Err(_) => None,
-                };
-                vec![book.ok_or_else(|| to_status(&unknown_network(name)))?]
-            }
-        };
-        let allocations = books.into_iter().flat_map(|book| {
-            let mut held: Vec<_> = book.allocations().cloned().collect();
-            held.sort_by_key(|held| held.addresses.first().map(|address| address.address.addr()));
-            held.into_iter().map(move |held| Ok(allocation(&book, &held)))
-        });
-        Ok(Response::new(Box::pin(stream::iter(allocations))))
+    ) -> Result<Response<list::AllocationStream>, Status> {
+        let only = request.into_inner().network;
+        self.list(&only).await.map(Response::new).map_err(|error| to_status(&error))
     }
 
     async fn get_address(
@@ -204,7 +189,21 @@ impl v1::admin_server::Admin for AdminService {
         &self,
         request: Request<v1::ImportRequest>,
     ) -> Result<Response<v1::ImportResponse>, Status> {
-        self.take_over(request.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
+        self.take_over(request.into_inner()).await.map(Response::new).map_err(|error| to_status(&error))
+    }
+
+    async fn import_all(
+        &self,
+        request: Request<Streaming<v1::ImportPart>>,
+    ) -> Result<Response<import::OutcomeStream>, Status> {
+        self.take_all_over(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseResponse>, Status> {
+        self.end(request.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
     }
 
     async fn repair(
@@ -234,6 +233,7 @@ impl AdminService {
             standing: standing.to_owned(),
             allocation: book.holder(address).map(|held| allocation(book, held)),
             cooling_for_ms,
+            waiting: book.waiting_for(address).map(|claim| allocation(book, claim)),
         })
     }
 }
@@ -255,7 +255,9 @@ fn network(book: &Book) -> v1::Network {
     let pools = network.definition.pools.iter().enumerate().map(|(index, pool)| {
         let usage = book.usage(index);
         let ranges = pool.ranges.iter().map(ToString::to_string).collect();
-        v1::Pool { ranges, total: usage.total, held: usage.held, cooling: usage.cooling }
+        let total = pool.ranges.iter().fold(0, |total: u128, range| total.saturating_add(range.count()));
+        let total = u64::try_from(total).unwrap_or(u64::MAX);
+        v1::Pool { ranges, total, held: usage.held, cooling: usage.cooling }
     });
     v1::Network {
         name: network.name.to_string(),
@@ -283,13 +285,25 @@ fn addresses(allocation: &Allocation) -> Vec<String> {
 }
 
 fn allocation(book: &Book, held: &Allocation) -> v1::Allocation {
-    let Owner::Attachment { container, interface } = &held.owner;
+    shown(held, book.is_outside(held), book.is_waiting(held))
+}
+
+/// An allocation as operators see it.
+fn shown(held: &Allocation, outside: bool, waiting: bool) -> v1::Allocation {
     let pod = held.pod.clone().unwrap_or_default();
+    let (container_id, interface) = match held.owner.attachment() {
+        Some((container, interface)) => (container.to_string(), interface.to_string()),
+        None => (String::new(), String::new()),
+    };
+    let (source, unknown_because) = match &held.origin {
+        Some(origin) => (origin.source.clone(), origin.why.clone()),
+        None => (String::new(), String::new()),
+    };
     v1::Allocation {
         network: held.network.to_string(),
         generation: held.generation.0,
-        container_id: container.to_string(),
-        interface: interface.to_string(),
+        container_id,
+        interface,
         addresses: addresses(held),
         gateways: held.addresses.iter().filter_map(|address| Some(address.gateway?.to_string())).collect(),
         pod_namespace: pod.namespace,
@@ -298,6 +312,10 @@ fn allocation(book: &Book, held: &Allocation) -> v1::Allocation {
         netns: held.netns.clone(),
         policy: Some(policy_ref(&held.policy)),
         allocated_at_ms: held.allocated_at.wall_ms,
-        outside: book.is_outside(held),
+        outside,
+        kind: held.owner.kind().to_owned(),
+        source,
+        unknown_because,
+        waiting,
     }
 }

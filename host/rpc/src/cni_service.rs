@@ -11,6 +11,7 @@ use tenure_types::{
 use tonic::{Request, Response, Status};
 
 use crate::status::to_status;
+use crate::unimported::Unimported;
 use crate::v1::{self, Answer, Invocation};
 
 /// Nanoseconds in a millisecond.
@@ -23,13 +24,14 @@ const IP_RANGES: &str = "runtime-config.ip-ranges";
 #[derive(Clone)]
 pub struct CniService {
     engine: Arc<Engine>,
+    unimported: Arc<Unimported>,
 }
 
 impl CniService {
-    /// The service of one node.
+    /// The service of one node. It refuses to make a network of which host-local has addresses, unless those are to be ignored.
     #[must_use]
-    pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+    pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
+        Self { engine, unimported: Arc::new(Unimported::new(ignore_host_local)) }
     }
 
     async fn allocate(&self, call: &Invocation) -> Result<Answer> {
@@ -55,6 +57,7 @@ impl CniService {
             policy: config.policy()?,
             config: network_config(&config)?,
         };
+        self.unimported.check(&self.engine, &config).await?;
         let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
         let grant = self.engine.add(add, fits).await?;
         Ok(Answer { output: success(&grant.addresses).render(version)?.into_bytes() })
@@ -88,6 +91,10 @@ impl CniService {
     async fn probe(&self, call: &Invocation) -> Result<()> {
         let config = Configuration::parse(&call.config)?;
         config.version(&Command::Status)?;
+        self.unimported
+            .check(&self.engine, &config)
+            .await
+            .map_err(|error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code)))?;
         self.engine.status(config.name(), &config.policy()?, &network_config(&config)?).await
     }
 

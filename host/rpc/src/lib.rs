@@ -17,6 +17,8 @@ pub mod spool;
 pub mod status;
 #[cfg(feature = "server")]
 pub mod traces;
+#[cfg(feature = "server")]
+mod unimported;
 pub mod v1;
 
 /// The most bytes that a network configuration, and so a request, may have.

@@ -61,6 +61,7 @@ impl Traces {
             detail: format!("allocation {}: network namespace {} {why}", held.generation, held.netns),
             next_step: next_step.to_owned(),
             generation: held.generation.0,
+            ..v1::Finding::default()
         })
     }
 }

@@ -237,7 +237,7 @@ impl World {
                 self.oracle.may_reap(&held.owner, &held.netns);
                 let engine = Arc::clone(&daemon.engine);
                 daemon.executor.spawn(async move {
-                    drop(engine.reap(&held, "leak").await);
+                    drop(engine.reap(&held, tenure_types::End::Leak, "").await);
                     Outcome::Other
                 });
             }

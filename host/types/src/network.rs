@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{NetworkName, PolicyName, Pool, Range};
+use crate::{Moment, NetworkName, PolicyName, Pool, Range};
 
 /// Which policy, to the byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +64,9 @@ pub struct Network {
     pub config: NetworkConfig,
     /// What may be handed out.
     pub definition: Definition,
+    /// When it became what it is; `None` in the first checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Moment>,
 }
 
 /// A network's configuration as a policy gets it.

@@ -1,12 +1,16 @@
 //! Who owns an address, and the allocation that says so.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, PolicyStamp};
+use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, Origin, PolicyStamp};
 
 /// Who owns an address inside a network: the key that a request is ordered and repeated by.
+///
+/// What ends the allocation of which kind is in [`End`](crate::End).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", from = "Fields")]
+#[serde(tag = "kind", rename_all = "kebab-case", try_from = "Fields")]
 pub enum Owner {
     /// A container's interface, as a CNI runtime names it.
     Attachment {
@@ -15,6 +19,31 @@ pub enum Owner {
         /// The interface inside it.
         interface: InterfaceName,
     },
+    /// Somebody whom nobody can name: another IPAM's state says that the address is in use, and not by whom.
+    Unknown {
+        /// The address, since nothing else tells such an owner apart.
+        address: IpAddr,
+    },
+}
+
+impl Owner {
+    /// `attachment` or `unknown`, as operators read it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Attachment { .. } => "attachment",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// The container and its interface, where that is what the owner is.
+    #[must_use]
+    pub fn attachment(&self) -> Option<(&ContainerId, &InterfaceName)> {
+        match self {
+            Self::Attachment { container, interface } => Some((container, interface)),
+            Self::Unknown { .. } => None,
+        }
+    }
 }
 
 /// An owner as it is read. A tagged enum would be copied field by field before it is known which kind it is, and a daemon
@@ -22,19 +51,30 @@ pub enum Owner {
 #[derive(Deserialize)]
 struct Fields {
     kind: Kind,
-    container: ContainerId,
-    interface: InterfaceName,
+    container: Option<ContainerId>,
+    interface: Option<InterfaceName>,
+    address: Option<IpAddr>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
     Attachment,
+    Unknown,
 }
 
-impl From<Fields> for Owner {
-    fn from(Fields { kind: Kind::Attachment, container, interface }: Fields) -> Self {
-        Self::Attachment { container, interface }
+impl TryFrom<Fields> for Owner {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        match (fields.kind, fields.container, fields.interface, fields.address) {
+            (Kind::Attachment, Some(container), Some(interface), None) => {
+                Ok(Self::Attachment { container, interface })
+            }
+            (Kind::Unknown, None, None, Some(address)) => Ok(Self::Unknown { address }),
+            (Kind::Attachment, ..) => Err("an attachment is a container and an interface"),
+            (Kind::Unknown, ..) => Err("an unknown owner is an address"),
+        }
     }
 }
 
@@ -42,6 +82,7 @@ impl std::fmt::Display for Owner {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Attachment { container, interface } => write!(formatter, "{container}/{interface}"),
+            Self::Unknown { address } => write!(formatter, "the unknown owner of {address}"),
         }
     }
 }
@@ -91,6 +132,9 @@ pub struct Allocation {
     pub netns_seen: bool,
     /// The policy that proposed it.
     pub policy: PolicyStamp,
+    /// Where it was taken over from; `None` where a policy proposed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<Origin>>,
     /// When the caller's last request for it began; a DEL that began before it does not mean this allocation.
     pub requested_at: Moment,
     /// When the ledger admitted it.

@@ -144,9 +144,15 @@ impl Range {
         }
     }
 
-    /// How many addresses an owner could get, capped at `u32::MAX`: only people and policies read it.
+    /// How many addresses an owner could get, capped at `u32::MAX`, which is enough for a policy.
     #[must_use]
     pub fn size(&self) -> u32 {
+        u32::try_from(self.count()).unwrap_or(u32::MAX)
+    }
+
+    /// How many addresses an owner could get, capped at `u128::MAX`.
+    #[must_use]
+    pub fn count(&self) -> u128 {
         let span = match (self.first, self.last) {
             (IpAddr::V4(first), IpAddr::V4(last)) => u128::from(u32::from(last) - u32::from(first)),
             (IpAddr::V6(first), IpAddr::V6(last)) => u128::from(last) - u128::from(first),
@@ -159,7 +165,7 @@ impl Range {
         special.dedup();
         let reserved =
             special.into_iter().filter(|ip| self.contains(*ip) && self.reserved(*ip).is_some()).count();
-        u32::try_from((span + 1).saturating_sub(reserved as u128)).unwrap_or(u32::MAX)
+        span.saturating_add(1).saturating_sub(reserved as u128)
     }
 
     /// Whether two ranges share an address.

@@ -66,6 +66,7 @@ fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option
         last: vec![None],
         cooling: Vec::new(),
         allocations: Vec::new(),
+        settled: Vec::new(),
     });
     snapshot.write(1 << 20).unwrap();
     snapshot.end().unwrap();

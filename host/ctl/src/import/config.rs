@@ -18,8 +18,10 @@ pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
     let plugin = match config.get("plugins").and_then(Value::as_array) {
         None => config.clone(),
         Some(plugins) => {
-            let ours =
-                |plugin: &&Value| plugin.pointer("/ipam/type").and_then(Value::as_str) == Some("tenure");
+            // Linked in its place, the plugin serves configurations that name host-local.
+            let ours = |plugin: &&Value| {
+                matches!(plugin.pointer("/ipam/type").and_then(Value::as_str), Some("tenure" | "host-local"))
+            };
             let mut plugin =
                 plugins.iter().find(ours).cloned().ok_or_else(|| invalid("no plugin of it uses tenure"))?;
             for key in ["name", "cniVersion"] {
@@ -54,6 +56,8 @@ mod tests {
             ("pods", &"pods".into(), &"1.1.0".into())
         );
         assert_eq!(config["type"], "bridge");
+        let linked = r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "host-local"}}]}"#;
+        assert_eq!(read_text(linked).unwrap().1["ipam"]["type"], "host-local");
         let alone = r#"{"name": "pods", "ipam": {"type": "tenure"}}"#;
         assert_eq!(read_text(alone).unwrap().1["ipam"]["type"], "tenure");
         for wrong in ["{}", r#"{"name": "pods", "plugins": [{"type": "bridge", "ipam": {"type": "dhcp"}}]}"#]

@@ -1,11 +1,13 @@
 //! host-local's directory: one directory for each network, in it one file for each address, named by it.
 //!
 //! A file has the container's id and, on a line of its own, the interface; plugins before 0.8 wrote the id alone. A file of
-//! no bytes is what a crash leaves: host-local itself can tell nobody whose it is.
+//! no bytes is what a crash leaves: host-local itself can tell nobody whose it is, and never hands its address out again.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use tenure_rpc::v1::ImportEntry;
@@ -16,6 +18,9 @@ use super::{Entry, Found, PassedOver, unreadable};
 /// host-local's own bookkeeping.
 const LAST_RESERVED: &str = "last_reserved_ip.";
 const LOCK: &str = "lock";
+
+/// The most that is read of a file: two names.
+const LONGEST: u64 = 4096;
 
 /// Reads a directory of networks. An attachment whose interface was not written down is taken to be of the one given.
 pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
@@ -31,7 +36,8 @@ pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
 }
 
 fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Found) -> Result<(), Error> {
-    let mut attachments: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut attachments: BTreeMap<(String, String), ImportEntry> = BTreeMap::new();
+    let mut of_nobody = Vec::new();
     for (name, path) in listed(directory)? {
         if name == LOCK || name.starts_with(LAST_RESERVED) {
             continue;
@@ -40,21 +46,55 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
             found.passed_over.push(passed_over(&path, "not named by an address"));
             continue;
         };
-        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let Some(container) = lines.next() else {
-            found.passed_over.push(passed_over(&path, "empty: nobody knows whose address it is"));
-            continue;
+        let (owner, claim) = match owner(&path) {
+            Ok(read) => read,
+            // host-local has released it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => (Err(error.to_string()), String::new()),
         };
-        let owner = (container.to_owned(), lines.next().unwrap_or(interface).to_owned());
-        attachments.entry(owner).or_default().push(address.to_string());
+        let entry = match owner {
+            Ok((container, named)) => {
+                let owner = (container, named.unwrap_or_else(|| interface.to_owned()));
+                attachments.entry(owner).or_default()
+            }
+            Err(unknown_because) => {
+                of_nobody.push(ImportEntry { unknown_because, ..ImportEntry::default() });
+                let Some(entry) = of_nobody.last_mut() else { continue };
+                entry
+            }
+        };
+        entry.addresses.push(address.to_string());
+        entry.claims.push(claim);
     }
-    let entries = attachments.into_iter().map(|((container_id, interface), addresses)| {
-        let entry = ImportEntry { container_id, interface, addresses, ..ImportEntry::default() };
-        Entry { network: network.to_owned(), entry }
+    let entries = attachments.into_iter().map(|((container_id, interface), entry)| ImportEntry {
+        container_id,
+        interface,
+        ..entry
     });
+    let entries = entries.chain(of_nobody).map(|entry| Entry { network: network.to_owned(), entry });
     found.entries.extend(entries);
     Ok(())
+}
+
+/// A container and, where it was written down, its interface; else why nobody knows.
+type Named = Result<(String, Option<String>), String>;
+
+/// Whom a file names, and when it was changed last. What is no regular file is not opened: a pipe would never answer.
+fn owner(path: &Path) -> io::Result<(Named, String)> {
+    let metadata = fs::symlink_metadata(path)?;
+    let claim = format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec());
+    if !metadata.is_file() {
+        return Ok((Err("not a regular file".to_owned()), claim));
+    }
+    let mut text = Vec::new();
+    File::open(path)?.take(LONGEST).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let named = match lines.next() {
+        Some(container) => Ok((container.to_owned(), lines.next().map(str::to_owned))),
+        None => Err("empty: nobody knows whose address it is".to_owned()),
+    };
+    Ok((named, claim))
 }
 
 /// What is in a directory, by name.
@@ -93,6 +133,7 @@ mod tests {
         for (name, text) in files {
             fs::write(pods.join(name), text).unwrap();
         }
+        fs::create_dir(pods.join("10.1.0.5")).unwrap();
         fs::write(directory.path().join("stray"), "").unwrap();
 
         let found = read(directory.path(), "net1").unwrap();
@@ -111,14 +152,15 @@ mod tests {
         let expected = [
             ("pods", "c1", "eth0", "10.1.0.2,fd00::2".to_owned()),
             ("pods", "c2", "net1", "10.1.0.3".to_owned()),
+            ("pods", "", "", "10.1.0.4".to_owned()),
+            ("pods", "", "", "10.1.0.5".to_owned()),
         ];
         assert_eq!(owners, expected);
         let left_out: Vec<_> = found.passed_over.iter().map(|left_out| left_out.why.as_str()).collect();
-        let expected = [
-            "empty: nobody knows whose address it is",
-            "not named by an address",
-            "not a network's directory",
-        ];
-        assert_eq!(left_out, expected);
+        assert_eq!(left_out, ["not named by an address", "not a network's directory"]);
+        let why: Vec<_> = found.entries.iter().map(|entry| entry.entry.unknown_because.as_str()).collect();
+        assert_eq!(why, ["", "", "empty: nobody knows whose address it is", "not a regular file"]);
+        let claims: Vec<_> = found.entries.iter().flat_map(|entry| &entry.entry.claims).collect();
+        assert!(claims.len() == 5 && claims.iter().all(|claim| claim.contains('.')), "{claims:?}");
     }
 }

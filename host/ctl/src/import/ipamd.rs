@@ -32,6 +32,9 @@ struct Row {
     ipv4: String,
     #[serde(default)]
     ipv6: String,
+    /// Nanoseconds since the Unix epoch.
+    #[serde(default)]
+    allocation_timestamp: Option<i64>,
     #[serde(default)]
     metadata: Metadata,
 }
@@ -61,12 +64,15 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
             found.passed_over.push(PassedOver { what, why: "it has no address".to_owned() });
             continue;
         }
+        let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
         let entry = ImportEntry {
+            claims: vec![claim; addresses.len()],
             container_id: row.container_id,
             interface: row.if_name,
             addresses,
             pod_namespace: row.metadata.namespace,
             pod_name: row.metadata.name,
+            ..ImportEntry::default()
         };
         let network = network.map_or(row.network_name, str::to_owned);
         found.entries.push(Entry { network, entry });
@@ -101,6 +107,8 @@ mod tests {
             addresses: vec!["10.0.1.7".into()],
             pod_namespace: "default".into(),
             pod_name: "web-1".into(),
+            claims: vec!["1700000000000000000".into()],
+            ..ImportEntry::default()
         };
         assert_eq!(found.entries[0], Entry { network: "aws-cni".into(), entry: web });
         assert_eq!(found.entries[1].entry.addresses, ["fd00::1"]);

@@ -20,6 +20,22 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
     if let Some(held) = &state.allocation {
         text.extend(holder(held, now_ms).map(|(name, value)| format!("  {name:<10} {value}\n")));
+        if held.kind == "unknown" {
+            text.push_str(&format!(
+                "  {:<10} {}: {}\n",
+                "unknown",
+                clean(&held.source),
+                clean(&held.unknown_because)
+            ));
+        }
+    }
+    if let Some(claim) = &state.waiting {
+        text.push_str(&format!(
+            "  claimed by somebody unknown as well, as generation {}: {}: {}\n",
+            claim.generation,
+            clean(&claim.source),
+            clean(&claim.unknown_because)
+        ));
     }
     text
 }

@@ -2,40 +2,65 @@
 
 use tenure_rpc::v1::Allocation;
 
-use super::table::{table, text};
-use super::{ago, clean, counted, joined, or_dash, pod, short};
+use super::table::Columns;
+use super::{ago, clean, counted, joined, or_dash, owner, pod};
 
-/// A line for each allocation, in the daemon's order.
-pub(crate) fn allocations(allocations: &[Allocation], network: &str, now_ms: u64) -> String {
-    if allocations.is_empty() {
-        return match network {
-            "" => "No allocations yet: start a pod, or see `tenurectl networks`.\n".to_owned(),
-            network => {
-                format!("No allocations in {}: start a pod, or see `tenurectl networks`.\n", clean(network))
-            }
-        };
+/// A line for each allocation, in the daemon's order, as they come.
+pub(crate) struct Allocations {
+    table: Columns<6>,
+    count: u64,
+    network: String,
+    now_ms: u64,
+}
+
+impl Allocations {
+    /// A list of one network's, or of all where it has no name.
+    pub(crate) fn new(network: &str, now_ms: u64) -> Self {
+        let table = Columns::new(["NETWORK", "ADDRESSES", "POD", "CONTAINER", "INTERFACE", "ALLOCATED"]);
+        Self { table, count: 0, network: network.to_owned(), now_ms }
     }
-    let mut table = table(["NETWORK", "ADDRESSES", "POD", "CONTAINER", "INTERFACE", "ALLOCATED"]);
-    for allocation in allocations {
+
+    /// Adds one; what can be printed by now goes behind the text.
+    pub(crate) fn add(&mut self, allocation: &Allocation, out: &mut String) {
+        self.count += 1;
         let mut addresses = joined(&allocation.addresses, ", ");
-        if allocation.outside {
-            addresses.push_str(" (outside)");
+        for (is, what) in [(allocation.outside, " (outside)"), (allocation.waiting, " (waiting)")] {
+            addresses.push_str(if is { what } else { "" });
         }
-        table.add_row([
+        let row = [
             clean(&allocation.network),
             addresses,
             pod(allocation),
-            short(&allocation.container_id),
+            owner(allocation),
             or_dash(&allocation.interface),
-            ago(allocation.allocated_at_ms, now_ms),
-        ]);
+            ago(allocation.allocated_at_ms, self.now_ms),
+        ];
+        self.table.add(row, out);
     }
-    format!("{}{}\n", text(&table), counted(allocations.len() as u64, "allocation", "allocations"))
+
+    /// Prints the rest, and how many there were.
+    pub(crate) fn end(&mut self, out: &mut String) {
+        if self.count > 0 {
+            self.table.end(out);
+            out.extend([counted(self.count, "allocation", "allocations").as_str(), "\n"]);
+            return;
+        }
+        let place =
+            if self.network.is_empty() { "yet".to_owned() } else { format!("in {}", clean(&self.network)) };
+        out.extend(["No allocations ", &place, ": start a pod, or see `tenurectl networks`.\n"]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn allocations(all: &[Allocation], network: &str, now_ms: u64) -> String {
+        let (mut list, mut text) = (Allocations::new(network, now_ms), String::new());
+        all.iter().for_each(|allocation| list.add(allocation, &mut text));
+        list.end(&mut text);
+        text
+    }
 
     #[test]
     fn allocations_show_pods_and_cut_ids() {
@@ -59,12 +84,21 @@ mod tests {
                 outside: true,
                 ..Allocation::default()
             },
+            Allocation {
+                network: "pods".into(),
+                addresses: vec!["10.1.0.9/24".into()],
+                allocated_at_ms: 100_000,
+                kind: "unknown".into(),
+                waiting: true,
+                ..Allocation::default()
+            },
         ];
         insta::assert_snapshot!(allocations(&held, "", 200_000), @"
         NETWORK  ADDRESSES                POD            CONTAINER     INTERFACE  ALLOCATED
         pods     10.1.0.7/24, fd00::7/64  default/web-1  4c01db0b339c  eth0       3m 19s ago
         pods     10.9.0.7/24 (outside)    -              c2            eth0       1m 40s ago
-        2 allocations
+        pods     10.1.0.9/24 (waiting)    -              unknown       -          1m 40s ago
+        3 allocations
         ");
     }
 
@@ -72,5 +106,19 @@ mod tests {
     fn none_says_what_to_do() {
         insta::assert_snapshot!(allocations(&[], "", 0), @"No allocations yet: start a pod, or see `tenurectl networks`.");
         insta::assert_snapshot!(allocations(&[], "pods", 0), @"No allocations in pods: start a pod, or see `tenurectl networks`.");
+    }
+
+    #[test]
+    fn a_long_list_is_printed_as_it_comes() {
+        let (mut list, mut text) = (Allocations::new("", 0), String::new());
+        let one = Allocation { network: "pods".into(), ..Allocation::default() };
+        for _ in 0..2_000 {
+            list.add(&one, &mut text);
+        }
+        assert!(text.lines().count() > 1_900, "{}", text.lines().count());
+        list.add(&Allocation { network: "a-longer-name".into(), ..one }, &mut text);
+        list.end(&mut text);
+        let widths: Vec<_> = text.lines().rev().take(3).map(|line| line.find("  -")).collect();
+        assert_eq!(widths, [None, Some(13), Some(7)], "one that is wider moves its own line");
     }
 }

@@ -2,7 +2,7 @@
 
 use tenure_rpc::v1::{CheckResponse, Finding};
 
-use super::{clean, counted};
+use super::{clean, counted, joined, pod_name};
 
 /// The verdict first, then each finding with what to do about it.
 pub(crate) fn check(answer: &CheckResponse) -> String {
@@ -17,11 +17,17 @@ pub(crate) fn check(answer: &CheckResponse) -> String {
 }
 
 fn finding(finding: &Finding) -> String {
-    let Finding { kind, network, subject, detail, next_step, .. } = finding;
+    let Finding { kind, network, subject, detail, next_step, addresses, .. } = finding;
     let [kind, network, subject, detail, next_step] =
         [kind, network, subject, detail, next_step].map(|text| clean(text));
     let place = if network.is_empty() { String::new() } else { format!(" on {network}") };
-    format!("\n{kind}: {subject}{place}\n  {detail}\n  next: {next_step}\n")
+    let pod = match pod_name(&finding.pod_namespace, &finding.pod_name) {
+        pod if pod == "-" => String::new(),
+        pod => format!(", pod {pod}"),
+    };
+    let whose =
+        if addresses.is_empty() { String::new() } else { format!("  {}{pod}\n", joined(addresses, ", ")) };
+    format!("\n{kind}: {subject}{place}\n{whose}  {detail}\n  next: {next_step}\n")
 }
 
 #[cfg(test)]
@@ -42,11 +48,15 @@ mod tests {
             detail: "allocation 17 of 10.1.0.7/24".into(),
             next_step: "read the daemon's log for checkpoint errors, and report it".into(),
             generation: 17,
+            addresses: vec!["10.1.0.7/24".into()],
+            pod_namespace: "default".into(),
+            pod_name: "web-1".into(),
         };
         insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found] }), @"
         1 problem in 24 facts
 
         missing-from-checkpoint: 4c01db0b339c/eth0 on pods
+          10.1.0.7/24, pod default/web-1
           allocation 17 of 10.1.0.7/24
           next: read the daemon's log for checkpoint errors, and report it
         ");

@@ -1,6 +1,8 @@
 //! What an import did, or would do.
 
-use super::table::{table, text};
+use tenure_rpc::v1::ImportOutcome;
+
+use super::table::Columns;
 use super::{clean, counted, joined, or_dash, short};
 use crate::import::{Judged, Report};
 
@@ -8,21 +10,18 @@ use crate::import::{Judged, Report};
 pub(crate) fn import(report: &Report) -> String {
     let mut out = String::new();
     if !report.judged.is_empty() {
-        let mut table = table(["NETWORK", "ADDRESSES", "CONTAINER", "INTERFACE", "RESULT"]);
+        let mut table = Columns::new(["NETWORK", "ADDRESSES", "CONTAINER", "INTERFACE", "RESULT"]);
         for Judged { entry, outcome } in &report.judged {
-            let result = match (outcome.outcome.as_str(), outcome.reason.as_str()) {
-                (outcome, "") => clean(outcome),
-                (outcome, reason) => format!("{}: {}", clean(outcome), clean(reason)),
-            };
-            table.add_row([
+            let row = [
                 clean(&entry.network),
                 joined(&entry.entry.addresses, ", "),
-                short(&entry.entry.container_id),
+                or_dash(&short(&entry.entry.container_id)),
                 or_dash(&entry.entry.interface),
-                result,
-            ]);
+                result(outcome),
+            ];
+            table.add(row, &mut out);
         }
-        out = text(&table);
+        table.end(&mut out);
     }
     for left_out in &report.passed_over {
         out.extend(["not imported: ", &clean(&left_out.what), ": ", &clean(&left_out.why), "\n"]);
@@ -30,22 +29,35 @@ pub(crate) fn import(report: &Report) -> String {
     let count = |outcome: &str| {
         report.judged.iter().filter(|judged| judged.outcome.outcome == outcome).count() as u64
     };
-    let taken = counted(count("taken"), "attachment", "attachments");
-    let rest = format!(
-        "{} held already, {} refused, {} left out",
+    let (taken, unknown) = (counted(count("taken"), "attachment", "attachments"), count("unknown"));
+    let would = if report.applied { "" } else { "would be " };
+    out.push_str(&format!(
+        "{taken} {would}taken over, {unknown} {would}held as unknown, {} held already, {} released before, {} refused, {} left out\n",
         count("held"),
+        count("released"),
         count("refused"),
         report.passed_over.len()
-    );
-    out + &match report.applied {
-        true => format!("{taken} taken over, {rest}\n"),
-        false => format!("{taken} would be taken over, {rest}; nothing was changed: say --apply\n"),
+    ));
+    if unknown > 0 {
+        out.push_str("an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it\n");
+    }
+    if !report.applied {
+        out.push_str("dry run; pass --apply to make changes\n");
+    }
+    out
+}
+
+fn result(outcome: &ImportOutcome) -> String {
+    match (outcome.outcome.as_str(), outcome.reason.as_str()) {
+        ("released", _) => "released: it has ended since it was taken over".to_owned(),
+        (outcome, "") => clean(outcome),
+        (outcome, reason) => format!("{}: {}", clean(outcome), clean(reason)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::{ImportEntry, ImportOutcome};
+    use tenure_rpc::v1::ImportEntry;
 
     use super::*;
     use crate::import::{Entry, PassedOver};
@@ -63,13 +75,15 @@ mod tests {
             },
             outcome: ImportOutcome { outcome: outcome.into(), reason: reason.into() },
         };
-        let what = "/var/lib/cni/networks/pods/10.1.0.9".to_owned();
-        let why = "empty: nobody knows whose address it is".to_owned();
+        let what = "/var/lib/cni/networks/pods/notes.txt".to_owned();
+        let why = "not named by an address".to_owned();
         Report {
             applied,
             judged: vec![
                 judged("c1", "10.1.0.2", "taken", ""),
-                judged("c2", "10.9.0.2", "refused", "10.9.0.2 is in no range of network pods"),
+                judged("c2", "10.9.0.2", "unknown", "10.9.0.2 is in no range of network pods"),
+                judged("", "10.1.0.9", "unknown", "empty: nobody knows whose address it is"),
+                judged("c3", "10.1.0.3", "released", ""),
             ],
             passed_over: vec![PassedOver { what, why }],
         }
@@ -80,15 +94,22 @@ mod tests {
         insta::assert_snapshot!(import(&report(false)), @"
         NETWORK  ADDRESSES  CONTAINER  INTERFACE  RESULT
         pods     10.1.0.2   c1         eth0       taken
-        pods     10.9.0.2   c2         eth0       refused: 10.9.0.2 is in no range of network pods
-        not imported: /var/lib/cni/networks/pods/10.1.0.9: empty: nobody knows whose address it is
-        1 attachment would be taken over, 0 held already, 1 refused, 1 left out; nothing was changed: say --apply
+        pods     10.9.0.2   c2         eth0       unknown: 10.9.0.2 is in no range of network pods
+        pods     10.1.0.9   -          eth0       unknown: empty: nobody knows whose address it is
+        pods     10.1.0.3   c3         eth0       released: it has ended since it was taken over
+        not imported: /var/lib/cni/networks/pods/notes.txt: not named by an address
+        1 attachment would be taken over, 2 would be held as unknown, 0 held already, 1 released before, 0 refused, 1 left out
+        an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it
+        dry run; pass --apply to make changes
         ");
     }
 
     #[test]
     fn an_import_says_what_was_done() {
         let text = import(&report(true));
-        insta::assert_snapshot!(text.lines().last().unwrap_or_default(), @"1 attachment taken over, 0 held already, 1 refused, 1 left out");
+        insta::assert_snapshot!(text.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
+        1 attachment taken over, 2 held as unknown, 0 held already, 1 released before, 0 refused, 1 left out
+        an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it
+        ");
     }
 }

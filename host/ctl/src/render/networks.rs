@@ -30,7 +30,7 @@ pub(crate) fn networks(answer: &ListNetworksResponse) -> String {
                 joined(&pool.ranges, ", "),
                 pool.held.to_string(),
                 pool.cooling.to_string(),
-                pool.total.to_string(),
+                total(pool.total),
                 usage(pool),
             ]);
         }
@@ -40,9 +40,23 @@ pub(crate) fn networks(answer: &ListNetworksResponse) -> String {
     out
 }
 
+/// How many addresses a pool has; of more than 32 bits only how many bits, since nobody reads twenty digits.
+fn total(addresses: u64) -> String {
+    match addresses {
+        u64::MAX => "~2^64+".to_owned(),
+        few if few <= 1 << 32 => few.to_string(),
+        many => {
+            // The nearest power: a range that is a subnet lacks a few addresses of one.
+            let below = many.ilog2();
+            let nearest = if many >> (below - 1) == 0b11 { below + 1 } else { below };
+            format!("~2^{nearest}")
+        }
+    }
+}
+
 /// How much of a pool is held, rounded down, so that 100% means full.
 fn usage(pool: &Pool) -> String {
-    match (u64::from(pool.held) * 100).checked_div(u64::from(pool.total)) {
+    match (u64::from(pool.held) * 100).checked_div(pool.total) {
         None => "-".to_owned(),
         Some(percent) => format!("{percent}%"),
     }
@@ -105,5 +119,12 @@ mod tests {
     #[test]
     fn no_networks_says_when_there_will_be_some() {
         insta::assert_snapshot!(networks(&ListNetworksResponse::default()), @"No networks yet: a network exists from its first ADD on.");
+    }
+
+    #[test]
+    fn a_total_is_never_less_than_there_are() {
+        let slash_64 = u64::MAX - 2;
+        let totals = [0, 65_533, 1 << 32, (1 << 33) - 3, slash_64, u64::MAX].map(total);
+        assert_eq!(totals, ["0", "65533", "4294967296", "~2^33", "~2^64", "~2^64+"]);
     }
 }

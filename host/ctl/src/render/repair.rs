@@ -1,14 +1,14 @@
 //! What a repair did, or would do.
 
 use super::table::{table, text};
-use super::{clean, counted};
+use super::{clean, counted, joined, pod_name};
 use crate::repair::Report;
 
 /// A line for each allocation that a report says is gone, then what is left to a person.
 pub(crate) fn repair(report: &Report) -> String {
     let mut out = String::new();
     if !report.repaired.is_empty() {
-        let mut table = table(["NETWORK", "ALLOCATION", "OWNER", "RESULT"]);
+        let mut table = table(["NETWORK", "ADDRESSES", "POD", "OWNER", "ALLOCATION", "RESULT"]);
         for (finding, outcome) in &report.repaired {
             let result = match (outcome.outcome.as_str(), report.applied) {
                 ("released", false) => "would be released".to_owned(),
@@ -18,15 +18,26 @@ pub(crate) fn repair(report: &Report) -> String {
             };
             table.add_row([
                 clean(&finding.network),
-                finding.generation.to_string(),
+                joined(&finding.addresses, ", "),
+                pod_name(&finding.pod_namespace, &finding.pod_name),
                 clean(&finding.subject),
+                finding.generation.to_string(),
                 result,
             ]);
         }
         out = text(&table);
     }
     for left in &report.left {
-        out.extend(["not repaired: ", &clean(&left.kind), ": ", &clean(&left.subject), "\n"]);
+        let addresses = joined(&left.addresses, ", ");
+        out.extend([
+            "not repaired: ",
+            &clean(&left.kind),
+            ": ",
+            &clean(&left.subject),
+            " ",
+            &addresses,
+            "\n",
+        ]);
     }
     let released = report.repaired.iter().filter(|(_, outcome)| outcome.outcome == "released").count() as u64;
     let released = counted(released, "allocation", "allocations");
@@ -50,6 +61,9 @@ mod tests {
             network: "pods".into(),
             subject: format!("c{generation}/eth0"),
             generation,
+            addresses: vec![format!("10.1.0.{generation}/24")],
+            pod_namespace: "default".into(),
+            pod_name: format!("web-{generation}"),
         };
         let outcome =
             |outcome: &str, reason: &str| RepairOutcome { outcome: outcome.into(), reason: reason.into() };
@@ -63,11 +77,11 @@ mod tests {
             left: vec![finding("missing-from-memory", 3)],
         };
         insta::assert_snapshot!(repair(&report), @"
-        NETWORK  ALLOCATION  OWNER    RESULT
-        pods     7           c7/eth0  would be released
-        pods     8           c8/eth0  kept: c8/eth0 is not known to be gone
-        pods     9           c9/eth0  ended already
-        not repaired: missing-from-memory: c3/eth0
+        NETWORK  ADDRESSES    POD            OWNER    ALLOCATION  RESULT
+        pods     10.1.0.7/24  default/web-7  c7/eth0  7           would be released
+        pods     10.1.0.8/24  default/web-8  c8/eth0  8           kept: c8/eth0 is not known to be gone
+        pods     10.1.0.9/24  default/web-9  c9/eth0  9           ended already
+        not repaired: missing-from-memory: c3/eth0 10.1.0.3/24
         1 allocation would be released; nothing was changed: say --apply
         ");
     }

@@ -26,3 +26,55 @@ pub(super) fn align_right(table: &mut Table, columns: &[usize]) {
 pub(super) fn text(table: &Table) -> String {
     table.lines().flat_map(|line| [line.trim_end().to_owned(), "\n".to_owned()]).collect()
 }
+
+/// How many rows decide how wide the columns are.
+const DECIDE: usize = 1000;
+
+/// A table that is printed while its rows come: a column is as wide as the widest cell of the first rows, and a wider one that
+/// comes later moves what stands behind it.
+pub(super) struct Columns<const COLUMNS: usize> {
+    widths: [usize; COLUMNS],
+    /// The rows that came before the widths were decided.
+    first: Vec<[String; COLUMNS]>,
+    decided: bool,
+}
+
+impl<const COLUMNS: usize> Columns<COLUMNS> {
+    /// A table with its column heads.
+    pub(super) fn new(heads: [&str; COLUMNS]) -> Self {
+        Self { widths: [0; COLUMNS], first: vec![heads.map(str::to_owned)], decided: false }
+    }
+
+    /// Adds a row; what can be printed by now goes behind the text.
+    pub(super) fn add(&mut self, row: [String; COLUMNS], out: &mut String) {
+        if self.decided {
+            return self.print(&row, out);
+        }
+        self.first.push(row);
+        if self.first.len() > DECIDE {
+            self.end(out);
+        }
+    }
+
+    /// Prints what was not printed yet.
+    pub(super) fn end(&mut self, out: &mut String) {
+        self.decided = true;
+        let first = std::mem::take(&mut self.first);
+        for row in &first {
+            for (width, cell) in self.widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        first.iter().for_each(|row| self.print(row, out));
+    }
+
+    fn print(&self, row: &[String; COLUMNS], out: &mut String) {
+        let begin = out.len();
+        for (cell, width) in row.iter().zip(self.widths) {
+            out.push_str(cell);
+            out.extend(std::iter::repeat_n(' ', (width + 2).saturating_sub(cell.chars().count()).max(2)));
+        }
+        out.truncate(begin + out.get(begin..).unwrap_or_default().trim_end().len());
+        out.push('\n');
+    }
+}

@@ -58,8 +58,14 @@ fn network() -> NetworkName {
 fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     let policy = PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() };
     let (config, definition) = (NetworkConfig::default(), Definition::default());
-    let mut book =
-        Book::new(Network { name: network(), policy: policy.clone(), activated: false, config, definition });
+    let mut book = Book::new(Network {
+        name: network(),
+        policy: policy.clone(),
+        activated: false,
+        config,
+        definition,
+        changed_at: None,
+    });
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
     let allocation = Allocation {
         network: network(),
@@ -70,6 +76,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         netns: netns.display().to_string(),
         netns_seen: true,
         policy,
+        origin: None,
         requested_at: Moment::default(),
         allocated_at: Moment::default(),
     };

@@ -38,6 +38,7 @@ fn network(cooling: Cooling) -> Network {
         activated: false,
         config: NetworkConfig::default(),
         definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling },
+        changed_at: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn book(requested_at: Moment, netns: &str) -> Book {
         activated: false,
         config,
         definition,
+        changed_at: None,
     });
     let allocation = Allocation {
         network: name,
@@ -39,6 +40,7 @@ fn book(requested_at: Moment, netns: &str) -> Book {
         netns: netns.to_owned(),
         netns_seen: !netns.is_empty(),
         policy,
+        origin: None,
         requested_at,
         allocated_at: requested_at,
     };

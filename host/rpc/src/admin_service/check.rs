@@ -23,7 +23,9 @@ impl AdminService {
         let (compared, mut findings) = differences(&on_disk, &in_memory);
         let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
         let (traces, problem) = self.node.look_for(&held).await;
-        findings.extend(held.iter().zip(traces).filter_map(|(held, traces)| traces.finding(held)));
+        let gone = held.iter().zip(traces);
+        findings.extend(gone.filter_map(|(held, traces)| Some(about(held, traces.finding(held)?))));
+        findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
         findings.extend(problem.map(|error| {
             v1::Finding {
                 kind: "runtime-unreachable".to_owned(),
@@ -58,6 +60,43 @@ fn differences(on_disk: &[Book], in_memory: &[Arc<Book>]) -> (u64, Vec<v1::Findi
     (compared, findings)
 }
 
+/// Names the addresses and the pod that a finding is about.
+fn about(held: &Allocation, finding: v1::Finding) -> v1::Finding {
+    let pod = held.pod.clone().unwrap_or_default();
+    v1::Finding { addresses: addresses(held), pod_namespace: pod.namespace, pod_name: pod.name, ..finding }
+}
+
+/// Addresses that somebody may use whom nobody knows: only a person can find out.
+fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
+    let unknown = book.allocations().filter(|held| held.owner.attachment().is_none());
+    unknown.map(|held| {
+        let origin = held.origin.as_ref();
+        let why = origin.map_or_else(String::new, |origin| format!("{}: {}", origin.source, origin.why));
+        let address = held.addresses.first().map(|address| address.address.addr());
+        let other = address.filter(|_| book.is_waiting(held)).and_then(|address| book.holder(address));
+        let (kind, detail) = match other {
+            None => ("unknown-owner", format!("allocation {}: {why}", held.generation)),
+            Some(other) => (
+                "contested-address",
+                format!("allocation {} waits behind {}: {why}", held.generation, other.owner),
+            ),
+        };
+        let address = address.map_or_else(String::new, |address| address.to_string());
+        let finding = v1::Finding {
+            kind: kind.to_owned(),
+            network: held.network.to_string(),
+            subject: held.owner.to_string(),
+            detail,
+            next_step: format!(
+                "find out whether anybody uses it; once nobody does, `tenurectl release {address} --apply` frees it"
+            ),
+            generation: held.generation.0,
+            ..v1::Finding::default()
+        };
+        about(held, finding)
+    })
+}
+
 type Allocations = BTreeMap<Generation, Arc<Allocation>>;
 
 fn keyed<'a>(books: impl Iterator<Item = &'a Book>) -> BTreeMap<NetworkName, Allocations> {
@@ -73,12 +112,14 @@ fn only_in<'a>(these: &'a Allocations, those: &'a Allocations) -> impl Iterator<
 }
 
 fn missing(kind: &str, held: &Allocation, next_step: &str) -> v1::Finding {
-    v1::Finding {
+    let finding = v1::Finding {
         kind: kind.to_owned(),
         network: held.network.to_string(),
         subject: held.owner.to_string(),
         detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
         next_step: next_step.to_owned(),
         generation: held.generation.0,
-    }
+        ..v1::Finding::default()
+    };
+    about(held, finding)
 }

@@ -1,20 +1,70 @@
 //! Imports, from messages to the engine's words and back.
 
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
 
-use tenure_engine::{Import, Imported, Living};
+use futures_util::{Stream, stream};
+use tenure_engine::{Claim, Engine, Import, Imported, Importing, Place};
 use tenure_types::cni::Configuration;
 use tenure_types::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, Owner, PodIdentity, Result};
+use tonic::{Status, Streaming};
 
 use super::AdminService;
 use crate::cni_service::network_config;
+use crate::status::to_status;
 use crate::v1;
 
+/// What an import of any length answers.
+pub(super) type OutcomeStream = Pin<Box<dyn Stream<Item = Result<v1::ImportOutcomes, Status>> + Send>>;
+
+/// An import that was begun.
+struct Session {
+    engine: Arc<Engine>,
+    importing: Importing,
+    source: String,
+}
+
 impl AdminService {
-    pub(super) async fn take_over(&self, request: &v1::ImportRequest) -> Result<v1::ImportResponse> {
-        let network = NetworkName::new(&request.network)
-            .map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
-        let definition = match request.config.as_slice() {
+    /// The import of one message.
+    pub(super) async fn take_over(&self, request: v1::ImportRequest) -> Result<v1::ImportResponse> {
+        let v1::ImportRequest { network, config, entries, apply } = request;
+        let head = v1::ImportHead {
+            network,
+            config,
+            apply,
+            source: "import".to_owned(),
+            ..v1::ImportHead::default()
+        };
+        let outcomes = self.begin(head).await?.judge(&entries).await?;
+        Ok(v1::ImportResponse { outcomes })
+    }
+
+    /// The import of any number of messages, each answered by one.
+    pub(super) async fn take_all_over(
+        &self,
+        mut parts: Streaming<v1::ImportPart>,
+    ) -> Result<OutcomeStream, Status> {
+        let first = parts.message().await?.unwrap_or_default();
+        let session = self.begin(first.head.unwrap_or_default()).await.map_err(|error| to_status(&error))?;
+        let state = (session, parts, Some(first.entries));
+        let answers = stream::try_unfold(state, async |(mut session, mut parts, first)| {
+            let entries = match first {
+                Some(entries) => Some(entries),
+                None => parts.message().await?.map(|part| part.entries),
+            };
+            let Some(entries) = entries else { return Ok(None) };
+            let outcomes = session.judge(&entries).await.map_err(|error| to_status(&error))?;
+            Ok(Some((v1::ImportOutcomes { outcomes }, (session, parts, None))))
+        });
+        Ok(Box::pin(answers))
+    }
+
+    async fn begin(&self, head: v1::ImportHead) -> Result<Session> {
+        let v1::ImportHead { network, config, apply, source, exclusive } = head;
+        let network =
+            NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
+        let definition = match config.as_slice() {
             [] => None,
             text => {
                 let config = Configuration::parse(text)?;
@@ -26,43 +76,68 @@ impl AdminService {
                 Some((config.policy()?, network_config(&config)?))
             }
         };
-        // What cannot be read is refused by itself, and keeps its place among the answers.
-        let (mut living, mut unreadable) = (Vec::new(), Vec::new());
-        for entry in &request.entries {
-            let read = read(entry);
+        let import = Import { network, definition, exclusive, apply };
+        let engine = Arc::clone(&self.engine);
+        let runtime = tokio::runtime::Handle::current();
+        // A policy makes the network of its configuration, and a dry run copies a book: neither may hold up a worker.
+        let begin = move || runtime.block_on(engine.begin_import(&import));
+        let importing = tokio::task::spawn_blocking(begin)
+            .await
+            .map_err(|error| Error::new(ErrorCode::Internal, error))??;
+        Ok(Session { engine: Arc::clone(&self.engine), importing, source })
+    }
+}
+
+impl Session {
+    async fn judge(&mut self, entries: &[v1::ImportEntry]) -> Result<Vec<v1::ImportOutcome>> {
+        // What names no address is refused by itself, and keeps its place among the answers.
+        let (mut claims, mut unreadable) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let read = read(entry, &self.source);
             unreadable.push(read.as_ref().err().cloned());
-            living.extend(read);
+            claims.extend(read);
         }
-        let import = Import { network, definition, living, apply: request.apply };
-        let mut imported = self.engine.import(import).await?.into_iter();
+        let mut imported = self.engine.import(&mut self.importing, &claims).await?.into_iter();
         let outcomes = unreadable.into_iter().map(|error| match error {
             Some(error) => outcome(Err(error)),
             None => imported.next().map_or_else(v1::ImportOutcome::default, outcome),
         });
-        Ok(v1::ImportResponse { outcomes: outcomes.collect() })
+        Ok(outcomes.collect())
     }
 }
 
-fn read(entry: &v1::ImportEntry) -> Result<Living> {
-    let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidConfig, error);
-    let container = ContainerId::new(&entry.container_id).map_err(|error| invalid(&error))?;
-    let interface = InterfaceName::new(&entry.interface).map_err(|error| invalid(&error))?;
-    let address = |text: &String| {
-        text.parse::<IpAddr>().map_err(|_| invalid(&format!("{text:?} is not an IP address")))
+fn read(entry: &v1::ImportEntry, source: &str) -> Result<Claim> {
+    let place = |(index, text): (usize, &String)| {
+        let address = text.parse::<IpAddr>().map_err(|_| {
+            Error::new(ErrorCode::InvalidConfig, format_args!("{text:?} is not an IP address"))
+        })?;
+        Ok(Place { address, claim: entry.claims.get(index).cloned().unwrap_or_default() })
     };
-    let addresses = entry.addresses.iter().map(address).collect::<Result<_>>()?;
+    let places = entry.addresses.iter().enumerate().map(place).collect::<Result<_>>()?;
     let pod = (!entry.pod_name.is_empty()).then(|| PodIdentity {
         namespace: entry.pod_namespace.clone(),
         name: entry.pod_name.clone(),
         uid: String::new(),
     });
-    Ok(Living { owner: Owner::Attachment { container, interface }, addresses, pod })
+    Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned() })
+}
+
+/// Whose the addresses are, or why nobody knows.
+fn owner(entry: &v1::ImportEntry) -> Result<Owner, String> {
+    if !entry.unknown_because.is_empty() {
+        return Err(entry.unknown_because.clone());
+    }
+    let container = ContainerId::new(&entry.container_id).map_err(|error| error.to_string())?;
+    let interface = InterfaceName::new(&entry.interface).map_err(|error| error.to_string())?;
+    Ok(Owner::Attachment { container, interface })
 }
 
 fn outcome(imported: Result<Imported>) -> v1::ImportOutcome {
     let (outcome, reason) = match imported {
         Ok(Imported::Taken) => ("taken", String::new()),
         Ok(Imported::Held) => ("held", String::new()),
+        Ok(Imported::Released) => ("released", String::new()),
+        Ok(Imported::Unknown(why)) => ("unknown", why),
         Err(error) => ("refused", error.cause),
     };
     v1::ImportOutcome { outcome: outcome.to_owned(), reason }

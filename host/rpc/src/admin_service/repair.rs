@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_types::{Allocation, Result};
+use tenure_types::{Allocation, End, Result};
 
 use super::AdminService;
 use crate::traces::Traces;
@@ -27,7 +27,7 @@ impl AdminService {
                     outcome("kept", &format!("{} is not known to be gone", held.owner))
                 }
                 Some(_) if !request.apply => outcome("released", ""),
-                Some(held) if self.engine.reap(&held, "repair").await? => outcome("released", ""),
+                Some(held) if self.engine.reap(&held, End::Repair, "").await? => outcome("released", ""),
                 Some(_) => outcome("ended", ""),
             };
             outcomes.push(outcome);

@@ -116,6 +116,12 @@ impl<'a> Configuration<'a> {
         self.path("resolvConf")
     }
 
+    /// Where host-local would keep its addresses, where the configuration says so in a way that host-local reads.
+    #[must_use]
+    pub fn data_directory(&self) -> Option<String> {
+        self.ipam().ok()?.text("dataDir").ok()?.filter(|path| !path.is_empty())
+    }
+
     /// Ranges that the runtime puts before the configured ones, as JSON text.
     ///
     /// # Errors

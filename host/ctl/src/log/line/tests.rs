@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use tenure_checkpoint::Base;
 use tenure_types::{
-    AssignedAddress, BootId, ContainerId, Definition, InterfaceName, NetworkConfig, PodIdentity, PolicyName,
-    PolicyStamp,
+    AssignedAddress, BootId, ContainerId, Definition, InterfaceName, NetworkConfig, Owner, PodIdentity,
+    PolicyName, PolicyStamp,
 };
 
 use super::*;
@@ -58,6 +58,7 @@ fn history() -> Vec<LogItem> {
         netns: String::new(),
         netns_seen: false,
         policy: stamp(),
+        origin: None,
         requested_at: at(1),
         allocated_at: at(1),
     };
@@ -67,6 +68,7 @@ fn history() -> Vec<LogItem> {
         activated: false,
         config: NetworkConfig::default(),
         definition: Definition::default(),
+        changed_at: Some(at(1)),
     };
     vec![
         header("boot-one", 1, 0),
@@ -85,7 +87,7 @@ fn a_history_reads_from_top_to_bottom() {
     let text: String = history().iter().map(|item| lines.text(item)).collect();
     insta::assert_snapshot!(text, @"
     2023-11-14T22:13:20.000Z  node node-7, boot boot-one
-    -                         #1      pods         defined     by host-local@9f86d081884c
+    2023-11-14T22:13:21.000Z  #1      pods         defined     by host-local@9f86d081884c
     2023-11-14T22:13:21.000Z  #2      pods         allocated  10.1.0.7/24 default/web-1 4c01db0b339c/eth0
     2023-11-14T22:14:20.000Z  #3      pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (del)
     2023-11-14T22:14:20.000Z  #4      pods         released   generation 16 (del)
@@ -94,12 +96,37 @@ fn a_history_reads_from_top_to_bottom() {
 }
 
 #[test]
-fn programs_get_records_as_the_file_has_them() {
+fn a_boot_ends_what_was_live_with_a_line_each() {
     let history = history();
-    insta::assert_snapshot!(json(&history[4]), @r#"{"group":[3,3],"place":3,"record":{"release":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}}}"#);
+    let header = |boot: &str| {
+        let LogItem::Segment(header) = &history[0] else { panic!("a segment begins the history") };
+        LogItem::Segment(LogHeader { boot: BootId(boot.into()), opened: at(90), ..header.clone() })
+    };
+    let mut lines = Lines::default();
+    let text: String =
+        history[..3].iter().chain([&header("boot-two")]).map(|item| lines.text(item)).collect();
+    insta::assert_snapshot!(text.lines().skip(3).collect::<Vec<_>>().join("\n"), @"
+    2023-11-14T22:14:50.000Z  node node-7, boot boot-two
+    2023-11-14T22:14:50.000Z  -       pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (reboot)
+    ");
+    let mut lines = Lines::default();
+    let text: String =
+        history[..3].iter().chain([&header("boot-two")]).map(|item| lines.json(item)).collect();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["record"]["release"]["reason"], &last["record"]["release"]["generation"]),
+        (&json!("reboot"), &json!(17))
+    );
+    assert_eq!(lines.json(&header("boot-two")).lines().count(), 1, "once");
+}
+
+#[test]
+fn programs_get_records_as_the_file_has_them() {
+    let (history, mut lines) = (history(), Lines::default());
+    insta::assert_snapshot!(lines.json(&history[4]), @r#"{"group":[3,3],"place":3,"record":{"release":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}}}"#);
     for item in &history {
-        let line = json(item);
-        assert_eq!(line.find('\n'), Some(line.len() - 1), "{line}");
-        serde_json::from_str::<Value>(&line).unwrap();
+        for line in lines.json(item).lines() {
+            serde_json::from_str::<Value>(line).unwrap();
+        }
     }
 }

@@ -1,0 +1,66 @@
+//! What a release did, or would do.
+
+use tenure_rpc::v1::{Allocation, ReleaseResponse};
+
+use super::{clean, joined, pod};
+
+/// One line: who had the address, and what becomes of it.
+pub(crate) fn release(address: &str, applied: bool, answer: &ReleaseResponse) -> String {
+    let held = answer.allocation.clone().unwrap_or_default();
+    let what = format!(
+        "{address} on {}: allocation {} of {}, with {}",
+        clean(&held.network),
+        held.generation,
+        owner(&held),
+        joined(&held.addresses, ", ")
+    );
+    match (answer.outcome.as_str(), applied) {
+        ("kept", _) => format!("{what}, is kept: {}\n", clean(&answer.reason)),
+        ("ended", _) => format!("{what}, has ended already\n"),
+        (_, true) => format!("{what}, is released\n"),
+        (_, false) => format!("{what}, would be released\ndry run; pass --apply to release it\n"),
+    }
+}
+
+fn owner(held: &Allocation) -> String {
+    if held.kind == "unknown" {
+        return format!("an unknown owner ({}: {})", clean(&held.source), clean(&held.unknown_because));
+    }
+    format!("{}/{}, pod {}", clean(&held.container_id), clean(&held.interface), pod(held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_who_had_it() {
+        let held = Allocation {
+            network: "pods".into(),
+            generation: 7,
+            addresses: vec!["10.1.0.7/24".into()],
+            kind: "unknown".into(),
+            source: "host-local /var/lib/cni/networks".into(),
+            unknown_because: "c1/eth0: named for 2 addresses".into(),
+            ..Allocation::default()
+        };
+        let answer = ReleaseResponse {
+            outcome: "released".into(),
+            allocation: Some(held.clone()),
+            ..Default::default()
+        };
+        insta::assert_snapshot!(release("10.1.0.7", false, &answer), @"
+        10.1.0.7 on pods: allocation 7 of an unknown owner (host-local /var/lib/cni/networks: c1/eth0: named for 2 addresses), with 10.1.0.7/24, would be released
+        dry run; pass --apply to release it
+        ");
+        let held = Allocation {
+            kind: "attachment".into(),
+            container_id: "c1".into(),
+            interface: "eth0".into(),
+            ..held
+        };
+        let reason = "the container runtime lists its sandbox".into();
+        let answer = ReleaseResponse { outcome: "kept".into(), reason, allocation: Some(held) };
+        insta::assert_snapshot!(release("10.1.0.7", true, &answer), @"10.1.0.7 on pods: allocation 7 of c1/eth0, pod -, with 10.1.0.7/24, is kept: the container runtime lists its sandbox");
+    }
+}

@@ -1,0 +1,266 @@
+//! What another IPAM left behind: never given out while somebody may live at it, and never brought back once it has ended.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite};
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("what_an_import_cannot_attribute_is_never_given_out", &[], never_given_out)
+        .test("an_unknown_owners_address_is_freed_by_an_operators_word", &[], operators_word)
+        .test("an_import_again_does_not_bring_back_the_dead", &[], dead_stay_dead)
+        .test("what_a_boot_has_ended_is_not_imported_again", &[Need::Root, Need::UTIL_LINUX], ended_by_a_boot)
+        .test("a_network_with_live_addresses_of_host_local_is_not_made", &[Need::PLUGINS], linked_over)
+        .test("sixty_thousand_addresses_are_imported", &[], full_network)
+        .run()
+}
+
+/// CNI: try again later.
+const TRY_AGAIN: u32 = 11;
+/// CNI: an ADD would fail.
+const UNAVAILABLE: u32 = 50;
+
+/// The network, small enough that a few ADDs use it up.
+fn config() -> Value {
+    json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.83.0.0/29" }]] } })
+}
+
+/// host-local's directory, and what `tenurectl import` needs beside it.
+struct HostLocal {
+    directory: PathBuf,
+    config: PathBuf,
+}
+
+impl HostLocal {
+    fn beside(daemon: &Daemon) -> anyhow::Result<Self> {
+        let (directory, file) = (daemon.path("networks"), daemon.path("pods.conf"));
+        fs::create_dir_all(directory.join("pods"))?;
+        fs::write(&file, config().to_string())?;
+        Ok(Self { directory, config: file })
+    }
+
+    fn file(&self, address: &str) -> PathBuf {
+        self.directory.join("pods").join(address)
+    }
+
+    /// Writes an address's file as host-local does.
+    fn holds(&self, address: &str, container: &str) -> anyhow::Result<()> {
+        Ok(fs::write(self.file(address), format!("{container}\r\neth0"))?)
+    }
+
+    /// Imports it, and says what became of each address.
+    fn import(&self, daemon: &Daemon) -> anyhow::Result<Report> {
+        let arguments =
+            ["import", "--apply", "host-local", text(&self.directory)?, "--config", text(&self.config)?];
+        let output = daemon.ctl_output(&arguments)?;
+        let report = serde_json::from_slice(&output.stdout)
+            .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        Ok(Report(report))
+    }
+}
+
+fn text(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().context("a path that is not text")
+}
+
+/// What an import printed.
+struct Report(Value);
+
+impl Report {
+    /// What became of the entry that has an address.
+    fn outcome(&self, address: &str) -> Option<&str> {
+        let entries = self.0.get("entries")?.as_array()?;
+        let has = |entry: &&Value| {
+            entry.get("addresses").and_then(Value::as_array).is_some_and(|all| all.contains(&json!(address)))
+        };
+        entries.iter().find(has)?.get("outcome")?.as_str()
+    }
+
+    fn ensure(&self, expected: &[(&str, &str)]) -> anyhow::Result<()> {
+        for (address, outcome) in expected {
+            ensure!(self.outcome(address) == Some(outcome), "{address} is not {outcome}: {}", self.0);
+        }
+        Ok(())
+    }
+}
+
+/// Adds pods until none is left, and returns their addresses without the prefix length.
+fn fill(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
+    let shim = daemon.shim()?;
+    let mut given = Vec::new();
+    for number in 0..8 {
+        let outcome = shim.call("ADD", &Attachment::of(format!("new-{number}")), &config())?;
+        let Ok(address) = outcome.address() else { break };
+        given.push(address.split('/').next().unwrap_or_default().to_owned());
+    }
+    Ok(given)
+}
+
+fn never_given_out() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    theirs.holds("10.83.0.2", "T1")?;
+    theirs.holds("10.83.0.3", "T2")?;
+    // T1 is named a second time, so that nobody knows which of the two it uses.
+    theirs.holds("10.83.0.5", "T1")?;
+    // A crash left no owner.
+    fs::write(theirs.file("10.83.0.6"), "")?;
+    let report = theirs.import(&daemon)?;
+    let given = fill(&daemon)?;
+    ensure!(given == ["10.83.0.4"], "live addresses were given to new pods: {given:?}");
+    report.ensure(&[
+        ("10.83.0.2", "unknown"),
+        ("10.83.0.5", "unknown"),
+        ("10.83.0.6", "unknown"),
+        ("10.83.0.3", "taken"),
+    ])?;
+    Ok(())
+}
+
+fn operators_word() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    theirs.holds("10.83.0.2", "T1")?;
+    theirs.holds("10.83.0.5", "T1")?;
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "unknown"), ("10.83.0.5", "unknown")])?;
+    // A check names it, with what to do.
+    let check = daemon.ctl_output(&["check"])?;
+    let found: Value = serde_json::from_slice(&check.stdout)?;
+    ensure!(
+        check.status.code() == Some(1) && found.pointer("/findings/0/kind") == Some(&json!("unknown-owner")),
+        "{found}"
+    );
+    ensure!(found.pointer("/findings/0/addresses/0") == Some(&json!("10.83.0.2/29")), "{found}");
+
+    let dry = daemon.ctl(&["release", "10.83.0.5/29"])?;
+    ensure!(dry.pointer("/allocation/kind") == Some(&json!("unknown")), "{dry}");
+    ensure!(daemon.allocations("pods")?.len() == 2, "a dry run changes nothing");
+    daemon.ctl(&["release", "10.83.0.5/29", "--apply", "--reason", "no answer to arping"])?;
+    let log = String::from_utf8(daemon.ctl_output(&["log"])?.stdout)?;
+    ensure!(log.contains("operator: no answer to arping"), "{log}");
+    ensure!(
+        daemon.ctl_output(&["release", "10.83.0.5", "--apply"])?.status.code() == Some(4),
+        "it is nobody's now"
+    );
+    daemon.kill()?;
+    daemon.start_again()?;
+    ensure!(daemon.allocations("pods")?.len() == 1, "it is durable");
+
+    // Its stray file is settled by that word, so the other one is T1's; and that is what its DEL frees.
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken")])?;
+    daemon.shim()?.call("DEL", &Attachment::of("T1"), &config())?.silent()?;
+    ensure!(daemon.allocations("pods")?.is_empty());
+    Ok(())
+}
+
+fn dead_stay_dead() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    theirs.holds("10.83.0.2", "T1")?;
+    theirs.holds("10.83.0.3", "T2")?;
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken"), ("10.83.0.3", "taken")])?;
+    let shim = daemon.shim()?;
+    shim.call("DEL", &Attachment::of("T1"), &config())?.silent()?;
+    for _ in 0..2 {
+        theirs.import(&daemon)?.ensure(&[("10.83.0.2", "released"), ("10.83.0.3", "held")])?;
+        ensure!(daemon.allocations("pods")?.len() == 1, "T1 is back");
+        daemon.kill()?;
+        daemon.start_again()?;
+    }
+    // host-local was still running and gave the address to another pod: that is another claim.
+    fs::remove_file(theirs.file("10.83.0.2"))?;
+    theirs.holds("10.83.0.2", "T3")?;
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken")])?;
+    Ok(())
+}
+
+fn ended_by_a_boot() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    theirs.holds("10.83.0.2", "T1")?;
+    fs::write(theirs.file("10.83.0.6"), "")?;
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken"), ("10.83.0.6", "unknown")])?;
+    daemon.kill()?;
+    daemon.reboot()?;
+    daemon.start_again()?;
+    ensure!(daemon.allocations("pods")?.is_empty(), "nothing survives a boot");
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "released"), ("10.83.0.6", "released")])?;
+    Ok(())
+}
+
+fn linked_over() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let here = "[host_local]\nignore = false\n";
+    daemon.configure(here)?;
+    daemon.start_again()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    let mut config = config();
+    let ipam = config.get_mut("ipam").and_then(Value::as_object_mut).context("no ipam")?;
+    ipam.insert("type".to_owned(), json!("host-local"));
+    ipam.insert("dataDir".to_owned(), json!(theirs.directory));
+    let list = json!({ "cniVersion": "1.0.0", "name": "pods", "plugins": [{ "type": "bridge", "ipam": config.get("ipam") }] });
+    fs::write(&theirs.config, list.to_string())?;
+
+    let host_local = Plugin::new("/usr/lib/cni/host-local".as_ref());
+    let live = host_local.call("ADD", &Attachment::of("live"), &config)?.address()?;
+    let shim = daemon.shim()?;
+    for _ in 0..2 {
+        let refused = shim.call("ADD", &Attachment::of("next"), &config)?;
+        refused.error_code(TRY_AGAIN)?;
+        let command = format!("tenurectl import --apply host-local {}", text(&theirs.directory)?);
+        ensure!(refused.to_string().contains(&command), "{refused}");
+    }
+    let mut newer = config.clone();
+    if let Some(newer) = newer.as_object_mut() {
+        newer.insert("cniVersion".to_owned(), json!("1.1.0"));
+    }
+    shim.call("STATUS", &Attachment::of(""), &newer)?.error_code(UNAVAILABLE)?;
+    // Another network has nothing to do with it, and a DEL converges.
+    shim.call("ADD", &Attachment::of("other"), &json!({
+        "cniVersion": "1.0.0", "name": "blue",
+        "ipam": { "type": "tenure", "dataDir": theirs.directory, "ranges": [[{ "subnet": "10.84.0.0/29" }]] },
+    }))?.result()?;
+    shim.call("DEL", &Attachment::of("next"), &config)?.silent()?;
+
+    theirs.import(&daemon)?;
+    let next = shim.call("ADD", &Attachment::of("next"), &config)?.address()?;
+    ensure!(next != live, "{next} is live");
+    ensure!(shim.call("ADD", &Attachment::of("live"), &config)?.address()? == live, "its own address");
+    // The network exists by now, whatever lies in host-local's directory.
+    daemon.kill()?;
+    daemon.start_again()?;
+    shim.call("ADD", &Attachment::of("third"), &config)?.result()?;
+
+    // Who says so gives them out again.
+    let mut careless = Daemon::prepare()?;
+    careless.configure("[host_local]\nignore = true\n")?;
+    careless.start_again()?;
+    careless.shim()?.call("ADD", &Attachment::of("first"), &config)?.result()?;
+    Ok(())
+}
+
+fn full_network() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    let config = json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.85.0.0/16" }]] } });
+    fs::write(&theirs.config, config.to_string())?;
+    let addresses =
+        (0..240_u8).flat_map(|third| (2..252_u8).map(move |last| format!("10.85.{third}.{last}")));
+    let count = addresses
+        .clone()
+        .enumerate()
+        .map(|(number, address)| theirs.holds(&address, &format!("{number:064x}")));
+    let count = count.collect::<anyhow::Result<Vec<()>>>()?.len();
+    ensure!(count == 60_000, "{count} files");
+    let Report(report) = theirs.import(&daemon)?;
+    let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
+    let taken = entries.iter().filter(|entry| entry.get("outcome") == Some(&json!("taken"))).count();
+    ensure!((taken, entries.len()) == (count, count), "{taken} of {} entries were taken over", entries.len());
+    ensure!(daemon.allocations("pods")?.len() == count, "and all are listed");
+    daemon.shim()?.call("ADD", &Attachment::of("next"), &config)?.result()?;
+    Ok(())
+}

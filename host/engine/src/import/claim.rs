@@ -1,0 +1,197 @@
+//! One claim of another IPAM, and what becomes of it.
+//!
+//! ```text
+//!                      the source says by now whose it is
+//!            ┌─────────────────────────────────────────────┐
+//!            ▼                                             │
+//!   claim ─▶ taken: its owner has the addresses            │
+//!     │                                                    │
+//!     ├────▶ unknown: refused, or of nobody ───────────────┘   never free, until an operator or a boot ends it
+//!     ├────▶ held: its owner has them already
+//!     └────▶ released: it was taken over before, and has ended since
+//! ```
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_ledger::Book;
+use tenure_types::{
+    Allocation, End, Error, ErrorCode, Generation, Moment, Origin, Owner, PodIdentity, Proposal, Record,
+    Request, Result,
+};
+
+/// An owner with the addresses that another IPAM says it uses.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Who owns them, or why nobody knows.
+    pub owner: Result<Owner, String>,
+    /// One address of each pool, in any order.
+    pub places: Vec<Place>,
+    /// The pod behind it, where known.
+    pub pod: Option<PodIdentity>,
+    /// The IPAM and where its state lies.
+    pub source: String,
+}
+
+/// A claimed address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The address.
+    pub address: IpAddr,
+    /// What tells this claim of it from a later one; empty where nothing does.
+    pub claim: String,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imported {
+    /// The ledger takes it over.
+    Taken,
+    /// The ledger has it already.
+    Held,
+    /// It was taken over before and has ended since, so it says nothing of who lives now.
+    Released,
+    /// Its owner does not get the addresses, for this reason; they are kept for an unknown one.
+    Unknown(String),
+}
+
+/// Stages a record, and applies it to the book.
+type Commit<'a> = &'a mut dyn FnMut(&mut Book, Record) -> Result<()>;
+
+impl Claim {
+    /// Judges the claim and commits what follows. `rules` are whether a claim ends an earlier one of its source, and from which
+    /// allocation on it does not, since this very import has made it.
+    pub(super) fn take(
+        &self,
+        book: &mut Book,
+        rules: (bool, Generation),
+        now: Moment,
+        commit: Commit<'_>,
+    ) -> Result<Imported> {
+        let over = |place: &&Place| !place.claim.is_empty() && book.is_settled(place.address, &place.claim);
+        let living: Vec<&Place> = self.places.iter().filter(|place| !over(place)).collect();
+        if living.is_empty() {
+            return match self.places.is_empty() {
+                true => Err(Error::new(ErrorCode::AddressUnavailable, "it has no address")),
+                false => Ok(Imported::Released),
+            };
+        }
+        let owner = match &self.owner {
+            Ok(owner) => owner,
+            Err(why) => return self.hold(book, &living, why, now, commit),
+        };
+        if book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
+            return Ok(Imported::Held);
+        }
+        let ends = |place: &Place| {
+            let holder = book.holder(place.address)?;
+            self.supersedes(holder, place, rules).then(|| Arc::clone(holder))
+        };
+        let ending: Vec<_> = living.iter().filter_map(|place| ends(place)).collect();
+        match self.admit(book, owner, &living, &ending, now) {
+            Ok(allocation) => {
+                for ended in ending {
+                    let record = book.release(&ended.owner, now, End::Import.reason());
+                    record.map_or(Ok(()), |record| commit(book, record))?;
+                }
+                commit(book, Record::Allocate(Arc::new(allocation)))?;
+                Ok(Imported::Taken)
+            }
+            Err(why) => self.hold(book, &living, &why, now, commit),
+        }
+    }
+
+    /// Whether the source, by making this claim, says that what was taken over from it before is over.
+    fn supersedes(&self, holder: &Allocation, place: &Place, (exclusive, since): (bool, Generation)) -> bool {
+        let Some(origin) = holder.origin.as_ref().filter(|origin| origin.source == self.source) else {
+            return false;
+        };
+        let index = holder.addresses.iter().position(|held| held.address.addr() == place.address);
+        let claimed_anew = || {
+            let before = index.and_then(|index| origin.claim(index));
+            before.is_some_and(|before| !place.claim.is_empty() && before != place.claim)
+        };
+        holder.generation < since
+            && match holder.owner {
+                Owner::Unknown { .. } => true,
+                Owner::Attachment { .. } => exclusive && claimed_anew(),
+            }
+    }
+
+    fn admit(
+        &self,
+        book: &Book,
+        owner: &Owner,
+        living: &[&Place],
+        ending: &[Arc<Allocation>],
+        now: Moment,
+    ) -> Result<Allocation, String> {
+        let network = book.network();
+        let (named, pools) = (living.len(), network.definition.pools.len());
+        if named > pools {
+            return Err(format!("it is named for {named} addresses, and has one from each of {pools} pools"));
+        }
+        let locate = |place: &&Place| match network.definition.locate(place.address) {
+            Some((pool, _)) => Ok((pool, place.address)),
+            None => Err(format!("{} is in no range of network {}", place.address, network.name)),
+        };
+        let proposal = Proposal { addresses: living.iter().map(locate).collect::<Result<_, _>>()? };
+        let request = Request {
+            network: network.name.clone(),
+            owner: owner.clone(),
+            requested: living.iter().map(|place| place.address).collect(),
+            pod: self.pod.clone(),
+            netns: String::new(),
+            netns_seen: false,
+            requested_at: now,
+        };
+        let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();
+        let mut allocation = book
+            .admit_living(&request, &proposal, &network.policy, now, &ending)
+            .map_err(|violation| violation.to_string())?;
+        // In the order of the pools, which is that of the allocation's addresses.
+        let claim = |address: IpAddr| living.iter().find(|place| place.address == address);
+        let claims = allocation.addresses.iter().map(|held| claim(held.address.addr()));
+        allocation.origin = Some(Box::new(Origin {
+            source: self.source.clone(),
+            claims: claims.map(|place| place.map_or_else(String::new, |place| place.claim.clone())).collect(),
+            why: String::new(),
+        }));
+        Ok(allocation)
+    }
+
+    /// Keeps what the claim's owner does not get for whoever lives there.
+    fn hold(
+        &self,
+        book: &mut Book,
+        living: &[&Place],
+        why: &str,
+        now: Moment,
+        commit: Commit<'_>,
+    ) -> Result<Imported> {
+        for place in living {
+            let own = |holder: &Arc<Allocation>| Ok(&holder.owner) == self.owner.as_ref();
+            if book.holder(place.address).is_some_and(own) {
+                continue;
+            }
+            let origin = Origin {
+                source: self.source.clone(),
+                claims: vec![place.claim.clone()],
+                why: self.owner.as_ref().map_or_else(|_| why.to_owned(), |owner| format!("{owner}: {why}")),
+            };
+            if let Some(allocation) = book.hold(place.address, origin, now) {
+                commit(book, Record::Allocate(Arc::new(allocation)))?;
+            }
+        }
+        Ok(Imported::Unknown(why.to_owned()))
+    }
+}
+
+/// Whether an allocation has these addresses and no others.
+fn has_exactly(held: &Allocation, living: &[&Place]) -> bool {
+    let mut has: Vec<IpAddr> = held.addresses.iter().map(|held| held.address.addr()).collect();
+    let mut wants: Vec<IpAddr> = living.iter().map(|place| place.address).collect();
+    has.sort_unstable();
+    wants.sort_unstable();
+    has == wants
+}

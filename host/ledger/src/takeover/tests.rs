@@ -1,0 +1,96 @@
+use tenure_types::{
+    Cooling, Definition, Network, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Pool, Range, Record,
+};
+
+use super::*;
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::from([192, 168, 1, last])
+}
+
+fn at(boot_ns: u64) -> Moment {
+    Moment { boot_ns, wall_ms: 0 }
+}
+
+fn book() -> Book {
+    let range = Range::new("192.168.1.0/24".parse().unwrap(), ip(1), ip(6), Some(ip(1)), 24).unwrap();
+    Book::new(Network {
+        name: NetworkName::new("net").unwrap(),
+        policy: PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() },
+        activated: false,
+        config: NetworkConfig::default(),
+        definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict },
+        changed_at: None,
+    })
+}
+
+fn origin(claim: &str) -> Origin {
+    Origin { source: "files".into(), claims: vec![claim.into()], why: "empty".into() }
+}
+
+fn hold(book: &mut Book, address: IpAddr, claim: &str) {
+    let allocation = book.hold(address, origin(claim), at(1)).unwrap();
+    book.apply(book.through() + 1, &Record::Allocate(Arc::new(allocation))).unwrap();
+}
+
+fn end(book: &mut Book, address: IpAddr) {
+    let record = book.release(&Owner::Unknown { address }, at(2), "operator").unwrap();
+    book.apply(book.through() + 1, &record).unwrap();
+}
+
+#[test]
+fn an_address_is_held_once_wherever_it_lies() {
+    let mut book = book();
+    for address in [ip(3), ip(1), ip(77)] {
+        hold(&mut book, address, "a");
+        assert!(book.hold(address, origin("b"), at(1)).is_none(), "{address} is held already");
+    }
+    let prefixes: Vec<_> = book.allocations().map(|held| held.addresses[0].address.to_string()).collect();
+    assert_eq!(prefixes, ["192.168.1.3/24", "192.168.1.1/24", "192.168.1.77/32"]);
+    assert_eq!((book.usage(0).held, book.is_outside(book.holder(ip(77)).unwrap())), (2, true));
+}
+
+#[test]
+fn what_has_ended_is_known_by_its_claim_also_after_a_snapshot() {
+    let mut book = book();
+    hold(&mut book, ip(3), "a");
+    assert!(!book.is_settled(ip(3), "a"));
+    end(&mut book, ip(3));
+    let book = Book::restore(book.image()).unwrap();
+    assert!(book.is_settled(ip(3), "a") && !book.is_settled(ip(3), "b") && !book.is_settled(ip(4), "a"));
+    assert!(book.cooling_since(ip(3)).is_some());
+}
+
+#[test]
+fn claims_without_a_name_of_their_own_are_not_remembered() {
+    let mut book = book();
+    hold(&mut book, ip(3), "");
+    end(&mut book, ip(3));
+    assert_eq!(book.image().settled, []);
+}
+
+#[test]
+fn memory_of_what_ended_is_bounded() {
+    let mut takeover = Takeover::default();
+    for number in 0..=u32::try_from(MOST_SETTLED).unwrap() {
+        takeover.settle(IpAddr::from(number.to_be_bytes()), "a");
+    }
+    let settled = takeover.settled();
+    assert_eq!(settled.len(), MOST_SETTLED);
+    // One that is there already takes the place of nobody.
+    takeover.settle(settled[0].0, "b");
+    assert_eq!(takeover.settled().len(), MOST_SETTLED);
+}
+
+#[test]
+fn a_boot_ends_unknown_owners_and_cools_everything_anew() {
+    let mut book = book();
+    hold(&mut book, ip(3), "a");
+    hold(&mut book, ip(4), "b");
+    end(&mut book, ip(4));
+    assert_eq!(book.enter_boot(at(9)), Ok(1));
+    assert_eq!(book.allocations().len(), 0);
+    let cooling: Vec<_> = book.cooling_addresses().collect();
+    assert_eq!(cooling, [(ip(4), at(9)), (ip(3), at(9))]);
+    assert!(book.is_settled(ip(3), "a"), "its file is still there after the boot");
+}

@@ -1,0 +1,53 @@
+//! Listing allocations, however many there are: a network's book is looked at in parts, and what is found is streamed.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt as _, stream};
+use tenure_engine::{Engine, Listed};
+use tenure_types::{Generation, NetworkName, Result};
+use tonic::Status;
+
+use super::{AdminService, shown, unknown_network};
+use crate::v1;
+
+/// What a list answers.
+pub(super) type AllocationStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
+
+/// How many allocations are looked at with the book held.
+const PART: usize = 4096;
+
+impl AdminService {
+    /// The allocations of one network, or of all where its name is empty; by network and address.
+    pub(super) async fn list(&self, only: &str) -> Result<AllocationStream> {
+        let names = match only {
+            "" => self.engine.network_names(),
+            only => match NetworkName::new(only) {
+                Ok(name) if self.engine.book(&name).await.is_some() => vec![name],
+                _ => return Err(unknown_network(only)),
+            },
+        };
+        let engine = Arc::clone(&self.engine);
+        let of_each = stream::iter(names).then(move |name| of_network(Arc::clone(&engine), name));
+        let shown = |listed: Listed| Ok(shown(&listed.allocation, listed.outside, listed.waiting));
+        Ok(Box::pin(of_each.flat_map(move |listed| stream::iter(listed).map(shown))))
+    }
+}
+
+/// A network's allocations by address.
+async fn of_network(engine: Arc<Engine>, network: NetworkName) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    let mut after = Generation::default();
+    loop {
+        let part = engine.list(&network, after, PART).await;
+        let Some(last) = part.last() else { break };
+        after = last.allocation.generation;
+        listed.extend(part);
+    }
+    let sort = move || {
+        listed.sort_by_cached_key(|held| held.allocation.addresses.first().map(|first| first.address.addr()));
+        listed
+    };
+    // Fails only when the daemon is stopping.
+    tokio::task::spawn_blocking(sort).await.unwrap_or_default()
+}

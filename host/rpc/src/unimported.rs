@@ -1,0 +1,132 @@
+//! host-local's own state, looked at before a network is made that host-local has served until now.
+//!
+//! Whoever links the plugin over host-local's and forgets the import would have live addresses given out again: a new book is
+//! empty. So a network is not made while host-local's directory of the same name has addresses. One that the ledger has already is
+//! not looked for: its files were taken over, or came after.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tenure_engine::Engine;
+use tenure_types::cni::Configuration;
+use tenure_types::{Error, ErrorCode, NetworkName, Result};
+use tokio::sync::Semaphore;
+
+/// Where host-local keeps its addresses where `ipam.dataDir` does not say.
+const DEFAULT_DIRECTORY: &str = "/var/lib/cni/networks";
+
+/// How many directories are read at once: one that hangs holds up new networks only.
+const AT_ONCE: usize = 8;
+
+/// How many networks are remembered to be in the ledger; then they are looked up again.
+const REMEMBERED: usize = 4096;
+
+/// The look at host-local's directory.
+#[derive(Debug)]
+pub(crate) struct Unimported {
+    ignore: bool,
+    /// Networks that the ledger has. Read at each ADD, written at a network's first.
+    known: RwLock<HashSet<NetworkName>>,
+    places: Arc<Semaphore>,
+}
+
+impl Unimported {
+    /// Looks, unless host-local's state is to be ignored.
+    pub(crate) fn new(ignore: bool) -> Self {
+        Self { ignore, known: RwLock::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Refuses a network that the ledger does not have while host-local has addresses of it.
+    ///
+    /// # Errors
+    /// `NotTakenOver`, with the command that takes them over.
+    pub(crate) async fn check(&self, engine: &Engine, config: &Configuration<'_>) -> Result<()> {
+        let network = config.name();
+        if self.ignore || self.known.read().unwrap_or_else(PoisonError::into_inner).contains(network) {
+            return Ok(());
+        }
+        if engine.book(network).await.is_some() {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(network.clone());
+            return Ok(());
+        }
+        let data = config.data_directory().unwrap_or_else(|| DEFAULT_DIRECTORY.to_owned());
+        let data = PathBuf::from(data);
+        // It is relative to the plugin's directory, which nobody here knows.
+        if !data.is_absolute() {
+            return Ok(());
+        }
+        let internal = |error: &dyn std::fmt::Display| Error::new(ErrorCode::Internal, error);
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| internal(&error))?;
+        let name = network.clone();
+        let look = move || {
+            let found = look(&data, &name);
+            drop(place);
+            found
+        };
+        tokio::task::spawn_blocking(look).await.map_err(|error| internal(&error))?
+    }
+}
+
+/// Looks for an address's file; the first is enough. One without an owner counts: host-local gives its address to nobody either.
+fn look(data: &Path, network: &NetworkName) -> Result<()> {
+    let directory = data.join(network.as_str());
+    let refused = |what: &dyn std::fmt::Display| {
+        let cause = format_args!(
+            "{}: {what}; `tenurectl import --apply host-local {} --config FILE` takes over what host-local has, FILE being the \
+             network's configuration",
+            directory.display(),
+            data.display()
+        );
+        Err(Error::new(ErrorCode::NotTakenOver, cause))
+    };
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) => return refused(&error),
+    };
+    for entry in entries {
+        let name = match entry {
+            Ok(entry) => entry.file_name(),
+            Err(error) => return refused(&error),
+        };
+        if let Some(address) = name.to_str().and_then(|name| name.parse::<IpAddr>().ok()) {
+            return refused(&format_args!(
+                "host-local has addresses of network {network}, such as {address}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_the_same_network_is_enough() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        let (pods, blue) = (NetworkName::new("pods").unwrap(), NetworkName::new("blue").unwrap());
+        assert_eq!(look(data, &pods), Ok(()), "no directory");
+        std::fs::create_dir(data.join("pods")).unwrap();
+        for own in ["lock", "last_reserved_ip.0", "notes.txt"] {
+            std::fs::write(data.join("pods").join(own), "10.1.0.2").unwrap();
+        }
+        assert_eq!(look(data, &pods), Ok(()), "nothing but bookkeeping");
+        std::fs::write(data.join("pods/10.1.0.2"), "").unwrap();
+        let refused = look(data, &pods).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotTakenOver);
+        let command = format!("tenurectl import --apply host-local {} --config", data.display());
+        assert!(refused.cause.contains(&command) && refused.cause.contains("10.1.0.2"), "{refused}");
+        assert_eq!(look(data, &blue), Ok(()), "another network's");
+        std::fs::write(data.join("blue"), "").unwrap();
+        assert_eq!(look(data, &blue), Ok(()), "not a directory");
+    }
+}
