@@ -1,26 +1,31 @@
-//! One daemon for a state directory.
+//! One daemon for a directory: for its state, and for where it is reached.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-/// The right to write into a state directory, until it is dropped or the process ends in whatever way.
+/// The right to write into a directory, until it is dropped or the process ends in whatever way.
 #[derive(Debug)]
 pub struct Lock {
     // The kernel holds the lock as long as this is open; nothing reads it.
     _file: fs::File,
 }
 
-/// Why a state directory cannot be had.
+/// Why a directory cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another daemon has it.
-    #[error("the state directory is in use by process {holder}")]
+    #[error(
+        "{} is in use by process {holder}: stop that daemon first, or give this one other directories with --run-dir and --state-dir",
+        directory.display()
+    )]
     Held {
+        /// The directory.
+        directory: PathBuf,
         /// The process that has it, as it says itself.
         holder: String,
     },
@@ -30,7 +35,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock of a state directory that exists, at once or not at all.
+    /// Takes the lock of a directory that exists, at once or not at all.
     ///
     /// # Errors
     /// [`LockError::Held`] names the process that has it.
@@ -43,7 +48,7 @@ impl Lock {
             Err(Errno::WOULDBLOCK) => {
                 let holder = fs::read_to_string(&path).unwrap_or_default();
                 let holder = if holder.trim().is_empty() { "unknown" } else { holder.trim() };
-                return Err(LockError::Held { holder: holder.to_owned() });
+                return Err(LockError::Held { directory: directory.to_owned(), holder: holder.to_owned() });
             }
             Err(error) => return Err(LockError::Io(error.into())),
         }

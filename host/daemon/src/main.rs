@@ -9,6 +9,7 @@ mod observer;
 mod reference;
 mod replay;
 mod run;
+mod run_dir;
 mod runtime;
 mod sandboxes;
 mod state_seen;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::config::Config;
+use crate::run_dir::RunDirError;
 
 /// Owns the addresses of a node: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
 #[derive(Debug, Parser)]
@@ -38,7 +40,7 @@ struct Arguments {
     config_reference: bool,
 }
 
-/// What a service manager reads: the configuration or the command line is wrong, and trying again does not help.
+/// What a service manager reads: the configuration, the command line or a directory is wrong, and trying again does not help.
 const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
@@ -63,7 +65,10 @@ fn main() -> ExitCode {
         Err(error) => {
             // Logging may be what failed, and a person may be watching.
             eprintln!("tenured: {error:#}");
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(RunDirError::Unsafe { .. }) => ExitCode::from(BAD_CONFIGURATION),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

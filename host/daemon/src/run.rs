@@ -23,7 +23,8 @@ use crate::config::Config;
 use crate::leaks::Leaks;
 use crate::node::Node;
 use crate::observer::Observing;
-use crate::replay;
+use crate::replay::Replay;
+use crate::run_dir::RunDir;
 use crate::runtime::Runtime;
 use crate::sandboxes::Sandboxes;
 use crate::state_seen::StateSeen;
@@ -34,7 +35,8 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
-    // The state: one daemon holds it, and it is whole or we do not start.
+    // Both directories are this daemon's alone before anything in them is read; the state is whole or we do not start.
+    let _run_dir = RunDir::take(run_dir)?;
     let disk = Arc::new(
         FileDisk::create(state_dir).with_context(|| format!("state directory {}", state_dir.display()))?,
     );
@@ -90,7 +92,8 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let admin_path = run_dir.join("admin.sock");
     let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
     let spool = Spool::beside(&cni_path);
-    replay::once(&spool, &cni, &metrics).await;
+    let mut replay = Replay::new(spool, cni.clone(), Arc::clone(&metrics), Arc::clone(&state_seen));
+    replay.once().await;
 
     let (stop, stopping) = watch::channel(false);
     let stopped = || {
@@ -107,7 +110,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
     let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
     let (reporter, health) = server::health_reporter();
-    let cni_server = server::serve_cni(listen(&cni_path)?, cni.clone(), stopped());
+    let cni_server = server::serve_cni(listen(&cni_path)?, cni, stopped());
     let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
     node.state_seen.remember(has_records);
@@ -123,7 +126,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         }
     };
     let following = tokio::spawn(crate::health::follow(reporter, Arc::clone(&engine)));
-    let replaying = tokio::spawn(replay::keep_looking(spool, cni, metrics));
+    let replaying = tokio::spawn(replay.keep_looking());
     // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
     tokio::task::spawn_blocking(move || {
         for entry in catalogue.list() {

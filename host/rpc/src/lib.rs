@@ -9,6 +9,7 @@ pub mod admin_service;
 pub mod client;
 #[cfg(feature = "server")]
 pub mod cni_service;
+pub mod run_dir;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "server")]

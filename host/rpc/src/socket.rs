@@ -3,9 +3,9 @@
 //! The file system's modes keep others out; peer credentials are checked as well, because a socket's mode is easily
 //! changed and a directory easily mounted into a container.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +13,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use tokio::net::{UnixListener, UnixStream};
 
-/// Who may open the directory of the sockets.
-const DIRECTORY_MODE: u32 = 0o750;
+use crate::run_dir;
 
 /// Who may connect.
 const SOCKET_MODE: u32 = 0o600;
@@ -31,7 +30,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     if let Some(directory) = path.parent() {
-        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
+        run_dir::create(directory)?;
     }
     check_unused(path)?;
     let draft = draft_name(path);

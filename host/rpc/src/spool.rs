@@ -3,16 +3,17 @@
 //! Each is a JSON file of its own in `spool/` beside the socket, written under a name that starts with a dot, synced and
 //! linked, so that a file under its own name is whole and lasts. It holds the invocation with its start time: a replayed DEL
 //! frees nothing that began after it. The directory lies under /run, which a boot clears exactly when pods' allocations end.
-//! A file that cannot be read is set aside, never deleted.
+//! Each is read for itself: one that is no DEL is set aside, never deleted, and keeps no other from being done.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::LONGEST_CONFIG;
+use crate::run_dir;
 use crate::v1::Invocation;
 
 /// What a spooled file's name ends with.
@@ -21,8 +22,8 @@ const EXTENSION: &str = "json";
 /// How many files may have the same start time and process id.
 const MOST_NAMESAKES: u32 = 64;
 
-/// What is put behind the name of a file that cannot be read.
-const SET_ASIDE: &str = "unreadable";
+/// The most bytes that a file may have: JSON escapes make a text at most six times as long.
+const LONGEST_FILE: u64 = LONGEST_CONFIG as u64 * 6 + (1 << 20);
 
 /// The directory of spooled DELs. Any number of writers and one reader may use it at once.
 #[derive(Debug, Clone)]
@@ -30,13 +31,22 @@ pub struct Spool {
     directory: PathBuf,
 }
 
-/// A DEL that waits for the daemon.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spooled {
-    /// The file that holds it.
-    pub path: PathBuf,
-    /// What to do.
-    pub invocation: Invocation,
+/// Why a file is set aside, which is what is put behind its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// It holds no DEL that can be read.
+    Unreadable,
+    /// Its DEL can never be done.
+    Refused,
+}
+
+impl Aside {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// A file as it is written. Fields are only ever added.
@@ -68,6 +78,9 @@ impl Spool {
 
     /// Writes a DEL so that it outlives the caller; when this returns, it will be done.
     ///
+    /// The directory of the socket is the daemon's: it must be there, and be one that a daemon would use. Else nobody would ever
+    /// look for the DEL.
+    ///
     /// # Errors
     /// Whatever kept it from being durable.
     pub fn write(&self, invocation: &Invocation) -> io::Result<()> {
@@ -83,7 +96,7 @@ impl Spool {
             started_at_boot_ms: invocation.started_at_boot_ms,
             started_at_boot_ns: invocation.started_at_boot_ns,
         };
-        DirBuilder::new().recursive(true).mode(0o750).create(&self.directory)?;
+        self.make()?;
         // Two plugins in two pid namespaces may start in the same nanosecond under the same id; neither replaces the other.
         let started = invocation.started_at_boot_ns;
         for attempt in 0..MOST_NAMESAKES {
@@ -112,14 +125,36 @@ impl Spool {
         File::open(&self.directory)?.sync_all()
     }
 
-    /// The DELs that wait, oldest first. Unreadable files are set aside and named in the second list.
+    /// Makes the directory in the run directory of a daemon, and nothing above it.
+    fn make(&self) -> io::Result<()> {
+        let run = self.directory.parent().unwrap_or(Path::new(""));
+        let in_words = |error: io::Error, words: String| io::Error::new(error.kind(), words);
+        let objection = run_dir::objection(run).map_err(|error| {
+            let hint = "tenured makes it when it starts";
+            let words = format!("run directory {}: {error}; {hint}", run.display());
+            in_words(error, words)
+        })?;
+        if let Some(objection) = objection {
+            let words = format!("run directory {}: {objection}", run.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+        }
+        match DirBuilder::new().mode(0o750).create(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(|error| {
+                let words = format!("{}: {error}", self.directory.display());
+                in_words(error, words)
+            }),
+        }
+    }
+
+    /// The files that wait, oldest first.
     ///
     /// # Errors
     /// When the directory cannot be read; that it does not exist is no error.
-    pub fn read(&self) -> io::Result<(Vec<Spooled>, Vec<PathBuf>)> {
+    pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -129,129 +164,63 @@ impl Spool {
         });
         // Names begin with the start time, at a fixed width.
         paths.sort_unstable();
+        Ok(paths)
+    }
 
-        let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
-        for path in paths {
-            match read_file(&path) {
-                Ok(invocation) => waiting.push(Spooled { path, invocation }),
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    let aside = path.with_extension(format!("{EXTENSION}.{SET_ASIDE}"));
-                    fs::rename(&path, &aside)?;
-                    unreadable.push(aside);
-                }
-                Err(error) => return Err(error),
-            }
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// `InvalidData` or `PermissionDenied` for what is no DEL and is to be [set aside](Self::set_aside); anything else may pass.
+    pub fn read(&self, path: &Path) -> io::Result<Invocation> {
+        let useless = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+        let metadata = fs::symlink_metadata(path)?;
+        // A FIFO would not even be opened, and a device may do anything when it is.
+        if !metadata.is_file() {
+            return Err(useless("it is not a regular file"));
         }
-        Ok((waiting, unreadable))
+        if metadata.len() > LONGEST_FILE {
+            return Err(useless("it is too long"));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(LONGEST_FILE).read_to_end(&mut bytes)?;
+        let written: Written = serde_json::from_slice(&bytes).map_err(|error| useless(&error.to_string()))?;
+        if written.started_at_boot_ms == 0 && written.started_at_boot_ns == 0 {
+            // Done now, it would free what began long after it.
+            return Err(useless("it does not say when it began"));
+        }
+        Ok(Invocation {
+            container_id: written.container_id,
+            netns: written.netns,
+            interface: written.interface,
+            args: written.args,
+            path: written.path,
+            config: written.config.into_bytes(),
+            started_at_boot_ms: written.started_at_boot_ms,
+            started_at_boot_ns: written.started_at_boot_ns,
+        })
+    }
+
+    /// Gives whatever is under this name another one, which no file has, so that it is not met again. Returns that name.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn set_aside(&self, path: &Path, why: Aside) -> io::Result<PathBuf> {
+        let name = |suffix: String| path.with_extension(format!("{EXTENSION}.{}{suffix}", why.extension()));
+        let mut names = std::iter::once(String::new()).chain((2_u64..).map(|number| format!(".{number}")));
+        let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+        let aside = names.by_ref().map(name).find(is_free).ok_or(io::ErrorKind::AlreadyExists)?;
+        fs::rename(path, &aside)?;
+        Ok(aside)
     }
 
     /// Removes a DEL that was done.
     ///
     /// # Errors
     /// When it cannot be removed; doing it again later does no harm.
-    pub fn settle(&self, spooled: &Spooled) -> io::Result<()> {
-        fs::remove_file(&spooled.path)
+    pub fn settle(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
     }
-}
-
-fn read_file(path: &Path) -> io::Result<Invocation> {
-    // JSON escapes make a text at most six times as long.
-    let longest = LONGEST_CONFIG as u64 * 6 + (1 << 20);
-    if fs::metadata(path)?.len() > longest {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "too long"));
-    }
-    let written: Written = serde_json::from_slice(&fs::read(path)?)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    Ok(Invocation {
-        container_id: written.container_id,
-        netns: written.netns,
-        interface: written.interface,
-        args: written.args,
-        path: written.path,
-        config: written.config.into_bytes(),
-        started_at_boot_ms: written.started_at_boot_ms,
-        started_at_boot_ns: written.started_at_boot_ns,
-    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn namesakes_do_not_replace_each_other() {
-        let directory = tempfile::tempdir().unwrap();
-        let spool = Spool::beside(&directory.path().join("cni.sock"));
-        for container in ["one", "two"] {
-            spool.write(&Invocation { container_id: container.into(), ..invocation(7) }).unwrap();
-        }
-        let (waiting, _) = spool.read().unwrap();
-        let containers: Vec<_> = waiting.iter().map(|del| del.invocation.container_id.as_str()).collect();
-        assert_eq!(containers, ["one", "two"]);
-    }
-
-    fn invocation(started_at_boot_ns: u64) -> Invocation {
-        Invocation {
-            container_id: "c".into(),
-            interface: "eth0".into(),
-            config: br#"{"name": "net"}"#.to_vec(),
-            started_at_boot_ns,
-            ..Invocation::default()
-        }
-    }
-
-    fn spool() -> (tempfile::TempDir, Spool) {
-        let directory = tempfile::tempdir().unwrap();
-        let spool = Spool::beside(&directory.path().join("run/cni.sock"));
-        (directory, spool)
-    }
-
-    #[test]
-    fn dels_are_read_in_the_order_in_which_they_began() {
-        let (_directory, spool) = spool();
-        assert_eq!(spool.read().unwrap(), (vec![], vec![]));
-        for started in [10_000_000, 9, 200] {
-            spool.write(&invocation(started)).unwrap();
-        }
-        let (waiting, unreadable) = spool.read().unwrap();
-        let read: Vec<_> = waiting.iter().map(|spooled| spooled.invocation.clone()).collect();
-        assert_eq!(read, [invocation(9), invocation(200), invocation(10_000_000)]);
-        assert!(unreadable.is_empty());
-
-        for spooled in &waiting {
-            spool.settle(spooled).unwrap();
-        }
-        assert_eq!(spool.read().unwrap(), (vec![], vec![]));
-        assert_eq!(fs::read_dir(&spool.directory).unwrap().count(), 0, "no draft is left");
-    }
-
-    #[test]
-    fn drafts_are_left_alone_and_unreadable_files_set_aside() {
-        let (_directory, spool) = spool();
-        spool.write(&invocation(1)).unwrap();
-        fs::write(spool.directory.join(".0-1.json"), "half").unwrap();
-        fs::write(spool.directory.join("0-1.json"), "not json").unwrap();
-        let (waiting, unreadable) = spool.read().unwrap();
-        assert_eq!(waiting.len(), 1);
-        assert_eq!(unreadable, [spool.directory.join("0-1.json.unreadable")]);
-        assert_eq!(fs::read_to_string(&unreadable[0]).unwrap(), "not json");
-        assert!(spool.directory.join(".0-1.json").exists());
-        assert_eq!(spool.read().unwrap().1, Vec::<PathBuf>::new(), "it is reported once");
-    }
-
-    #[test]
-    fn a_newer_plugins_file_is_understood() {
-        let (_directory, spool) = spool();
-        fs::create_dir_all(&spool.directory).unwrap();
-        let text = r#"{"config": "{}", "started_at_boot_ns": 5, "since_then_invented": [1]}"#;
-        fs::write(spool.directory.join("5-1.json"), text).unwrap();
-        assert_eq!(spool.read().unwrap().0[0].invocation.started_at_boot_ns, 5);
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_an_error() {
-        let (directory, spool) = spool();
-        fs::write(directory.path().join("run"), "a file").unwrap();
-        assert!(spool.write(&invocation(1)).is_err());
-    }
-}
+mod tests;

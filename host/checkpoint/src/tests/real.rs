@@ -15,7 +15,7 @@ use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, 
 fn the_second_daemon_is_told_who_the_first_is() {
     let directory = tempfile::tempdir().unwrap();
     let first = Lock::take(directory.path()).unwrap();
-    let Err(LockError::Held { holder }) = Lock::take(directory.path()) else { panic!("taken twice") };
+    let Err(LockError::Held { holder, .. }) = Lock::take(directory.path()) else { panic!("taken twice") };
     assert_eq!(holder, std::process::id().to_string());
     drop(first);
     Lock::take(directory.path()).unwrap();

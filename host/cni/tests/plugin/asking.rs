@@ -76,7 +76,7 @@ fn the_daemons_refusal_is_printed_with_code_cause_and_next_step() {
 fn a_refused_del_is_an_error_and_not_spooled() {
     let daemon = Daemon::new(Reply::Refuse(Error::new(ErrorCode::CheckpointFailed, "the disk is gone")));
     assert_eq!(Plugin::new("DEL", &daemon.socket()).fail().0, 111);
-    assert_eq!(Spool::beside(&daemon.socket()).read().unwrap().0, []);
+    assert_eq!(Spool::beside(&daemon.socket()).waiting().unwrap(), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -132,9 +132,10 @@ fn check_daemon_down(socket: &Path) {
     }
     let del = Plugin::new("DEL", socket).variable("CNI_NETNS", "").config(r#"{"name":"net","ipam":7}"#);
     assert_eq!(del.succeed(), "");
-    let (waiting, unreadable) = Spool::beside(socket).read().unwrap();
-    assert_eq!((waiting.len(), unreadable.len()), (1, 0));
-    let invocation = &waiting[0].invocation;
+    let spool = Spool::beside(socket);
+    let waiting = spool.waiting().unwrap();
+    assert_eq!(waiting.len(), 1);
+    let invocation = spool.read(&waiting[0]).unwrap();
     assert_eq!((invocation.container_id.as_str(), invocation.interface.as_str()), ("pod-1", "eth0"));
     assert_eq!(invocation.config, br#"{"name":"net","ipam":7}"#);
     assert!(invocation.started_at_boot_ns > 0);
@@ -144,7 +145,18 @@ fn check_daemon_down(socket: &Path) {
 #[test]
 fn a_daemon_that_was_never_there() {
     let directory = tempfile::tempdir().unwrap();
-    check_daemon_down(&directory.path().join("run/cni.sock"));
+    check_daemon_down(&directory.path().join("cni.sock"));
+}
+
+/// As on a node where the daemon has not been started since the boot, or where `ipam.socket` is mistyped.
+#[test]
+fn a_del_is_not_done_where_no_daemon_has_its_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let (code, message, _) = Plugin::new("DEL", &directory.path().join("run/cni.sock")).fail();
+    assert_eq!(code, 11);
+    let why = format!("run directory {}: ", directory.path().join("run").display());
+    assert!(message.contains(&why), "{message}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nobody would ever look there");
 }
 
 #[test]
