@@ -5,10 +5,10 @@
 //! [`CheckpointJournal`] and the writer the engine's [`Images`](tenure_engine::ports::Images).
 //!
 //! ```text
-//! stage ──▶ queue ──▶ writer: append a group ──▶ one fdatasync ──▶ tickets
-//!                        │ failed: never retried                 ▲
-//!                        ▼                                       │
-//!                     snapshot from memory + a new segment ──────┘
+//! stage ──▶ queue ──▶ writer: append a group ──▶ one fdatasync ──▶ witness ──▶ tickets
+//!                        │ failed: never retried                  ▲
+//!                        ▼                                        │
+//!                     snapshot from memory + a new segment ───────┘
 //! ```
 //!
 //! # Files
@@ -29,6 +29,7 @@ mod books;
 mod boot;
 mod compaction;
 mod disk;
+mod durable;
 mod entry;
 mod error;
 mod frame;
@@ -53,12 +54,13 @@ mod tests;
 
 pub use boot::boot_id;
 pub use disk::{Disk, File, FileDisk};
+pub use durable::{Durable, Witness};
 pub use error::Error;
 pub use header::{Base, FORMAT_VERSION, LogHeader};
 pub use lock::{Lock, LockError};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
-pub use recovery::{Recovered, recover, recover_read_only};
+pub use recovery::{Recovered, recover, recover_after, recover_read_only};
 pub use report::Report;
 pub use writer::{Options, Progress, Running, Writer};
 

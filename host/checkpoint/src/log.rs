@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::disk::{Disk, File};
+use crate::durable::{Durable, End};
 use crate::header::{Header, LogHeader};
 use crate::names;
 
@@ -14,6 +15,8 @@ pub(crate) struct Log {
     number: u64,
     /// Where the last durable group ends.
     length: u64,
+    /// That group, or the header.
+    end: End,
     /// Where the reserved room ends.
     reserved: u64,
     can_reserve: bool,
@@ -29,7 +32,7 @@ impl Log {
         file.append(&bytes)?;
         file.sync_data()?;
         let length = bytes.len() as u64;
-        Ok(Self { file, number, length, reserved: length, can_reserve: true })
+        Ok(Self { file, number, length, end: End::of(&bytes), reserved: length, can_reserve: true })
     }
 
     /// Gives the segment its name, durably.
@@ -39,13 +42,13 @@ impl Log {
         disk.sync_dir()
     }
 
-    /// Opens the segment that recovery has read last, and makes durable that it is called so.
+    /// Opens the segment that recovery has read last and that ends so, and makes durable that it is called so.
     ///
     /// A daemon that died between a renaming and its sync leaves a name that recovery sees and a crash would lose.
-    pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64) -> io::Result<Self> {
+    pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64, end: End) -> io::Result<Self> {
         let file = disk.open(&names::log(number))?;
         disk.sync_dir()?;
-        Ok(Self { file, number, length, reserved: length, can_reserve: true })
+        Ok(Self { file, number, length, end, reserved: length, can_reserve: true })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -56,11 +59,19 @@ impl Log {
         self.length
     }
 
+    /// How far the log has come, whose last record has this place.
+    pub(crate) fn durable(&self, record: u64) -> Durable {
+        self.end.durable(record, self.number, self.length)
+    }
+
     /// Makes a group durable.
     pub(crate) fn append(&mut self, group: &[u8]) -> io::Result<()> {
         let result = self.file.append(group).and_then(|()| self.file.sync_data());
         match result {
-            Ok(()) => self.length += group.len() as u64,
+            Ok(()) => {
+                self.length += group.len() as u64;
+                self.end = End::of(group);
+            }
             // So that a start after this does not take for durable what only the page cache still has.
             Err(_) => _ = self.file.truncate(self.length),
         }
@@ -119,7 +130,7 @@ mod tests {
     #[test]
     fn a_file_system_that_cannot_reserve_is_not_called_full() {
         let file = Box::new(WithoutReserve);
-        let mut log = Log { file, number: 1, length: 0, reserved: 0, can_reserve: true };
+        let mut log = Log { file, number: 1, length: 0, end: End::default(), reserved: 0, can_reserve: true };
         assert!(log.keep_room(100).is_ok());
         assert!(!log.can_reserve, "it is asked once");
     }

@@ -23,7 +23,8 @@ pub(crate) fn put_aside(disk: &dyn Disk, file: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn copy(disk: &dyn Disk, file: &str, from: u64, at: u64) -> io::Result<String> {
+/// Copies a file's bytes, from an offset on, out of the way, durably. Returns the name of the copy.
+pub(crate) fn copy(disk: &dyn Disk, file: &str, from: u64, at: u64) -> io::Result<String> {
     let bytes = read(disk, file, from)?;
     let taken = disk.list()?;
     for name in names::quarantine(file, at) {

@@ -12,6 +12,7 @@
 //! | a segment or snapshot that is not there | stop |
 //! | another format version | stop |
 //! | another boot | every attachment has ended, all cooling begins anew |
+//! | not all that a [`Witness`](crate::Witness) has heard of | kept, and said to be lost: whoever calls this must serve nothing new |
 //! | a segment begun after a failure, its snapshot not durable | put away: nobody was told anything since |
 
 use tenure_ledger::Book;
@@ -19,6 +20,7 @@ use tenure_types::{BootId, Moment, Record};
 
 use crate::books::Books;
 use crate::disk::Disk;
+use crate::durable::{Durable, End};
 use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
@@ -36,12 +38,19 @@ pub(crate) struct Tail {
     pub(crate) number: u64,
     /// Its length.
     pub(crate) length: u64,
-    /// The group that it ends with, as it was read.
+    /// The group that it ends with, or its header, as it was read.
     last_group: Vec<u8>,
     /// The place of the next record.
     pub(crate) next: u64,
     /// Whether the last segment may go on: it is of this boot, and the next record is the one after its last.
     pub(crate) resumable: bool,
+}
+
+impl Tail {
+    /// What the last segment ends with.
+    pub(crate) fn end(&self) -> End {
+        End::of(&self.last_group)
+    }
 }
 
 /// The state as it was found.
@@ -75,7 +84,20 @@ enum Repair {
 /// # Errors
 /// [`Error`] when the state is not known for certain. Then a copy of the file that is wrong is put aside and nothing is changed.
 pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    let found = match look_through(disk) {
+    recover_after(disk, boot, now, None)
+}
+
+/// The same, where a [`Witness`](crate::Witness) has heard what was durable last: says whether any of that is lost.
+///
+/// # Errors
+/// As [`recover`]; also when bytes of what is lost are about to be cut, and no copy of them can be put aside.
+pub fn recover_after(
+    disk: &dyn Disk,
+    boot: &BootId,
+    now: Moment,
+    last: Option<&Durable>,
+) -> Result<Recovered> {
+    let mut found = match look_through(disk) {
         Ok(found) => found,
         Err(error) => {
             if let Error::Damaged { file, offset, .. } = &error {
@@ -84,9 +106,13 @@ pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered>
             return Err(error);
         }
     };
+    if let Some(last) = last {
+        let is_in = last.is_in(disk, found.tail.number, found.tail.length);
+        found.report.lost = !is_in.map_err(Error::io("looking for what was durable last"))?;
+    }
     // The newest first: a start that is cut short here must not leave a gap between segments.
     for repair in found.repairs.iter().rev() {
-        mend(disk, repair)?;
+        mend(disk, repair, found.report.lost)?;
     }
     // Names are made durable when writing goes on; until then the next start would decide the same.
     finish(found, boot, now)
@@ -270,10 +296,16 @@ fn apply(found: &mut Found, mut segment: Segment<'_>) -> Result<Option<Error>> {
     Ok(torn)
 }
 
-fn mend(disk: &dyn Disk, repair: &Repair) -> Result<()> {
+/// Does what was decided. What is cut off a state that is not whole was promised to somebody, so it must be kept.
+fn mend(disk: &dyn Disk, repair: &Repair, lost: bool) -> Result<()> {
     match repair {
         Repair::Cut { file, length } => {
-            quarantine::keep_copy(disk, file, *length, *length);
+            if lost {
+                let copying = format!("putting aside what {file} has from byte {length} on");
+                quarantine::copy(disk, file, *length, *length).map_err(Error::io(copying))?;
+            } else {
+                quarantine::keep_copy(disk, file, *length, *length);
+            }
             let cutting = || Error::io(format!("cutting {file} at {length}"));
             let mut log = disk.open(file).map_err(cutting())?;
             log.truncate(*length).map_err(cutting())?;

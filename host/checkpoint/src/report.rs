@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Report {
     /// No snapshot and no log: there was no state here.
     pub fresh: bool,
-    /// There was a state in this boot, and nobody has confirmed what there is now. Recovery cannot see that; who calls it can.
+    /// This is not all that was durable in this boot, and nobody has confirmed what there is now. What was durable, somebody
+    /// outside of the state directory must know.
     pub lost: bool,
     /// The snapshot that was read.
     pub snapshot: Option<u64>,
@@ -93,7 +94,8 @@ impl fmt::Display for Report {
             formatter.write_str("; the snapshot is ahead, and a new segment is begun")?;
         }
         if self.lost {
-            formatter.write_str("; a state was lost before, and nobody has confirmed this one")?;
+            formatter
+                .write_str("; it is not all that was answered in this boot, and nobody has confirmed it")?;
         }
         Ok(())
     }

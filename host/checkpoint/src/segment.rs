@@ -18,7 +18,7 @@ pub(crate) struct Segment<'a> {
     next: u64,
     /// Where the last whole group ends.
     whole: u64,
-    /// The bytes of the last whole group.
+    /// The bytes of the last whole group, or of the header.
     last_group: Vec<u8>,
 }
 
@@ -40,9 +40,11 @@ impl<'a> Segment<'a> {
         let mut lines = Lines::new(reader, 0);
         let line = lines.next().map_err(Error::io(format!("reading {file}")))?;
         let whole = line.as_ref().map_or(0, |line| line.end);
+        let mut last_group = line.as_ref().map_or_else(Vec::new, |line| line.bytes.to_vec());
+        last_group.push(b'\n');
         match Header::decode(&file, line)? {
             Header::Log(header) if header.number == number => {
-                Ok(Self { disk, file, lines, next: header.first, header, whole, last_group: Vec::new() })
+                Ok(Self { disk, file, lines, next: header.first, header, whole, last_group })
             }
             Header::Log(header) => {
                 let why = format!("its header says that it is {}", names::log(header.number));
@@ -74,7 +76,7 @@ impl<'a> Segment<'a> {
         self.whole
     }
 
-    /// The last whole group, as it was read.
+    /// The last whole group, or the header where none follows it, as it was read.
     pub(crate) fn into_last_group(self) -> Vec<u8> {
         self.last_group
     }

@@ -12,3 +12,4 @@ mod quarantine;
 mod reader;
 mod real;
 mod room;
+mod witness;

@@ -12,6 +12,7 @@ use tenure_types::BootId;
 
 use crate::compaction::{self, Compaction};
 use crate::disk::Disk;
+use crate::durable::Witness;
 use crate::entry;
 use crate::header::{Base, FORMAT_VERSION, LogHeader, SnapshotHeader};
 use crate::log::Log;
@@ -27,6 +28,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Hears of each sync.
     pub observer: Arc<dyn Observer>,
+    /// Hears how far the log has come, before anybody who waits for it does.
+    pub witness: Option<Arc<dyn Witness>>,
     /// The running boot.
     pub boot: BootId,
     /// The node's name, for people.
@@ -47,7 +50,8 @@ impl Options {
         boot: BootId,
         node: impl Into<String>,
     ) -> Self {
-        Self { disk, clock, observer, boot, node: node.into(), reserve: 4 << 20, compact_above: 4 << 20 }
+        let (witness, node, size) = (None, node.into(), 4 << 20);
+        Self { disk, clock, observer, witness, boot, node, reserve: size, compact_above: size }
     }
 }
 
@@ -92,7 +96,7 @@ impl Writer {
         };
         let log = writer.go_on(tail);
         match log {
-            Ok(log) => writer.log = Some(log),
+            Ok(log) => _ = writer.take_up(log),
             Err(error) => writer.failed(Vec::new(), error),
         }
         writer.keep_room();
@@ -102,7 +106,7 @@ impl Writer {
     /// Opens the segment that recovery has ended in, or begins the one after it.
     fn go_on(&mut self, tail: &Tail) -> io::Result<Log> {
         if tail.number > 0 {
-            let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length)?;
+            let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length, tail.end())?;
             if tail.resumable {
                 tracing::info!(log = tail.number, "the last log segment is gone on with");
                 return Ok(last);
@@ -161,7 +165,21 @@ impl Writer {
         let log = self.log.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         log.append(&bytes)?;
         self.next = last + 1;
+        self.tell_witness();
         Ok(())
+    }
+
+    /// Writes on in a segment that is durable as far as it goes. Returns the one before it.
+    fn take_up(&mut self, log: Log) -> Option<Log> {
+        let before = self.log.replace(log);
+        self.tell_witness();
+        before
+    }
+
+    fn tell_witness(&self) {
+        if let (Some(witness), Some(log)) = (&self.options.witness, &self.log) {
+            witness.durable(&log.durable(self.next.saturating_sub(1)));
+        }
     }
 
     /// Stops acknowledging. Memory has facts now that the disk may not have, so only a snapshot of memory mends it.
@@ -189,7 +207,7 @@ impl Writer {
         tracing::info!(number = log.number(), "the checkpoint is reopened");
         self.compacted(log.number(), live);
         self.next = first;
-        self.log = Some(log);
+        _ = self.take_up(log);
         Ok(())
     }
 
@@ -233,7 +251,7 @@ impl Writer {
         let number = next.number();
         match self.publish(next) {
             Ok(next) => {
-                if let Some(sealed) = self.log.replace(next) {
+                if let Some(sealed) = self.take_up(next) {
                     sealed.seal();
                 }
             }

@@ -4,6 +4,7 @@ mod clock;
 mod config;
 mod health;
 mod leaks;
+mod mark;
 mod node;
 mod observer;
 mod reference;

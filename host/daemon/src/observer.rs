@@ -7,21 +7,15 @@ use tenure_engine::ports::{Decision, Observer};
 use tenure_observe::Metrics;
 use tenure_types::{ErrorCode, PolicyStamp};
 
-use crate::state_seen::StateSeen;
-
-/// Metrics, the log, and the mark of a state.
+/// Metrics, and the log.
 pub(crate) struct Observing {
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) state_seen: Arc<StateSeen>,
 }
 
 impl Observer for Observing {
     fn request(&self, decision: &Decision<'_>) {
         let Decision { verb, network, owner, error, took } = decision;
         self.metrics.request(verb, error.map_or(Ok(()), |error| Err(error.code)), *took);
-        if error.is_none() && matches!(*verb, "add" | "import") {
-            self.state_seen.remember(true);
-        }
         let owner = owner.map(tracing::field::display);
         match error {
             None => tracing::debug!(verb, %network, owner, ?took, "served"),

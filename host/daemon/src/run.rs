@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tenure_checkpoint::{FileDisk, Lock, Options, Writer, boot_id, recover};
+use tenure_checkpoint::{FileDisk, Lock, Options, Writer, boot_id, recover_after};
 use tenure_engine::ports::{Catalogue, Clock};
 use tenure_engine::{Engine, Ports, Settings};
 use tenure_observe::{Metrics, http};
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::clock::KernelClock;
 use crate::config::Config;
 use crate::leaks::Leaks;
+use crate::mark::Mark;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::replay::Replay;
@@ -42,12 +43,12 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     );
     let _lock = Lock::take(state_dir)?;
     let boot = boot_id().context("the kernel's boot id")?;
-    let mut recovered = recover(disk.as_ref(), &boot, KernelClock.now()).with_context(|| {
+    let mark = Mark::read(run_dir, &boot).context("the mark of the state")?;
+    let recovered = recover_after(disk.as_ref(), &boot, KernelClock.now(), mark.durable());
+    let mut recovered = recovered.with_context(|| {
         format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
     })?;
-    let has_records = recovered.report.last > 0;
-    let state_seen = StateSeen::open(run_dir, &boot, has_records).context("the mark of a state")?;
-    let state_seen = Arc::new(state_seen);
+    let state_seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
     let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
     recovered.report.lost = state_seen.is_lost();
     recovered.report.findings().for_each(|found| metrics.recovered(found));
@@ -56,14 +57,15 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     // The ports, and the engine between them.
     let catalogue = Arc::new(policies(&config, state_dir)?);
     let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let observer = Arc::new(Observing { metrics: Arc::clone(&metrics), state_seen: Arc::clone(&state_seen) });
-    let options = Options::new(
+    let observer = Arc::new(Observing { metrics: Arc::clone(&metrics) });
+    let mut options = Options::new(
         Arc::clone(&disk) as _,
         Arc::new(KernelClock),
         Arc::clone(&observer) as _,
         boot.clone(),
         node_name,
     );
+    options.witness = Some(Arc::clone(&state_seen) as _);
     let (writer, journal) = Writer::open(options, &recovered);
     let ports = Ports {
         clock: Arc::new(KernelClock),
@@ -81,7 +83,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let undoing = tokio::spawn(abandoned.run());
     if state_seen.is_lost() {
         let message = format!(
-            "the state of this boot is gone from {}, so the addresses of live pods are not known",
+            "{} does not have all that was answered in this boot, so the addresses of live pods are not known",
             state_dir.display()
         );
         engine.conditions().set(ConditionName::StateLost, "", message);
@@ -113,7 +115,6 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let cni_server = server::serve_cni(listen(&cni_path)?, cni, stopped());
     let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
-    node.state_seen.remember(has_records);
     let asking = runtime.map(|runtime| {
         let node = Arc::clone(&node);
         tokio::spawn(async move { tokio::join!(node.confirm_by(runtime), leaks.watch()) })

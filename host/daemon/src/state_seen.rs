@@ -1,85 +1,61 @@
-//! Tells a state that was lost from one that never was.
+//! Tells a state that was lost, in whole or in part, from one that is all there was.
 //!
-//! Once there is a state, `<run-dir>/state-seen` says so, with the boot's id; a boot clears /run just when pods end. At a start:
+//! The [mark](crate::mark) in the run directory says what was durable last; a boot clears it just when pods end. At a start:
 //!
-//! | state | mark of this boot | then |
+//! | mark of this boot | state | then |
 //! |---|---|---|
-//! | something | any but `lost` | it is the state |
-//! | nothing | none | there never was one: a fresh node |
-//! | nothing | `seen` | it was lost; the mark says `lost` from now on |
-//! | any | `lost` | it was lost, and nobody has confirmed what there is now |
+//! | none, or nothing was recorded yet | any | it is the state; an empty one is a fresh node's |
+//! | `seen` | has what the mark says | it is the state |
+//! | `seen` | lacks any of that, or is another | lost |
+//! | `lost`, or not to be read | any | lost |
+//!
+//! The mark stays as it is while the state is lost, so that the right state is known when it comes back. With the first record of
+//! a state that nobody has confirmed it becomes `lost`: from then on no state has everything, and only somebody's word helps.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tenure_checkpoint::{Durable, Report, Witness};
 use tenure_types::BootId;
 
-const SEEN: &str = "seen";
-const LOST: &str = "lost";
+use crate::mark::{Mark, Pen};
 
 /// What is known of the state, and the mark that outlives the daemon.
 #[derive(Debug)]
 pub(crate) struct StateSeen {
-    path: PathBuf,
-    boot: BootId,
-    /// Held while the mark is written, which is once or twice in a boot.
+    /// Held while the mark is written, which is once for each sync of the log.
     known: Mutex<Known>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Known {
-    /// Whether there is any record.
-    records: bool,
-    /// Whether the mark says all that it should.
-    marked: bool,
+    pen: Pen,
     lost: bool,
+    /// The last record that was found at the start.
+    found: u64,
+    /// What is durable now.
+    durable: Option<Durable>,
+    /// Whether the mark says so.
+    marked: bool,
 }
 
 impl StateSeen {
-    /// Compares what recovery found with the mark, and keeps in mind what was lost.
-    ///
-    /// # Errors
-    /// When the mark cannot be read, or cannot be written where it was.
-    pub(crate) fn open(run_dir: &Path, boot: &BootId, records: bool) -> io::Result<Self> {
-        let path = run_dir.join("state-seen");
-        let mark = match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                text.trim_end().strip_prefix(boot.0.as_str()).map(|mark| mark.trim_start().to_owned())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+    /// Compares what recovery found with the mark; the report says whether what the mark knows of is there.
+    pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
+        let lost = match mark {
+            Mark::None => false,
+            Mark::Seen(Some(_)) => report.lost,
+            Mark::Seen(None) => report.last == 0,
+            Mark::Lost | Mark::Unreadable => true,
         };
-        let lost = mark.as_deref() == Some(LOST) || (mark.is_some() && !records);
-        let seen = Self {
-            path,
-            boot: boot.clone(),
-            known: Mutex::new(Known { records, marked: mark.is_some(), lost }),
-        };
-        if lost {
-            seen.mark(LOST)?;
-        }
-        Ok(seen)
+        let pen = Pen::new(run_dir, boot);
+        Self { known: Mutex::new(Known { pen, lost, found: report.last, durable: None, marked: true }) }
     }
 
     /// Whether the state was lost and nobody has confirmed what there is now.
     pub(crate) fn is_lost(&self) -> bool {
         self.known().lost
-    }
-
-    /// Remembers that there is a state, if there is one by now. The run directory is there.
-    pub(crate) fn remember(&self, records: bool) {
-        let mut known = self.known();
-        known.records |= records;
-        if !known.records || known.marked {
-            return;
-        }
-        match self.mark(SEEN) {
-            Ok(()) => known.marked = true,
-            Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "should the state get lost, that would not be noticed");
-            }
-        }
     }
 
     /// Takes the state for what it is. Says whether it was lost.
@@ -91,20 +67,10 @@ impl StateSeen {
         if !known.lost {
             return Ok(false);
         }
-        if known.records {
-            self.mark(SEEN)?;
-        } else {
-            std::fs::remove_file(&self.path)?;
-        }
-        *known = Known { marked: known.records, lost: false, ..*known };
+        let durable = known.durable.ok_or_else(|| io::Error::other("nothing is durable yet"))?;
+        known.pen.write(false, &durable)?;
+        known.lost = false;
         Ok(true)
-    }
-
-    fn mark(&self, mark: &str) -> io::Result<()> {
-        // Never half a mark. A boot clears it, so it need not be synced.
-        let draft = self.path.with_extension("tmp");
-        std::fs::write(&draft, format!("{} {mark}\n", self.boot.0))?;
-        std::fs::rename(draft, &self.path)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -112,45 +78,26 @@ impl StateSeen {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn boot(id: &str) -> BootId {
-        BootId(id.to_owned())
-    }
-
-    #[test]
-    fn an_empty_state_is_lost_only_where_one_was_seen() {
-        let directory = tempfile::tempdir().unwrap();
-        let start = |id: &str, records| StateSeen::open(directory.path(), &boot(id), records).unwrap();
-        let fresh = start("a", false);
-        assert!(!fresh.is_lost());
-        fresh.remember(false);
-        assert!(!start("a", false).is_lost(), "nothing was ever handed out");
-        fresh.remember(true);
-        assert!(!start("a", true).is_lost());
-        assert!(!start("b", false).is_lost(), "a boot ends every pod, whatever was lost with it");
-        assert!(start("a", false).is_lost());
-        assert!(start("a", true).is_lost(), "what has come since does not bring back what was lost");
-    }
-
-    #[test]
-    fn what_was_lost_stays_lost_until_it_is_confirmed() {
-        let directory = tempfile::tempdir().unwrap();
-        let start = |records| StateSeen::open(directory.path(), &boot("a"), records).unwrap();
-        start(true).remember(false);
-        let lost = start(false);
-        assert!(lost.is_lost());
-        assert!(lost.adopt().unwrap());
-        assert!(!lost.adopt().unwrap(), "there is nothing left to confirm");
-        assert!(!start(false).is_lost(), "it is confirmed to be empty");
-
-        lost.remember(true);
-        let imported = start(false);
-        imported.remember(true);
-        assert!(imported.is_lost() && imported.adopt().unwrap());
-        assert!(!start(true).is_lost());
-        assert!(start(false).is_lost(), "lost once more");
+impl Witness for StateSeen {
+    fn durable(&self, durable: &Durable) {
+        let mut known = self.known();
+        known.durable = Some(*durable);
+        if known.lost && durable.record <= known.found {
+            return;
+        }
+        let lost = known.lost;
+        let written = known.pen.write(lost, durable);
+        // Told when it changes, not with each sync.
+        match &written {
+            Err(error) if known.marked => {
+                let path = known.pen.path().display();
+                tracing::warn!(%path, %error, "the mark of the state cannot be written; a later loss of state may go undetected");
+            }
+            _ => {}
+        }
+        known.marked = written.is_ok();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -28,6 +29,14 @@ fn main() -> ExitCode {
     Suite::new()
         .test("a_lost_state_is_served_only_after_the_operators_word", &[], lost_state)
         .test("a_node_that_never_had_a_state_needs_no_word", &[], never_a_state)
+        .test("an_older_copy_of_the_state_is_not_taken_for_it", &[], older_copy)
+        .test("a_state_that_lacks_its_end_is_lost_and_nothing_of_it_is_destroyed", &[], cut_state)
+        .test(
+            "the_state_of_another_boot_is_not_taken_for_this_ones",
+            &[Need::Root, Need::UTIL_LINUX],
+            other_boots,
+        )
+        .test("the_right_state_is_served_again_when_it_is_put_back", &[], put_back)
         .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
         .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
         .test("ipamds_addresses_are_taken_over", &[], import_ipamd)
@@ -77,6 +86,140 @@ fn lost_state() -> anyhow::Result<()> {
     daemon.kill()?;
     daemon.start_again()?;
     ensure!(daemon.allocations("pods")?.len() == 1, "what came after it is kept");
+    Ok(())
+}
+
+/// Copies the files of a directory into another, which is made anew.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A daemon with metrics, since it is to say what it has found.
+fn counting() -> anyhow::Result<Daemon> {
+    let daemon = Daemon::prepare()?;
+    daemon.configure(&format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address()))?;
+    Ok(daemon)
+}
+
+/// The daemon says that its state is lost, and gives no address away.
+fn is_lost(daemon: &Daemon, findings: &[&str]) -> anyhow::Result<()> {
+    found(daemon, findings, "it is not all that was answered in this boot")?;
+    ensure!(daemon.ctl_output(&["status"])?.status.code() == Some(1), "it says that it is ready");
+    daemon.shim()?.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+    Ok(())
+}
+
+fn older_copy() -> anyhow::Result<()> {
+    let mut daemon = counting()?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    shim.call("ADD", &Attachment::of("a"), &config())?.result()?;
+    ensure!(daemon.stop()?.success(), "the stop is not clean");
+    let (state, older) = (daemon.state_directory(), daemon.path("older"));
+    copy(&state, &older)?;
+    daemon.start_again()?;
+    let of_b = shim.call("ADD", &Attachment::of("b"), &config())?.address()?;
+    daemon.kill()?;
+    let newer = daemon.path("newer");
+    copy(&state, &newer)?;
+    copy(&older, &state)?;
+    for _ in 0..2 {
+        daemon.launch()?;
+        is_lost(&daemon, &["lost"])?;
+        // Starting once more proves nothing.
+        daemon.kill()?;
+    }
+    daemon.launch()?;
+    daemon.ctl(&["adopt", "--empty"])?;
+    let of_c = shim.call("ADD", &Attachment::of("c"), &config())?.address()?;
+    ensure!(of_c == of_b, "the operator's word was that b does not live: {of_c}, {of_b}");
+    daemon.kill()?;
+    daemon.start_again()?;
+    daemon.kill()?;
+    // As long as the state that it replaces, and another.
+    copy(&newer, &state)?;
+    daemon.launch()?;
+    is_lost(&daemon, &["lost"])
+}
+
+fn cut_state() -> anyhow::Result<()> {
+    for (bytes, findings) in [(1, &["lost", "torn-tail"][..]), (300, &["lost", "torn-tail"]), (0, &["lost"])]
+    {
+        let mut daemon = counting()?;
+        daemon.start_again()?;
+        let shim = daemon.shim()?;
+        shim.call("ADD", &Attachment::of("a"), &config())?.result()?;
+        let log = daemon.state_directory().join("log.0000000001");
+        let before = fs::metadata(&log)?.len();
+        shim.call("ADD", &Attachment::of("b"), &config())?.result()?;
+        daemon.kill()?;
+        let whole = fs::read(&log)?;
+        let length = if bytes == 0 { before } else { fs::metadata(&log)?.len() - bytes };
+        fs::File::options().write(true).open(&log)?.set_len(length)?;
+        daemon.launch()?;
+        is_lost(&daemon, findings)?;
+        let evidence = daemon.state_directory().join(format!("quarantine.log.0000000001.{before}"));
+        let kept = if bytes == 0 { Vec::new() } else { fs::read(evidence)? };
+        let expected = whole.get(usize::try_from(before)?..usize::try_from(length)?);
+        ensure!(Some(&kept[..]) == expected, "{} bytes were kept of those that were cut", kept.len());
+    }
+    Ok(())
+}
+
+fn other_boots() -> anyhow::Result<()> {
+    let mut daemon = counting()?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    for pod in ["a", "b", "c"] {
+        shim.call("ADD", &Attachment::of(pod), &config())?.result()?;
+    }
+    ensure!(daemon.stop()?.success(), "the stop is not clean");
+    let (state, older) = (daemon.state_directory(), daemon.path("older"));
+    copy(&state, &older)?;
+    daemon.reboot()?;
+    daemon.start_again()?;
+    shim.call("ADD", &Attachment::of("d"), &config())?.result()?;
+    daemon.kill()?;
+    copy(&older, &state)?;
+    daemon.launch()?;
+    is_lost(&daemon, &["lost", "new-boot"])
+}
+
+fn put_back() -> anyhow::Result<()> {
+    let mut daemon = counting()?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    for pod in ["stays", "goes"] {
+        shim.call("ADD", &Attachment::of(pod), &config())?.result()?;
+    }
+    daemon.kill()?;
+    let (state, away) = (daemon.state_directory(), daemon.path("away"));
+    fs::rename(&state, &away)?;
+    shim.call("DEL", &Attachment::of("goes"), &config())?.silent()?;
+    for _ in 0..2 {
+        daemon.launch()?;
+        shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+        daemon.kill()?;
+    }
+    fs::remove_dir_all(&state)?;
+    fs::rename(&away, &state)?;
+    daemon.start_again()?;
+    // Nor was the DEL done in the state that it was not meant for.
+    let only = json!("stays");
+    let told = |daemon: &Daemon| daemon.allocations("pods");
+    wait::holds("the DEL to be done", LIMIT, || Ok(told(&daemon)?.len() == 1))?;
+    ensure!(told(&daemon)?.first().and_then(|held| held.get("container_id")) == Some(&only), "the wrong one");
+    shim.call("ADD", &Attachment::of("next"), &config())?.result()?;
     Ok(())
 }
 

@@ -75,7 +75,7 @@ macro_rules! conditions {
 conditions! {
     /// The state of this boot was lost, so the addresses of live pods are not known.
     StateLost = "state-lost", NotReady,
-        "drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
+        "put the right state directory back and restart the daemon; or drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
     /// The daemon is stopping; requests under way are finished.
     Stopping = "stopping", NotReady, "nothing to do: the service manager starts the daemon again";
     /// The checkpoint cannot be written, so nothing can be acknowledged.

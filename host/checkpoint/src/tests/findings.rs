@@ -47,7 +47,7 @@ fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
     assert_eq!(found(true), "the state was lost");
     assert_eq!(
         found(false),
-        "0 records in 0 groups of 0 log segments; a state was lost before, and nobody has confirmed this one"
+        "0 records in 0 groups of 0 log segments; it is not all that was answered in this boot, and nobody has confirmed it"
     );
 }
 

@@ -15,7 +15,8 @@ use super::paper::{COOLDOWN, Paper};
 use super::truth::{Extent, Truth};
 use crate::sim::{Faults, SimDisk};
 use crate::tests::fixture::{Node, answer, boot, images, name, network, options, owner};
-use crate::{recover, recover_read_only};
+use crate::tests::witness::Ear;
+use crate::{recover_after, recover_read_only};
 
 /// A clock that goes when it is told to.
 #[derive(Default)]
@@ -34,6 +35,8 @@ impl Clock for Hand {
 pub(super) struct System {
     disk: SimDisk,
     clock: Arc<Hand>,
+    /// What was durable last, by its own word.
+    ear: Arc<Ear>,
     boot: u64,
     /// Whether something of this boot is durable; until then a start ends the boot before once more.
     settled: bool,
@@ -48,10 +51,12 @@ impl System {
     pub(super) fn new(seed: u64, sizes: Sizes) -> Self {
         let disk = SimDisk::new(seed);
         let clock = Arc::new(Hand::default());
-        let node = Node::start_with(&disk, sized(&disk, &clock, 0, sizes));
+        let ear = Arc::new(Ear::default());
+        let node = Node::start_with(&disk, sized(&disk, &clock, &ear, 0, sizes));
         Self {
             disk,
             clock,
+            ear,
             boot: 0,
             settled: true,
             node,
@@ -182,7 +187,7 @@ impl System {
         }
         self.waiting.clear();
         let recovered = loop {
-            match recover(&self.disk, &boot(self.boot), self.clock.now()) {
+            match recover_after(&self.disk, &boot(self.boot), self.clock.now(), self.ear.last().as_ref()) {
                 Ok(recovered) => break recovered,
                 Err(error) => {
                     assert!(self.disk.is_stopped() || self.faults != Faults::default(), "{error}");
@@ -191,10 +196,11 @@ impl System {
                 }
             }
         };
+        assert!(!recovered.report.lost, "what was said to be durable is not there: {:?}", self.ear.last());
         let found = papers(&images(&recovered.books));
         let extent = self.expect(&found, reboot, ended);
         self.truth.go_on(found, &extent);
-        self.node = Node::from(sized(&self.disk, &self.clock, self.boot, sizes), recovered);
+        self.node = Node::from(sized(&self.disk, &self.clock, &self.ear, self.boot, sizes), recovered);
         let healthy = self.node.journal.health().is_ok();
         self.settled = healthy || (self.settled && !reboot);
         if healthy {
@@ -229,8 +235,9 @@ impl System {
     }
 }
 
-fn sized(disk: &SimDisk, clock: &Arc<Hand>, boot: u64, sizes: Sizes) -> crate::Options {
+fn sized(disk: &SimDisk, clock: &Arc<Hand>, ear: &Arc<Ear>, boot: u64, sizes: Sizes) -> crate::Options {
     let mut options = options(disk, boot);
+    options.witness = Some(Arc::clone(ear) as _);
     options.clock = Arc::clone(clock) as _;
     (options.reserve, options.compact_above) = (sizes.reserve, sizes.compact_above);
     options

@@ -1,0 +1,208 @@
+//! The mark in the run directory: what was durable last in this boot, kept apart from the state directory.
+//!
+//! `<run-dir>/state-seen` is one line, `crc32c boot word record log length group checksum`, written over in one piece with each
+//! sync of the log. It is never synced itself: what a boot would lose of it, a boot clears.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use tenure_checkpoint::Durable;
+use tenure_types::BootId;
+
+const NAME: &str = "state-seen";
+const SEEN: &str = "seen";
+const LOST: &str = "lost";
+
+/// What the mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Nothing: there is none, or it is of another boot, which has ended every pod.
+    None,
+    /// All this was durable. A daemon of before this was known has only seen that there is a state.
+    Seen(Option<Durable>),
+    /// What there was before is lost, and there are records since then that nobody has confirmed to be all.
+    Lost,
+    /// It is of this boot, and cannot be read.
+    Unreadable,
+}
+
+impl Mark {
+    /// Reads what was marked.
+    ///
+    /// # Errors
+    /// When there is a mark, and it cannot be looked at.
+    pub(crate) fn read(run_dir: &Path, boot: &BootId) -> io::Result<Self> {
+        match fs::read(run_dir.join(NAME)) {
+            Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), boot)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn parse(text: &str, boot: &BootId) -> Self {
+        let line = text.lines().next().unwrap_or_default();
+        let (of, mark) = match *line.split(' ').collect::<Vec<_>>() {
+            // What daemons have written that knew no more.
+            [of, SEEN] => (of, Self::Seen(None)),
+            [of, LOST] => (of, Self::Lost),
+            _ => decode(line).unwrap_or((boot.0.as_str(), Self::Unreadable)),
+        };
+        if of == boot.0 { mark } else { Self::None }
+    }
+
+    /// What must be in the state for it to be whole, where that is known.
+    pub(crate) fn durable(&self) -> Option<&Durable> {
+        match self {
+            Self::Seen(durable) => durable.as_ref(),
+            Self::None | Self::Lost | Self::Unreadable => None,
+        }
+    }
+}
+
+/// The boot that a line is of, and the mark.
+fn decode(line: &str) -> Option<(&str, Mark)> {
+    let (checksum, body) = line.split_once(' ')?;
+    if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c(body.as_bytes())) {
+        return None;
+    }
+    let [boot, word, record, log, length, group, checksum] = *body.split(' ').collect::<Vec<_>>() else {
+        return None;
+    };
+    let number = |text: &str| text.parse::<u64>().ok();
+    let durable = Durable {
+        record: number(record)?,
+        log: number(log)?,
+        length: number(length)?,
+        group: number(group)?,
+        checksum: u32::from_str_radix(checksum, 16).ok()?,
+    };
+    match word {
+        LOST => Some((boot, Mark::Lost)),
+        SEEN => Some((boot, Mark::Seen(Some(durable)))),
+        _ => None,
+    }
+}
+
+/// The line, always as long as the one before it.
+fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
+    let Durable { record, log, length, group, checksum } = durable;
+    let word = if lost { LOST } else { SEEN };
+    let body = format!("{} {word} {record:020} {log:020} {length:020} {group:020} {checksum:08x}", boot.0);
+    format!("{:08x} {body}\n", crc32c::crc32c(body.as_bytes()))
+}
+
+/// Writes the mark.
+#[derive(Debug)]
+pub(crate) struct Pen {
+    path: PathBuf,
+    boot: BootId,
+    /// The mark's file, once it is ours.
+    file: Option<File>,
+}
+
+impl Pen {
+    pub(crate) fn new(run_dir: &Path, boot: &BootId) -> Self {
+        Self { path: run_dir.join(NAME), boot: boot.clone(), file: None }
+    }
+
+    /// Where the mark is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Marks what is durable, and whether what came before it is lost.
+    ///
+    /// # Errors
+    /// When it cannot be written; then the mark is as it was, or unreadable.
+    pub(crate) fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
+        let line = line(&self.boot, lost, durable);
+        let written = match &self.file {
+            // One call: a daemon that is killed has written the line or not.
+            Some(file) => match file.write_at(line.as_bytes(), 0) {
+                Ok(length) if length == line.len() => Ok(()),
+                Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+                Err(error) => Err(error),
+            },
+            None => self.replace(line.as_bytes()).map(|file| self.file = Some(file)),
+        };
+        if written.is_err() {
+            self.file = None;
+        }
+        written
+    }
+
+    /// Puts a file of ours in the place of the one that is there, if one is.
+    fn replace(&self, line: &[u8]) -> io::Result<File> {
+        let draft = self.path.with_extension("tmp");
+        let file = File::create(&draft)?;
+        file.write_all_at(line, 0)?;
+        fs::rename(draft, &self.path)?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boot(id: &str) -> BootId {
+        BootId(id.to_owned())
+    }
+
+    const DURABLE: Durable = Durable { record: 42, log: 7, length: 123_456, group: 612, checksum: 0x1a2b };
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written_in_its_boot() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |id| Mark::read(directory.path(), &boot(id)).unwrap();
+        assert_eq!(read("a"), Mark::None);
+        let mut pen = Pen::new(directory.path(), &boot("a"));
+        for record in [1, u64::MAX, 42] {
+            pen.write(false, &Durable { record, ..DURABLE }).unwrap();
+        }
+        assert_eq!(read("a"), Mark::Seen(Some(DURABLE)));
+        assert_eq!(read("b"), Mark::None);
+        pen.write(true, &DURABLE).unwrap();
+        assert_eq!(read("a"), Mark::Lost);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn whatever_is_wrong_with_a_mark_it_is_not_believed() {
+        let whole = line(&boot("a"), false, &DURABLE);
+        let parse = |text: &str| Mark::parse(text, &boot("a"));
+        assert_eq!(parse(&whole), Mark::Seen(Some(DURABLE)));
+        for cut in 0..whole.len() - 1 {
+            assert_eq!(parse(&whole[..cut]), Mark::Unreadable, "{cut} bytes");
+        }
+        for (from, to) in [("seen", "lost"), ("42 ", "43 "), ("1a2b", "1a2c")] {
+            assert_eq!(parse(&whole.replacen(from, to, 1)), Mark::Unreadable, "{from}");
+        }
+        assert_eq!(parse("nonsense\n"), Mark::Unreadable);
+    }
+
+    #[test]
+    fn the_marks_of_older_daemons_are_understood() {
+        for (text, mark) in [
+            ("a seen\n", Mark::Seen(None)),
+            ("a lost\n", Mark::Lost),
+            ("b seen\n", Mark::None),
+            ("b lost\n", Mark::None),
+        ] {
+            assert_eq!(Mark::parse(text, &boot("a")), mark, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mark_that_was_taken_away_or_could_not_be_written_is_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("run");
+        let mut pen = Pen::new(&run, &boot("a"));
+        assert!(pen.write(false, &DURABLE).is_err());
+        fs::create_dir(&run).unwrap();
+        pen.write(false, &DURABLE).unwrap();
+        assert_eq!(Mark::read(&run, &boot("a")).unwrap(), Mark::Seen(Some(DURABLE)));
+    }
+}

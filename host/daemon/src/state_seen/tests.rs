@@ -1,0 +1,136 @@
+use super::*;
+
+fn boot(id: &str) -> BootId {
+    BootId(id.to_owned())
+}
+
+/// What a log is durable as after so many records.
+fn durable(record: u64) -> Durable {
+    Durable { record, log: 1, length: 100 + record * 10, group: 10, checksum: 1 }
+}
+
+/// A node by its run directory. A start finds so many records, of which the mark's are all there or not.
+struct Node {
+    directory: tempfile::TempDir,
+    boot: BootId,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), boot: boot("a") }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::read(self.directory.path(), &self.boot).unwrap()
+    }
+
+    /// Starts on a state; `whole` is what recovery finds out when the mark says what to look for.
+    fn start(&self, records: u64, whole: bool) -> StateSeen {
+        let mark = self.mark();
+        let looked_for = mark.durable().is_some_and(|durable| durable.record > 0);
+        let report = Report { last: records, lost: looked_for && !whole, ..Report::default() };
+        let state = StateSeen::new(self.directory.path(), &self.boot, mark, &report);
+        state.durable(&durable(records));
+        state
+    }
+}
+
+#[test]
+fn nothing_is_lost_where_nothing_was_recorded() {
+    let node = Node::new();
+    assert!(!node.start(0, false).is_lost());
+    assert!(!node.start(0, false).is_lost(), "nothing was ever handed out");
+    assert!(!node.start(5, false).is_lost(), "nor can a state that comes now be the wrong one");
+}
+
+#[test]
+fn what_was_recorded_must_be_there() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    assert_eq!(node.mark(), Mark::Seen(Some(durable(3))), "it is marked before anybody is answered");
+    assert!(!node.start(3, true).is_lost());
+    assert!(!node.start(4, true).is_lost(), "killed between the sync and the mark");
+    assert_eq!(node.mark(), Mark::Seen(Some(durable(4))));
+    assert!(node.start(0, false).is_lost());
+    assert!(node.start(3, false).is_lost());
+    assert!(node.start(9, false).is_lost(), "longer, and another");
+}
+
+#[test]
+fn a_boot_ends_what_could_be_missed() {
+    let mut node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    node.boot = boot("b");
+    assert!(!node.start(0, false).is_lost());
+}
+
+#[test]
+fn the_right_state_is_known_when_it_comes_back() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    for _ in 0..2 {
+        assert!(node.start(1, false).is_lost());
+    }
+    assert!(!node.start(3, true).is_lost());
+}
+
+#[test]
+fn no_state_is_the_right_one_once_another_has_a_record() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    node.start(1, false).durable(&durable(2));
+    assert_eq!(node.mark(), Mark::Lost);
+    assert!(node.start(3, true).is_lost(), "it does not have what was recorded meanwhile");
+    assert!(node.start(2, true).is_lost(), "it does not have what was there before");
+}
+
+#[test]
+fn what_was_lost_stays_lost_until_it_is_confirmed() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    let lost = node.start(1, false);
+    lost.durable(&durable(2));
+    assert!(lost.is_lost());
+    assert!(lost.adopt().unwrap());
+    assert!(!lost.adopt().unwrap(), "there is nothing left to confirm");
+    assert_eq!(node.mark(), Mark::Seen(Some(durable(2))));
+    assert!(!node.start(2, true).is_lost());
+    assert!(node.start(1, false).is_lost(), "lost once more");
+}
+
+#[test]
+fn an_empty_state_is_adopted_as_one() {
+    let node = Node::new();
+    node.start(0, true).durable(&durable(3));
+    assert!(node.start(0, false).adopt().unwrap());
+    assert!(!node.start(0, false).is_lost());
+}
+
+#[test]
+fn what_an_older_daemon_or_nobody_could_have_marked_is_taken_with_care() {
+    for (text, records, lost) in [
+        ("a seen\n", 3, false),
+        ("a seen\n", 0, true),
+        ("a lost\n", 3, true),
+        ("b lost\n", 0, false),
+        ("", 3, true),
+        ("00000000 a seen torn", 3, true),
+    ] {
+        let node = Node::new();
+        std::fs::write(node.directory.path().join("state-seen"), text).unwrap();
+        let state = node.start(records, true);
+        assert_eq!(state.is_lost(), lost, "{text:?} and {records} records");
+        if lost {
+            assert!(node.start(records, true).is_lost(), "{text:?}: starting once more proves nothing");
+            assert!(state.adopt().unwrap());
+            assert!(!node.start(records, true).is_lost());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_adopted_before_anything_is_durable() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = StateSeen::new(directory.path(), &boot("a"), Mark::Lost, &Report::default());
+    assert!(state.adopt().is_err() && state.is_lost());
+}
