@@ -109,11 +109,13 @@ pub(crate) struct Runtime {
     pub(crate) socket: Option<String>,
     /// Seconds for which a sandbox must be gone, by the runtime and by its network namespace, before its addresses are freed.
     pub(crate) grace_seconds: u32,
+    /// Whether nothing else starts containers on this node: no podman, no nerdctl. Only then is a lost state confirmed by the runtime's word alone; else no network namespace but the host's may be left, either.
+    pub(crate) exclusive: bool,
 }
 
 impl Default for Runtime {
     fn default() -> Self {
-        Self { socket: None, grace_seconds: 60 }
+        Self { socket: None, grace_seconds: 60, exclusive: false }
     }
 }
 

@@ -14,6 +14,7 @@ mod run_dir;
 mod runtime;
 mod sandboxes;
 mod state_seen;
+mod strangers;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -17,6 +17,7 @@ use crate::clock::KernelClock;
 use crate::runtime::Runtime;
 use crate::sandboxes::Sandboxes;
 use crate::state_seen::StateSeen;
+use crate::strangers;
 
 /// How often a runtime is asked whether a lost state was an empty one.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
@@ -42,23 +43,43 @@ impl Node {
         Ok(was_lost)
     }
 
-    /// Adopts a lost state once the container runtime says that no pod has an address.
-    pub(crate) async fn confirm_by(&self, runtime: Runtime) {
+    /// Adopts a lost state once nobody is left who could have an address.
+    pub(crate) async fn confirm_by(&self, runtime: Runtime, exclusive: bool) {
         while self.state_seen.is_lost() {
-            match runtime.has_pods().await {
-                Ok(true) => tracing::warn!("the container runtime has pods whose addresses are not known"),
-                Ok(false) => {
+            match who_may_live(&runtime, exclusive).await {
+                Some(why) => tracing::warn!(why, "the lost state cannot be confirmed yet"),
+                None => {
                     if let Err(error) = self.adopt() {
-                        tracing::error!(%error, "that the state was lost cannot be forgotten");
+                        tracing::error!(%error, "cannot clear the mark of the lost state");
                     }
                 }
-                Err(error) => tracing::warn!(
-                    cause = error.cause,
-                    "the container runtime cannot say whether there are pods"
-                ),
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
+    }
+}
+
+/// Why somebody may live whose address is not known; `None` when all who can tell say that nobody does.
+///
+/// The runtime knows of its own pods only, so its word counts alone only where it is said to be the only one on the node.
+async fn who_may_live(runtime: &Runtime, exclusive: bool) -> Option<String> {
+    match runtime.has_pods().await {
+        Ok(true) => return Some("the container runtime has pods".to_owned()),
+        Ok(false) if exclusive => return None,
+        Ok(false) => {}
+        Err(error) => return Some(format!("the container runtime cannot say whether it has pods: {error}")),
+    }
+    let looked = tokio::task::spawn_blocking(strangers::look).await.unwrap_or_else(|error| Err(error.into()));
+    match looked {
+        Ok(None) => None,
+        Ok(Some(found)) => Some(format!(
+            "the container runtime has no pods, but {} is a network namespace that somebody may live in",
+            found.display()
+        )),
+        Err(error) => Some(format!(
+            "the container runtime has no pods, but whether others have containers cannot be seen: {error}; \
+             `runtime.exclusive` says that nobody has"
+        )),
     }
 }
 

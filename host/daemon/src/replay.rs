@@ -102,7 +102,7 @@ impl Replay {
     fn set_aside(&mut self, path: &Path, why: Aside, cause: &dyn std::fmt::Display) {
         match self.spool.set_aside(path, why) {
             Ok(aside) => {
-                tracing::error!(path = %aside.display(), %cause, "a spooled DEL cannot be done and was set aside")
+                tracing::error!(path = %aside.display(), %cause, "a spooled DEL cannot be done and was set aside");
             }
             Err(error) if self.told.insert(path.to_owned()) => {
                 tracing::error!(path = %path.display(), %cause, %error, "a spooled DEL cannot be done, nor be set aside; it is skipped");

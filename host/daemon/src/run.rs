@@ -107,6 +107,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         tracing::info!("runtime.socket is not set, so what leaks is freed by the runtime's CNI GC only");
     }
     let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
+    let exclusive = config.runtime.exclusive;
     let grace = Duration::from_secs(config.runtime.grace_seconds.into());
     let leaks = Leaks::new(Arc::clone(&engine), Arc::clone(&sandboxes), grace);
     let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
@@ -117,7 +118,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
     let asking = runtime.map(|runtime| {
         let node = Arc::clone(&node);
-        tokio::spawn(async move { tokio::join!(node.confirm_by(runtime), leaks.watch()) })
+        tokio::spawn(async move { tokio::join!(node.confirm_by(runtime, exclusive), leaks.watch()) })
     });
     let scraping = match &config.metrics.listen {
         None => None,

@@ -107,7 +107,7 @@ fn writable() -> anyhow::Result<()> {
         std::os::unix::fs::chown(&run, Some(owner), None)?;
         let (output, said) = refused(&daemon, &run)?;
         ensure!(output.status.code() == Some(PERMANENT), "{mode:o} ended with {}: {said}", output.status);
-        ensure!(said.contains(&format!("{who}")) && said.contains(&run.display().to_string()), "{said}");
+        ensure!(said.contains(who) && said.contains(&run.display().to_string()), "{said}");
         ensure!(fs::read_dir(&run)?.count() == 0, "something was made in it");
         let metadata = fs::metadata(&run)?;
         ensure!((metadata.uid(), metadata.mode() & 0o7777) == (owner, mode), "it was changed");

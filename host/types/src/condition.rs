@@ -73,7 +73,7 @@ macro_rules! conditions {
 }
 
 conditions! {
-    /// The state of this boot was lost, so the addresses of live pods are not known.
+    /// The state of this boot was lost, in whole or in part, so the addresses of live pods are not known.
     StateLost = "state-lost", NotReady,
         "put the right state directory back and restart the daemon; or drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
     /// The daemon is stopping; requests under way are finished.

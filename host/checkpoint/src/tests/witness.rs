@@ -85,9 +85,9 @@ fn what_was_told_is_there_whenever_the_node_is_killed() {
         }
         disk.set_faults(Faults::default());
         if seed % 2 == 0 {
-            disk.kill()
+            disk.kill();
         } else {
-            disk.crash()
+            disk.crash();
         }
         // One that was told just before, and killed before it could keep the last in mind, kept the one before.
         let kept = before.iter().rev().find(|told| **told != ear.last()).copied().flatten();
