@@ -171,6 +171,7 @@ impl Writer {
 
     /// Writes on in a segment that is durable as far as it goes. Returns the one before it.
     fn take_up(&mut self, log: Log) -> Option<Log> {
+        self.options.observer.log(log.length());
         let before = self.log.replace(log);
         self.tell_witness();
         before

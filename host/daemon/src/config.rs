@@ -77,11 +77,11 @@ pub(crate) struct Sandbox {
     /// Milliseconds that a call may take.
     #[schemars(range(min = 1))]
     pub(crate) deadline_ms: u32,
-    /// Mebibytes of memory that a call may use.
-    #[schemars(range(min = 1))]
+    /// Mebibytes of memory that a call may use, 4096 at most: a policy can address no more.
+    #[schemars(range(min = 1, max = 4096))]
     pub(crate) memory_mib: u32,
-    /// Calls that may run at once, over all networks.
-    #[schemars(range(min = 1))]
+    /// Calls that may run at once, over all networks; 4096 at most, since address space is reserved for each.
+    #[schemars(range(min = 1, max = 4096))]
     pub(crate) concurrency: u32,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Metrics {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Log {
-    /// The least severe level that is written (`error`, `warn`, `info`, `debug`), also by part: `info,tenure_policy=debug`.
+    /// The least severe level that is written (`off`, `error`, `warn`, `info`, `debug`, `trace`), also by part: `info,tenure_policy=debug`.
     #[schemars(with = "String")]
     pub(crate) level: Filter,
     /// `text` for people, `journal` for systemd, `json` for programs; `auto` finds out.
@@ -221,6 +221,13 @@ impl Config {
         if let Some((key, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
             return Err((key.to_owned(), "must be at least 1".to_owned()));
         }
+        let at_most = [
+            ("sandbox.memory_mib", self.sandbox.memory_mib, 4096),
+            ("sandbox.concurrency", self.sandbox.concurrency, 4096),
+        ];
+        if let Some((key, _, most)) = at_most.into_iter().find(|(_, value, most)| value > most) {
+            return Err((key.to_owned(), format!("must be at most {most}")));
+        }
         if self.runtime.path().is_some_and(|path| !path.is_absolute()) {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
             return Err(("runtime.socket".to_owned(), message.to_owned()));
@@ -268,6 +275,14 @@ mod tests {
         assert!(
             refusal("[runtime]\nsocket = \"unix://cri.sock\"")
                 .contains("runtime.socket: must be an absolute path")
+        );
+        assert_eq!(
+            refusal("[sandbox]\nmemory_mib = 5000"),
+            "tenured.toml: sandbox.memory_mib: must be at most 4096"
+        );
+        assert_eq!(
+            refusal("[log]\nlevel = \"verbose\""),
+            "tenured.toml: log.level: there is no level \"verbose\"; the levels are off, error, warn, info, debug and trace"
         );
         let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
         assert!(

@@ -1,18 +1,23 @@
 //! `tenured`, the node daemon: reads its configuration, plugs the crates together and runs until it is told to stop.
 
+mod check;
 mod clock;
 mod config;
+mod fault;
 mod health;
 mod leaks;
 mod mark;
 mod node;
 mod observer;
+mod policies;
 mod reference;
 mod replay;
 mod run;
 mod run_dir;
 mod runtime;
 mod sandboxes;
+mod scraping;
+mod signals;
 mod state_seen;
 mod strangers;
 
@@ -22,11 +27,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::config::Config;
-use crate::run_dir::RunDirError;
+
+const EXIT_CODES: &str = "Exit codes:
+  0  stopped as it was told to
+  1  something failed that may pass: starting it again may help
+  2  the configuration, the command line, the state or the rights to a directory are wrong: starting it again does not help";
 
 /// Owns the addresses of a node: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
 #[derive(Debug, Parser)]
-#[command(name = "tenured", version)]
+#[command(name = "tenured", version, after_help = EXIT_CODES)]
 struct Arguments {
     /// The configuration file [default: /etc/tenure/tenured.toml if it is there]
     #[arg(long, value_name = "FILE")]
@@ -37,13 +46,13 @@ struct Arguments {
     /// Where the checkpoint and the policies' copies lie
     #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
     state_dir: PathBuf,
+    /// Checks the configuration and what it names, and starts nothing
+    #[arg(long)]
+    check_config: bool,
     /// Prints the configuration reference as Markdown
     #[arg(long, hide = true)]
     config_reference: bool,
 }
-
-/// What a service manager reads: the configuration, the command line or a directory is wrong, and trying again does not help.
-const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
     // This program starts itself to compile a policy; then it is nothing else.
@@ -59,18 +68,21 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => {
             eprintln!("tenured: {error}");
-            return ExitCode::from(BAD_CONFIGURATION);
+            return ExitCode::from(fault::PERMANENT);
         }
     };
+    if arguments.check_config {
+        return check::check(&config);
+    }
     match start(&arguments, config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Logging may be what failed, and a person may be watching.
             eprintln!("tenured: {error:#}");
-            match error.downcast_ref() {
-                Some(RunDirError::Unsafe { .. }) => ExitCode::from(BAD_CONFIGURATION),
-                _ => ExitCode::FAILURE,
+            if let Some(next_step) = fault::next_step(&error, &arguments.state_dir) {
+                eprintln!(" next: {next_step}");
             }
+            ExitCode::from(fault::code(&error))
         }
     }
 }

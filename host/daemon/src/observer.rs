@@ -33,6 +33,10 @@ impl Observer for Observing {
         }
     }
 
+    fn log(&self, log_bytes: u64) {
+        self.metrics.checkpoint_log(log_bytes);
+    }
+
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64) {
         match written {
             Ok(records) => self.metrics.checkpoint_synced(took, records, log_bytes),

@@ -1,21 +1,22 @@
 //! The daemon's life: recover, plug together, serve, drain.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures_util::Stream;
 use tenure_checkpoint::{FileDisk, Lock, Options, Writer, boot_id, recover_after};
 use tenure_engine::ports::{Catalogue, Clock};
 use tenure_engine::{Engine, Ports, Settings};
-use tenure_observe::{Metrics, http};
-use tenure_policy::{CatalogueSource, Limits, Policies};
+use tenure_observe::Metrics;
 use tenure_rpc::admin_service::AdminService;
 use tenure_rpc::cni_service::CniService;
+use tenure_rpc::door::Door;
+use tenure_rpc::server;
 use tenure_rpc::spool::Spool;
-use tenure_rpc::{server, socket};
-use tenure_types::{ConditionName, PolicyName};
-use tokio::signal::unix::{SignalKind, signal};
+use tenure_types::ConditionName;
+use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use crate::clock::KernelClock;
@@ -28,13 +29,14 @@ use crate::replay::Replay;
 use crate::run_dir::RunDir;
 use crate::runtime::Runtime;
 use crate::sandboxes::Sandboxes;
+use crate::signals::Signals;
 use crate::state_seen::StateSeen;
+use crate::{policies, scraping};
 
 /// Serves until SIGTERM or SIGINT, then lets what is under way finish.
 pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
     let started = KernelClock.monotonic();
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::listen()?;
 
     // Both directories are this daemon's alone before anything in them is read; the state is whole or we do not start.
     let _run_dir = RunDir::take(run_dir)?;
@@ -55,7 +57,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
 
     // The ports, and the engine between them.
-    let catalogue = Arc::new(policies(&config, state_dir)?);
+    let catalogue = Arc::new(policies::open(&config, state_dir)?);
     let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let observer = Arc::new(Observing { metrics: Arc::clone(&metrics) });
     let mut options = Options::new(
@@ -113,22 +115,26 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
     let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
     let (reporter, health) = server::health_reporter();
-    let cni_server = server::serve_cni(listen(&cni_path)?, cni, stopped());
-    let admin_server = server::serve_admin(listen(&admin_path)?, admin, health, stopped());
+    let cni_calls = listen(&cni_path, &engine, ConditionName::SocketMissing)?;
+    let admin_calls = listen(&admin_path, &engine, ConditionName::AdminSocketMissing)?;
+    let cni_server = server::serve_cni(cni_calls, cni, stopped());
+    let admin_server = server::serve_admin(admin_calls, admin, health, stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
     let asking = runtime.map(|runtime| {
         let node = Arc::clone(&node);
         tokio::spawn(async move { tokio::join!(node.confirm_by(runtime, exclusive), leaks.watch()) })
     });
-    let scraping = match &config.metrics.listen {
-        None => None,
-        Some(address) => {
-            let listener = http::Listener::bind(address).await.context("metrics.listen")?;
-            Some(tokio::spawn(http::serve(listener, node, Arc::clone(&metrics), stopped())))
-        }
-    };
+    let scraping = config.metrics.listen.clone().map(|address| {
+        let (metrics, stopping) = (Arc::clone(&metrics), stopping.clone());
+        let stopped = move || {
+            let mut stopping = stopping.clone();
+            async move { drop(stopping.wait_for(|stop| *stop).await) }
+        };
+        tokio::spawn(scraping::serve(address, node, metrics, stopped))
+    });
     let following = tokio::spawn(crate::health::follow(reporter, Arc::clone(&engine)));
     let replaying = tokio::spawn(replay.keep_looking());
+    let looking = tokio::spawn(policies::watch(Arc::clone(&catalogue), Arc::clone(&engine)));
     // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
     tokio::task::spawn_blocking(move || {
         for entry in catalogue.list() {
@@ -140,10 +146,8 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
 
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(run_dir = %run_dir.display(), state_dir = %state_dir.display(), "serving");
-    tokio::select! {
-        _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
-        _ = interrupt.recv() => tracing::info!("SIGINT: draining"),
-    }
+    let signal = signals.stop().await;
+    tracing::info!("{signal}: draining");
 
     // Draining: nothing new, what is under way finishes or is undone, and the log is written out.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
@@ -154,6 +158,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     engine.conditions().set(ConditionName::Stopping, "", "the daemon is stopping");
     replaying.abort();
     following.abort();
+    looking.abort();
     stop.send_replace(true);
     let drained =
         tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;
@@ -176,22 +181,16 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     Ok(())
 }
 
-fn listen(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
-    socket::listen(path).with_context(|| format!("socket {}", path.display()))
-}
-
-/// The built-in policies and those of the configuration.
-fn policies(config: &Config, state_dir: &Path) -> anyhow::Result<Policies> {
-    let limits = Limits {
-        deadline: Duration::from_millis(config.sandbox.deadline_ms.into()),
-        memory: usize::try_from(config.sandbox.memory_mib)? << 20,
-        concurrency: config.sandbox.concurrency,
-        ..Limits::default()
-    };
-    let files = config.policies.iter().map(|(name, file)| {
-        let path: PathBuf = file.path.clone();
-        Ok((PolicyName::new(name)?, CatalogueSource::File { path, sha256: file.sha256.to_ascii_lowercase() }))
-    });
-    let files: Vec<_> = files.collect::<anyhow::Result<_>>()?;
-    Policies::open(limits, files, state_dir).context("the sandbox")
+/// Listens, and says of its socket when it is missing.
+fn listen(
+    path: &Path,
+    engine: &Engine,
+    missing: ConditionName,
+) -> anyhow::Result<impl Stream<Item = std::io::Result<UnixStream>> + Send + use<>> {
+    let door = Door::open(path.to_owned()).with_context(|| format!("socket {}", path.display()))?;
+    let conditions = Arc::clone(engine.conditions());
+    Ok(door.connections(move |told| match told {
+        Ok(()) => conditions.clear(missing, ""),
+        Err(message) => conditions.set(missing, "", message),
+    }))
 }

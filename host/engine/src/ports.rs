@@ -31,6 +31,9 @@ pub trait Observer: Send + Sync + 'static {
 
     /// The journal wrote so many records with one sync, or could not; its log is this long now.
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
+
+    /// The journal goes on in another log, or found one when it was opened; it is this long.
+    fn log(&self, _log_bytes: u64) {}
 }
 
 /// One request and what became of it.

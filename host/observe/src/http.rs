@@ -59,7 +59,11 @@ pub struct Readiness {
 
 /// A bound address.
 #[derive(Debug)]
-pub struct Listener(Socket);
+pub struct Listener {
+    socket: Socket,
+    /// Where the socket is a file: which.
+    file: Option<address::SocketFile>,
+}
 
 #[derive(Debug)]
 enum Socket {
@@ -74,15 +78,27 @@ impl Listener {
     /// What the kernel says; `AddrInUse` when somebody listens there.
     pub async fn bind(address: &Address) -> io::Result<Self> {
         match address {
-            Address::Tcp(address) => TcpListener::bind(address).await.map(|tcp| Self(Socket::Tcp(tcp))),
-            Address::Unix(path) => address::bind_unix(path).await.map(|unix| Self(Socket::Unix(unix))),
+            Address::Tcp(address) => {
+                let tcp = TcpListener::bind(address).await?;
+                Ok(Self { socket: Socket::Tcp(tcp), file: None })
+            }
+            Address::Unix(path) => {
+                let unix = address::bind_unix(path).await?;
+                Ok(Self { socket: Socket::Unix(unix), file: Some(address::SocketFile::at(path)?) })
+            }
         }
+    }
+
+    /// Says, whenever it is called, whether the socket can still be found where it was bound.
+    pub fn presence(&self) -> impl Fn() -> bool + Send + use<> {
+        let file = self.file.clone();
+        move || file.as_ref().is_none_or(address::SocketFile::is_there)
     }
 
     /// The port, where it is TCP: the configuration may leave it to the kernel.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
-        match &self.0 {
+        match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
             Socket::Unix(_) => None,
         }
@@ -104,7 +120,7 @@ pub async fn serve<N: Node>(
             }
             while connections.try_join_next().is_some() {}
             let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
-            let accepted = match &listener.0 {
+            let accepted = match &listener.socket {
                 Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
                     connections.spawn(connection(stream, node, metrics));
                 }),

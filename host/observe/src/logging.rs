@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 use tracing::Subscriber;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
@@ -43,12 +43,71 @@ impl Default for Filter {
     }
 }
 
+/// The parts of the daemon that a filter may name.
+const PARTS: [&str; 8] = [
+    "tenured",
+    "tenure_checkpoint",
+    "tenure_engine",
+    "tenure_ledger",
+    "tenure_observe",
+    "tenure_policy",
+    "tenure_rpc",
+    "tenure_types",
+];
+
+/// Why a filter is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// A word that is no level would be taken for a part, and everything else would be silent.
+    #[error("there is no level {0:?}; the levels are off, error, warn, info, debug and trace")]
+    Level(String),
+    /// A part that is not ours would never be heard of.
+    #[error("there is no part {0:?}; the parts are {parts}", parts = PARTS.join(", "))]
+    Part(String),
+    /// It says nothing at all.
+    #[error("it is empty; to write nothing, say off")]
+    Empty,
+}
+
 impl TryFrom<String> for Filter {
-    type Error = tracing_subscriber::filter::ParseError;
+    type Error = FilterError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse().map(Self)
+        if text.trim().is_empty() {
+            return Err(FilterError::Empty);
+        }
+        // The parser would take a blank for a part of a name.
+        let directives: Vec<String> = text.split(',').map(check).collect::<Result<_, _>>()?;
+        directives.join(",").parse().map(Self).map_err(|_| FilterError::Level(text))
     }
+}
+
+/// Gives a directive back as the parser wants it, and refuses what it would take for the name of something that never says a word.
+fn check(directive: &str) -> Result<String, FilterError> {
+    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    let directive = directive.trim();
+    let Some((part, level)) = directive.split_once('=') else {
+        // A part alone is meant as a whole; it is known by the beginning of its name.
+        let is_part = is_known(directive);
+        return (is_level(directive) || is_part)
+            .then(|| directive.to_owned())
+            .ok_or_else(|| FilterError::Level(directive.to_owned()));
+    };
+    let (part, level) = (part.trim(), level.trim());
+    if !is_level(level) {
+        return Err(FilterError::Level(level.to_owned()));
+    }
+    // Libraries have names of their own.
+    if part.is_empty() || (part.starts_with("tenure") && !is_known(part)) {
+        return Err(FilterError::Part(part.to_owned()));
+    }
+    Ok(format!("{part}={level}"))
+}
+
+/// Whether a module's path, or the beginning of one, is that of a part.
+fn is_known(path: &str) -> bool {
+    let (name, _) = path.split_once("::").unwrap_or((path, ""));
+    !name.is_empty() && PARTS.iter().any(|known| known.starts_with(name))
 }
 
 impl From<Filter> for String {

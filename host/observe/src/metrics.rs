@@ -224,6 +224,11 @@ impl Metrics {
     pub fn checkpoint_synced(&self, took: Duration, group: usize, log_bytes: u64) {
         self.sync_duration.observe(took.as_secs_f64());
         self.group_size.observe(f64::from(u32::try_from(group).unwrap_or(u32::MAX)));
+        self.checkpoint_log(log_bytes);
+    }
+
+    /// The log is this long, whether or not anything was written to it.
+    pub fn checkpoint_log(&self, log_bytes: u64) {
         self.log_bytes.set(saturating(log_bytes));
     }
 

@@ -9,6 +9,8 @@ pub mod admin_service;
 pub mod client;
 #[cfg(feature = "server")]
 pub mod cni_service;
+#[cfg(feature = "server")]
+pub mod door;
 pub mod run_dir;
 #[cfg(feature = "server")]
 pub mod server;

@@ -4,8 +4,10 @@
 //! that may take is for the caller to bound: dropping the future drops what is left.
 
 use std::future::Future;
+use std::io;
 
-use tokio::net::UnixListener;
+use futures_util::Stream;
+use tokio::net::UnixStream;
 use tonic::transport::{Error, Server};
 pub use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
@@ -13,23 +15,23 @@ pub use tonic_health::server::{HealthReporter, HealthService, health_reporter};
 
 use crate::v1::admin_server::{Admin, AdminServer};
 use crate::v1::cni_server::{Cni, CniServer};
-use crate::{LONGEST_CONFIG, socket, v1};
+use crate::{LONGEST_CONFIG, v1};
 
 /// What a request has besides its configuration: four names and a few paths.
 const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
 
-/// Serves the CNI plugin until `stop` resolves.
+/// Serves the CNI plugin over the connections that come in until `stop` resolves.
 ///
 /// # Errors
 /// When the server cannot serve at all; a broken connection is its own.
 pub async fn serve_cni(
-    listener: UnixListener,
+    incoming: impl Stream<Item = io::Result<UnixStream>>,
     cni: impl Cni,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     Server::builder()
         .add_service(CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST))
-        .serve_with_incoming_shutdown(socket::trusted(listener), stop)
+        .serve_with_incoming_shutdown(incoming, stop)
         .await
 }
 
@@ -38,7 +40,7 @@ pub async fn serve_cni(
 /// # Errors
 /// As [`serve_cni`].
 pub async fn serve_admin(
-    listener: UnixListener,
+    incoming: impl Stream<Item = io::Result<UnixStream>>,
     admin: impl Admin,
     health: HealthServer<impl Health>,
     stop: impl Future<Output = ()>,
@@ -54,7 +56,7 @@ pub async fn serve_admin(
         .add_service(AdminServer::new(admin))
         .add_service(health)
         .add_optional_service(reflection)
-        .serve_with_incoming_shutdown(socket::trusted(listener), stop)
+        .serve_with_incoming_shutdown(incoming, stop)
         .await
 }
 

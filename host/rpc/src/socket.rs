@@ -46,21 +46,27 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 
 /// The connections of root and of the daemon's own user; others are closed unheard.
 pub fn trusted(listener: UnixListener) -> impl Stream<Item = io::Result<UnixStream>> {
+    futures_util::stream::unfold(listener, |listener| async move {
+        let stream = accept(&listener).await;
+        Some((Ok(stream), listener))
+    })
+}
+
+/// The next connection of root or of the daemon's own user. Dropping the future loses none.
+pub(crate) async fn accept(listener: &UnixListener) -> UnixStream {
     let own = rustix::process::geteuid().as_raw();
-    futures_util::stream::unfold(listener, move |listener| async move {
-        loop {
-            match listener.accept().await.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream))) {
-                Ok((peer, stream)) if is_trusted(peer.uid(), own) => return Some((Ok(stream), listener)),
-                Ok((peer, _)) => {
-                    tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection of a stranger");
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "could not accept a connection");
-                    tokio::time::sleep(ACCEPT_AGAIN).await;
-                }
+    loop {
+        match listener.accept().await.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream))) {
+            Ok((peer, stream)) if is_trusted(peer.uid(), own) => return stream,
+            Ok((peer, _)) => {
+                tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection of a stranger");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
-    })
+    }
 }
 
 fn is_trusted(uid: u32, own: u32) -> bool {

@@ -38,7 +38,7 @@ impl Daemon {
             let _entered = runtime.enter();
             socket::listen(&directory.path().join("cni.sock")).unwrap()
         };
-        runtime.spawn(server::serve_cni(listener, service, std::future::pending()));
+        runtime.spawn(server::serve_cni(socket::trusted(listener), service, std::future::pending()));
         Self { directory, calls, _runtime: runtime }
     }
 

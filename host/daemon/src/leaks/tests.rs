@@ -114,10 +114,14 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     std::fs::remove_file(&socket).unwrap();
     leaks.look(BEGIN + GRACE).await;
     assert_eq!(held(&leaks).await, 1, "a runtime that cannot be reached proves nothing");
+    let wrong = leaks.engine.whats_wrong();
+    let names: Vec<_> = wrong.iter().map(|condition| condition.name).collect();
+    assert_eq!(names, [tenure_types::ConditionName::RuntimeUnreachable]);
 
     Fake(vec!["other"]).serve(&socket);
     leaks.look(BEGIN + 2 * GRACE).await;
     assert_eq!(held(&leaks).await, 1, "and the grace period begins anew");
+    assert_eq!(leaks.engine.whats_wrong(), [], "it answers again");
     assert_eq!(leaks.look(BEGIN + 3 * GRACE).await, LOOK_AGAIN);
     assert_eq!(held(&leaks).await, 0);
 }

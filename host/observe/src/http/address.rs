@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -69,6 +69,25 @@ impl fmt::Display for Address {
             Self::Tcp(address) => address.fmt(formatter),
             Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
         }
+    }
+}
+
+/// The file of a socket that is listened on. The listener keeps its own from being freed, so no other has the same number.
+#[derive(Debug, Clone)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    pub(super) fn at(path: &Path) -> io::Result<Self> {
+        let found = std::fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        Self::at(&self.path).is_ok_and(|found| (found.device, found.inode) == (self.device, self.inode))
     }
 }
 

@@ -74,5 +74,34 @@ fn the_journal_is_known_by_its_stream_and_not_by_the_variable_alone() {
 #[test]
 fn a_filter_reads_back_what_it_was() {
     assert_eq!(Filter::default().to_string(), "info");
-    assert!(Filter::try_from("policy=shout".to_owned()).is_err());
+    assert_eq!(Filter::try_from(" warn".to_owned()).unwrap().to_string(), "warn");
+    assert_eq!(
+        Filter::try_from("info, tenure_policy=debug".to_owned()).unwrap().to_string(),
+        "tenure_policy=debug,info"
+    );
+}
+
+#[test]
+fn a_filter_that_would_silence_the_daemon_by_mistake_is_refused() {
+    let refusal = |text: &str| Filter::try_from(text.to_owned()).unwrap_err().to_string();
+    for text in ["verbose", "infos", "info,verbose", "policy=shout", "tenure_policy=", "info,", ","] {
+        assert!(refusal(text).contains("; the levels are off, error, warn, info, debug and trace"), "{text}");
+    }
+    assert!(
+        refusal("info,tenure_polcy=debug")
+            .starts_with("there is no part \"tenure_polcy\"; the parts are tenured, ")
+    );
+    assert!(refusal("=info").starts_with("there is no part"));
+    assert!(refusal(" ").starts_with("it is empty"));
+    for text in [
+        "off",
+        "WARN",
+        "tenure=debug",
+        "tenured",
+        "error,tenure_policy::call=trace",
+        "info,h2=debug",
+        "warn,policy=info",
+    ] {
+        assert!(Filter::try_from(text.to_owned()).is_ok(), "{text}");
+    }
 }

@@ -1,0 +1,57 @@
+//! `tenured --check-config`: what a start would say of the configuration, and what it names, without one.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tenure_policy::{Compiler, Runtime, sha256};
+
+use crate::config::{Config, PolicyFile};
+use crate::{fault, policies};
+
+/// Checks a configuration that could be read.
+pub(crate) fn check(config: &Config) -> ExitCode {
+    if let Err(error) = sandbox(config) {
+        eprintln!("tenured: {error:#}");
+        return ExitCode::from(fault::PERMANENT);
+    }
+    for (name, file) in &config.policies {
+        if let Err(problem) = policy(file, policies::limits(config).map_or(0, |limits| limits.component)) {
+            eprintln!("warning: policies.{name}: {}: {problem}", file.path.display());
+        }
+    }
+    println!("configuration ok");
+    ExitCode::SUCCESS
+}
+
+/// Whether this machine can have the sandbox that is configured.
+fn sandbox(config: &Config) -> anyhow::Result<()> {
+    let limits = policies::limits(config)?;
+    Runtime::new(limits, Compiler::Child).map(drop).map_err(policies::unusable)?;
+    Ok(())
+}
+
+/// What is wrong with a policy's file, which may come later.
+fn policy(file: &PolicyFile, most: usize) -> Result<(), String> {
+    let bytes = read(&file.path, most)?;
+    match sha256(&bytes) {
+        found if found.eq_ignore_ascii_case(&file.sha256) => Ok(()),
+        found => Err(format!("its sha256 is {found}, but the configuration says {}", file.sha256)),
+    }
+}
+
+/// Reads a regular file of at most so many bytes; nothing else is opened.
+fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+    let metadata = path.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() > most => Err(format!("it is longer than {} MiB", most >> 20)),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}

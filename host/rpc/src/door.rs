@@ -1,0 +1,190 @@
+//! A socket that stays where it is: when its file is deleted or replaced, it is made anew.
+//!
+//! Connections that were accepted go on whatever becomes of the file; those that waited to be accepted are taken first.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::socket;
+
+/// How often the socket's file is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A socket that is listened on, and the file that it must be.
+#[derive(Debug)]
+pub struct Door {
+    path: PathBuf,
+    listener: UnixListener,
+    file: File,
+}
+
+/// A file as the kernel knows it. The listener keeps its own from being freed, so no other has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct File {
+    device: u64,
+    inode: u64,
+}
+
+/// What is told of a socket: `Err` says what is wrong with it, until `Ok` says that it is there again.
+pub type Told<'a> = Result<(), &'a str>;
+
+impl Door {
+    /// Makes a socket and listens on it, as [`socket::listen`] does. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`socket::listen`].
+    pub fn open(path: PathBuf) -> io::Result<Self> {
+        let listener = socket::listen(&path)?;
+        let file = File::at(&path)?;
+        Ok(Self { path, listener, file })
+    }
+
+    /// The connections of those who may connect, for as long as anybody asks for the next; `tell` hears when the socket is gone.
+    pub fn connections(self, tell: impl Fn(Told<'_>)) -> impl Stream<Item = io::Result<UnixStream>> {
+        let mut looks = interval(LOOK_AGAIN);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let state = Watched { door: self, looks, is_gone: false, tell };
+        futures_util::stream::unfold(state, |mut state| async move {
+            let stream = state.next().await;
+            Some((Ok(stream), state))
+        })
+    }
+
+    fn is_there(&self) -> bool {
+        File::at(&self.path).is_ok_and(|found| found == self.file)
+    }
+}
+
+impl File {
+    fn at(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::symlink_metadata(path)?;
+        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+/// A door that is looked after.
+struct Watched<T> {
+    door: Door,
+    looks: Interval,
+    is_gone: bool,
+    tell: T,
+}
+
+impl<T: Fn(Told<'_>)> Watched<T> {
+    async fn next(&mut self) -> UnixStream {
+        loop {
+            tokio::select! {
+                biased;
+                stream = socket::accept(&self.door.listener) => return stream,
+                _ = self.looks.tick() => self.look(),
+            }
+        }
+    }
+
+    /// Makes the socket anew if it is not the one that it was.
+    fn look(&mut self) {
+        if self.door.is_there() {
+            return;
+        }
+        let path = self.door.path.clone();
+        if !self.is_gone {
+            (self.tell)(Err(&format!("{} was deleted or replaced", path.display())));
+            self.is_gone = true;
+        }
+        match Door::open(path) {
+            Ok(door) => {
+                self.door = door;
+                self.is_gone = false;
+                (self.tell)(Ok(()));
+            }
+            Err(error) => {
+                let path = self.door.path.display();
+                (self.tell)(Err(&format!(
+                    "{path} was deleted or replaced, and cannot be made anew: {error}"
+                )));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream as BlockingStream;
+
+    use futures_util::StreamExt as _;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+
+    /// How long anything may take on a busy machine.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// A door in a task of its own.
+    struct Open {
+        streams: UnboundedReceiver<UnixStream>,
+        told: UnboundedReceiver<Result<(), String>>,
+    }
+
+    impl Open {
+        fn at(path: &Path) -> Self {
+            let (accepted, streams) = unbounded_channel();
+            let (tell, told) = unbounded_channel();
+            let door = Door::open(path.to_path_buf()).unwrap();
+            tokio::spawn(async move {
+                let told = move |what: Told<'_>| _ = tell.send(what.map_err(str::to_owned));
+                let mut connections = std::pin::pin!(door.connections(told));
+                while let Some(Ok(stream)) = connections.next().await {
+                    let _ = accepted.send(stream);
+                }
+            });
+            Self { streams, told }
+        }
+
+        async fn accepted(&mut self) -> UnixStream {
+            tokio::time::timeout(LIMIT, self.streams.recv()).await.unwrap().unwrap()
+        }
+
+        async fn told(&mut self) -> Result<(), String> {
+            tokio::time::timeout(LIMIT, self.told.recv()).await.unwrap().unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_was_deleted_is_made_anew_and_its_connections_live() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cni.sock");
+        let mut door = Open::at(&path);
+        let before = BlockingStream::connect(&path).unwrap();
+        let mut served = door.accepted().await;
+        std::fs::remove_file(&path).unwrap();
+        assert!(door.told().await.unwrap_err().contains("was deleted or replaced"));
+        assert_eq!(door.told().await, Ok(()));
+        BlockingStream::connect(&path).unwrap();
+        door.accepted().await;
+        tokio::io::AsyncWriteExt::write_all(&mut served, b"x").await.unwrap();
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut &before, &mut byte).unwrap();
+        assert_eq!(&byte, b"x");
+    }
+
+    #[tokio::test]
+    async fn what_took_its_place_is_left_alone_and_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cni.sock");
+        let mut door = Open::at(&path);
+        std::fs::write(directory.path().join("file"), "precious").unwrap();
+        std::fs::rename(directory.path().join("file"), &path).unwrap();
+        while !door.told().await.unwrap_err().contains("is not a socket") {}
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
+        while door.told().await.is_err() {}
+        BlockingStream::connect(&path).unwrap();
+        door.accepted().await;
+    }
+}
