@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ impl Daemon {
         self.launch()?;
         let seconds = LIMIT.as_secs().to_string();
         let output = self.ctl_output(&["status", "--wait", &seconds])?;
-        ensure!(output.status.success(), "not ready: {}", String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "not ready: {}", told(&output));
         Ok(())
     }
 
@@ -246,7 +246,7 @@ impl Daemon {
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn ctl_output(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
+    pub fn ctl_output(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         Ok(Command::new(binaries::find("tenurectl")?)
             .arg("--run-dir")
             .arg(self.run_directory())
@@ -262,12 +262,7 @@ impl Daemon {
     /// When it fails.
     pub fn ctl(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let output = self.ctl_output(arguments)?;
-        ensure!(
-            output.status.success(),
-            "tenurectl {arguments:?}: {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
+        ensure!(output.status.success(), "tenurectl {arguments:?}: {}", told(&output));
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
@@ -345,6 +340,12 @@ impl Daemon {
         let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
         lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n")
     }
+}
+
+/// How a program ended and all that it printed.
+fn told(Output { status, stdout, stderr }: &Output) -> String {
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    format!("{status}; stdout: {stdout:?}; stderr: {stderr:?}")
 }
 
 impl Drop for Daemon {

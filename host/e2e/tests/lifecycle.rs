@@ -1,7 +1,11 @@
 //! A daemon that is away, killed, stopped, hung or overrun, and what pods and operators see of it.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,6 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tenure_e2e::client::{Client, Failure};
+use tenure_e2e::journal::Pod;
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
 
 /// How long anything may take to come right on a busy machine.
@@ -35,7 +41,7 @@ fn main() -> ExitCode {
         .test("hundreds_of_networks_with_the_same_subnet", &[], hundreds_of_networks)
         .test("what_lies_outside_of_a_changed_configuration_is_reported", &[], changed_configuration)
         .test("an_unknown_key_is_refused_with_its_path", &[], unknown_key)
-        .test("nobody_else_may_use_the_sockets", &[], socket_modes)
+        .test("nobody_else_may_use_the_sockets", &[Need::Root], another_user)
         .run()
 }
 
@@ -373,15 +379,67 @@ fn unknown_key() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn socket_modes() -> anyhow::Result<()> {
+/// The user who may do nothing.
+const NOBODY: u32 = 65534;
+
+/// Another user is kept out by the modes, and by who he is where somebody has changed them.
+fn another_user() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let run = daemon.run_directory();
-    for (path, mode) in [(run.clone(), 0o750), (run.join("cni.sock"), 0o600), (run.join("admin.sock"), 0o600)]
-    {
-        let actual = std::fs::metadata(&path)?.permissions().mode() & 0o777;
-        ensure!(actual == mode, "{} has mode {actual:o}", path.display());
+    // The test's own directory is nobody's way in.
+    open_to_all(run.parent().context("no directory")?)?;
+    ensure!(add_as(0, &daemon)?.is_ok(), "the one who may is refused");
+    for socket in ["cni.sock", "admin.sock"] {
+        let error = connect_as(NOBODY, &run.join(socket))?;
+        ensure!(error == Err(ErrorKind::PermissionDenied), "{socket} is open to another user: {error:?}");
     }
+    for path in [run.clone(), run.join("cni.sock"), run.join("admin.sock")] {
+        open_to_all(&path)?;
+    }
+    for socket in ["cni.sock", "admin.sock"] {
+        let connected = connect_as(NOBODY, &run.join(socket))?;
+        ensure!(connected.is_ok(), "{socket}: the test cannot tell who is refused: {connected:?}");
+    }
+    let refused = add_as(NOBODY, &daemon)?;
+    ensure!(matches!(refused, Err(Failure::Unanswered(_))), "another user was served: {refused:?}");
+    ensure!(owners(&daemon, "net")?.keys().eq(["pod-of-0"]), "another user was given an address");
     Ok(())
+}
+
+fn open_to_all(path: &Path) -> anyhow::Result<()> {
+    Ok(std::fs::set_permissions(path, Permissions::from_mode(0o777))?)
+}
+
+/// Runs work on a thread that is another user.
+fn as_user<T: Send>(user: u32, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
+    use rustix::process::{Gid, Uid};
+    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+    let run = || {
+        let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
+        set_thread_groups(&[])?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+        anyhow::Ok(work())
+    };
+    thread::scope(|scope| scope.spawn(run).join()).map_err(|_| anyhow!("the other user panicked"))?
+}
+
+fn connect_as(user: u32, socket: &Path) -> anyhow::Result<Result<(), ErrorKind>> {
+    as_user(user, || UnixStream::connect(socket).map(drop).map_err(|error| error.kind()))
+}
+
+/// An ADD of another user's, over a connection that is made and used on one thread.
+fn add_as(user: u32, daemon: &Daemon) -> anyhow::Result<Result<String, Failure>> {
+    let pod = Pod { network: "net".to_owned(), container: format!("pod-of-{user}") };
+    let run = daemon.run_directory();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    as_user(user, || {
+        runtime.block_on(async {
+            let client =
+                Client::connect(&run).await.map_err(|error| Failure::Unanswered(error.to_string()))?;
+            client.add(&pod, &config("net")).await
+        })
+    })
 }
 
 fn health_and_reflection() -> anyhow::Result<()> {

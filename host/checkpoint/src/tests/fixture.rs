@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Decision, Images, Journal, Observer, Ticket};
-use tenure_ledger::{Book, Direction, Image};
+use tenure_ledger::{Book, Direction, Image, Repeat};
 use tenure_types::{
     BootId, ContainerId, Cooling, Definition, ErrorCode, InterfaceName, Moment, Network, NetworkConfig,
     NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
@@ -99,9 +99,14 @@ impl Memory {
         Self(Mutex::new(books.into_iter().map(|book| (book.network().name.clone(), book)).collect()))
     }
 
+    /// Every book as it is now.
+    pub(super) fn books(&self) -> Vec<Book> {
+        self.0.lock().unwrap().values().cloned().collect()
+    }
+
     /// Every book, as data.
     pub(super) fn images(&self) -> BTreeMap<NetworkName, Image> {
-        images(&self.0.lock().unwrap().values().cloned().collect::<Vec<_>>())
+        images(&self.books())
     }
 
     pub(super) fn define(&self, journal: &CheckpointJournal, network: Network) -> Ticket {
@@ -153,6 +158,29 @@ impl Memory {
         let mut books = self.0.lock().unwrap();
         let book = books.get_mut(&name(network))?;
         let record = book.release(owner, now, "del")?;
+        Some(put(journal, book, &record))
+    }
+
+    /// Lets an owner ask again for what it has, in another namespace; `None` when it has nothing.
+    pub(super) fn renew(
+        &self,
+        journal: &CheckpointJournal,
+        network: u64,
+        owner: &Owner,
+        now: Moment,
+    ) -> Option<Ticket> {
+        let mut books = self.0.lock().unwrap();
+        let book = books.get_mut(&name(network))?;
+        let request = Request {
+            network: name(network),
+            owner: owner.clone(),
+            requested: Vec::new(),
+            pod: None,
+            netns: "/var/run/netns/cni-0f3f6f1e-aaaa-bbbb-cccc-444455556666".to_owned(),
+            netns_seen: false,
+            requested_at: now,
+        };
+        let Repeat::Renews(record) = book.repeat(&request)? else { return None };
         Some(put(journal, book, &record))
     }
 
@@ -233,6 +261,11 @@ impl Node {
 
     pub(super) fn give(&self, network: u64, who: u64) -> Option<Ticket> {
         self.memory.give(&self.journal, network, &owner(who))
+    }
+
+    pub(super) fn renew(&self, network: u64, who: u64) -> Option<Ticket> {
+        let later = Moment { boot_ns: NOW.boot_ns + 1, ..NOW };
+        self.memory.renew(&self.journal, network, &owner(who), later)
     }
 
     pub(super) fn free(&self, network: u64, who: u64) -> Option<Ticket> {

@@ -1,35 +1,120 @@
-//! A known log and a known snapshot, cut at every byte and with every bit flipped.
+//! A known log and known snapshots, cut at every byte and with every bit flipped.
+//!
+//! They are files of this folder, and what the books are after each group is written beside them: a daemon that reads its own
+//! writing proves little. [`the_writer_writes_the_golden_files`] says when the format has changed.
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-use tenure_ledger::Image;
-use tenure_types::NetworkName;
+use tenure_ledger::Book;
+use tenure_types::Moment;
 
-use super::fixture::{NOW, Node, boot, images};
+use super::fixture::{NOW, Node, boot};
 use crate::sim::SimDisk;
 use crate::{Error, Report, recover, recover_read_only};
 
-type Images = BTreeMap<NetworkName, Image>;
-
 const LOG: &str = "log.0000000001";
 
-/// A log of groups of different sizes, and what the books were at the end of each.
-fn golden() -> (Vec<u8>, Vec<(usize, Images)>) {
+/// Set to write the golden files anew. Those of a released format stay as they are, and the new ones go beside them.
+const WRITE: &str = "TENURE_WRITE_GOLDEN";
+
+/// What of the books a reader must find: who owns what, and what cools.
+type Told = String;
+
+/// A log of groups of different sizes, and what the books are at the end of each.
+fn golden() -> (Vec<u8>, Vec<(usize, Told)>) {
+    let told = committed("log.books");
+    let ends = told.split("== ").skip(1).map(|part| {
+        let (end, books) = part.split_once('\n').unwrap();
+        (end.parse().unwrap(), books.to_owned())
+    });
+    (committed(LOG).into_bytes(), ends.collect())
+}
+
+fn told(books: &[Book]) -> Told {
+    let mut text = String::new();
+    for book in books {
+        writeln!(text, "{} through {}", book.network().name, book.through()).unwrap();
+        for held in book.allocations() {
+            let addresses: Vec<_> = held.addresses.iter().map(|held| held.address.to_string()).collect();
+            let (owner, generation) = (&held.owner, held.generation);
+            let began = held.requested_at.boot_ns;
+            writeln!(text, "  {owner} {generation} {} since {began}", addresses.join(" ")).unwrap();
+        }
+        for (address, Moment { boot_ns, .. }) in book.cooling_addresses() {
+            writeln!(text, "  {address} cools since {boot_ns}").unwrap();
+        }
+    }
+    text
+}
+
+/// Writes the log with a node, and says where each group ends and what was found there.
+fn written() -> (Vec<u8>, String) {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
     let length = || disk.contents(LOG).unwrap().len();
-    let mut ends = vec![(length(), Images::new())];
+    let mut books = format!("== {}\n", length());
     for group in 0..4 {
         match group {
             0 => drop(node.define(0)),
             1 => drop([1, 2].map(|who| node.give(0, who))),
-            2 => drop(node.free(0, 1)),
+            2 => drop((node.free(0, 1), node.renew(0, 2))),
             _ => drop((node.give(0, 3), node.free(0, 2), node.give(0, 4))),
         }
         node.settle();
-        ends.push((length(), node.memory.images()));
+        write!(books, "== {}\n{}", length(), told(&node.memory.books())).unwrap();
     }
-    (disk.contents(LOG).unwrap(), ends)
+    (disk.contents(LOG).unwrap(), books)
+}
+
+/// Files that a node wrote, by name.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// Two snapshots' worth of files, and the books.
+fn written_with_snapshots() -> (Files, Told) {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start_compacting(&disk, 1500);
+    for number in 0..2 {
+        drop(node.define(number));
+        drop((node.give(number, 1), node.give(number, 2), node.free(number, 1)));
+        node.settle();
+    }
+    drop(node.give(0, 9));
+    node.settle();
+    let names = crate::Disk::list(&disk).unwrap();
+    let files = names.into_iter().map(|name| (name.clone(), disk.contents(&name).unwrap())).collect();
+    (files, told(&node.memory.books()))
+}
+
+/// A golden file; all that a checkpoint has is text.
+fn committed(name: &str) -> String {
+    std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/golden")
+}
+
+#[test]
+fn the_writer_writes_the_golden_files() {
+    let (log, books) = written();
+    let (files, snapshot_books) = written_with_snapshots();
+    let mut golden = vec![(LOG.to_owned(), log), ("log.books".to_owned(), books.into_bytes())];
+    golden.push(("snapshots.books".to_owned(), snapshot_books.into_bytes()));
+    golden.extend(files.into_iter().map(|(name, bytes)| (format!("snapshots/{name}"), bytes)));
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::create_dir_all(folder().join("snapshots")).unwrap();
+        golden.iter().for_each(|(name, bytes)| std::fs::write(folder().join(name), bytes).unwrap());
+    }
+    for (name, bytes) in golden {
+        let committed = std::fs::read(folder().join(&name)).unwrap();
+        let [committed, written] =
+            [committed, bytes].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert_eq!(
+            committed, written,
+            "{name}: the format has changed; {WRITE}=1 writes the golden files anew"
+        );
+    }
 }
 
 fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
@@ -42,7 +127,7 @@ fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
 fn a_whole_log_is_counted() {
     let (log, _) = golden();
     let report = recover(&disk_of(LOG, &log), &boot(1), NOW).unwrap().report;
-    let expected = Report { segments: 1, groups: 4, records: 7, last: 7, ..Report::default() };
+    let expected = Report { segments: 1, groups: 4, records: 8, last: 8, ..Report::default() };
     assert_eq!(report, expected);
 }
 
@@ -57,7 +142,7 @@ fn a_log_cut_at_any_byte_is_the_groups_before_it() {
             continue;
         };
         let found = found.unwrap_or_else(|error| panic!("cut at {length}: {error}"));
-        assert_eq!(images(&found.books), *expected, "cut at {length}");
+        assert_eq!(told(&found.books), *expected, "cut at {length}");
         assert_eq!(found.report.cut_bytes, (length - end) as u64);
         assert_eq!(disk.contents(LOG).unwrap(), log[..*end], "cut at {length}");
         let aside = disk.contents(&format!("quarantine.{LOG}.{end}"));
@@ -104,7 +189,7 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
         let mut torn = log.clone();
         torn[sector..(sector + 512).min(full.0)].fill(0);
         let found = recover(&disk_of(LOG, &torn), &boot(1), NOW).unwrap();
-        assert_eq!(images(&found.books), before.1);
+        assert_eq!(told(&found.books), before.1);
     }
     // The same in a group that another one follows was acknowledged, and is damage.
     let mut torn = log.clone();
@@ -114,20 +199,15 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
 }
 
 /// Two snapshots' worth of files, and the books.
-fn with_snapshot() -> (Vec<(String, Vec<u8>)>, Images) {
-    let disk = SimDisk::new(0);
-    let mut node = Node::start_compacting(&disk, 1500);
-    for number in 0..2 {
-        drop(node.define(number));
-        drop((node.give(number, 1), node.give(number, 2), node.free(number, 1)));
-        node.settle();
-    }
-    drop(node.give(0, 9));
-    node.settle();
-    let names = crate::Disk::list(&disk).unwrap();
-    assert!(names.contains(&"snapshot.0000000002".to_owned()), "{names:?}");
-    let files = names.into_iter().map(|name| (name.clone(), disk.contents(&name).unwrap())).collect();
-    (files, node.memory.images())
+fn with_snapshot() -> (Files, Told) {
+    let mut files: Files = std::fs::read_dir(folder().join("snapshots"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    assert!(files.iter().any(|(name, _)| name == "snapshot.0000000002"), "{files:?}");
+    (files, committed("snapshots.books"))
 }
 
 #[test]
@@ -147,7 +227,7 @@ fn a_damaged_snapshot_is_made_up_for_by_what_came_before_it_or_stops() {
             disk.put(name, if name == newest { &damaged } else { bytes });
         }
         let found = recover(&disk, &boot(1), NOW).unwrap();
-        assert_eq!(images(&found.books), expected);
+        assert_eq!(told(&found.books), expected);
         assert!(found.report.damaged_snapshot.is_some());
         assert_eq!(disk.contents(&format!("quarantine.{newest}.0")), Some(damaged.clone()));
 
@@ -169,7 +249,7 @@ fn a_missing_file_stops() {
             disk.put(name, bytes);
         }
         match recover(&disk, &boot(1), NOW) {
-            Ok(found) => assert_eq!(images(&found.books), expected, "without {missing}"),
+            Ok(found) => assert_eq!(told(&found.books), expected, "without {missing}"),
             Err(error) => assert!(matches!(error, Error::Missing { .. }), "without {missing}: {error}"),
         }
     }
@@ -185,7 +265,7 @@ fn a_segment_that_another_follows_must_be_whole() {
         disk.put("log.0000000002", second);
         recover(&disk, &boot(1), NOW)
     };
-    assert_eq!(images(&found(first).unwrap().books), expected);
+    assert_eq!(told(&found(first).unwrap().books), expected);
     for length in 0..first.len() {
         let Err(error) = found(&first[..length]) else { panic!("cut at {length} and taken") };
         assert!(matches!(error, Error::Damaged { .. }), "cut at {length}: {error}");
