@@ -78,6 +78,15 @@ fn error_index() -> String {
          Each failure has one name. It is the same in the log, as the label of a metric, in gRPC's `ErrorInfo.reason`, and in the\n\
          CNI error's `details`; the code in front of it is the CNI error's `code`. Codes 1 to 99 are the CNI specification's,\n\
          100 and up are tenure's. A runtime tries again after code 11.\n\n\
+         Runtimes and tests compare a CNI error's `msg` and `details` with the text of the reference implementation as a whole. So\n\
+         `details` is there only where the text is tenure's own:\n\n\
+         - Codes below 11 have the reference's texts, and the details that libcni prints: which versions it supports, for code 1\n\
+         \x20 `incompatible CNI versions`, and else none.\n\
+         - The built-in `host-local` refuses in the words of the reference's host-local; its refusals have no details either. The\n\
+         \x20 daemon's log and `tenurectl` name the policy and its digest in front of the same text.\n\
+         - Everything else has `name: what to do` as its details, and a refusal of any other policy begins with its name and digest.\n\n\
+         Where a CNI error has no details, what to do stands in the daemon's log, in the line with the same text, and here for\n\
+         what the plugin refuses before it asks the daemon.\n\n\
          | CNI code | name | what it means | what to do |\n|---:|---|---|---|\n",
     );
     for code in ErrorCode::ALL {

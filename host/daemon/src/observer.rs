@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Decision, Observer};
 use tenure_observe::Metrics;
-use tenure_types::{ErrorCode, PolicyStamp};
+use tenure_types::{ErrorCode, PolicyFailure, PolicyStamp};
 
 /// Metrics, and the log.
 pub(crate) struct Observing {
@@ -26,11 +26,16 @@ impl Observer for Observing {
         }
     }
 
-    fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>) {
+    fn policy_call(&self, policy: &PolicyStamp, took: Duration, _: Result<(), ErrorCode>) {
         self.metrics.policy_call(&policy.name, took);
-        if let Err(ErrorCode::PolicyFailed) = outcome {
-            self.metrics.policy_failed(&policy.name, ErrorCode::PolicyFailed.name());
-        }
+    }
+
+    fn policy_failed(&self, policy: &PolicyStamp, failure: PolicyFailure) {
+        self.metrics.policy_failed(&policy.name, failure.name());
+    }
+
+    fn policy_silenced(&self, policy: &PolicyStamp, lines: u64) {
+        self.metrics.policy_silenced(&policy.name, lines);
     }
 
     fn log(&self, log_bytes: u64) {

@@ -74,7 +74,7 @@ impl Engine {
         self.admission.load()
     }
 
-    /// Now, and never before what a caller says its request began.
+    /// Now, by the clock that requests are ordered by.
     pub(crate) fn now(&self) -> Moment {
         self.ports.clock.now()
     }

@@ -9,6 +9,7 @@
 //! a simulation can drive it step by step.
 
 mod admission;
+mod asking;
 mod conditions;
 mod engine;
 mod exchange;

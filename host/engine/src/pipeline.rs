@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Repeat, check_definition};
 use tenure_types::{
-    Allocation, AssignedAddress, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Proposal,
-    Record, Request, Result,
+    Allocation, AssignedAddress, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Record,
+    Request, Result,
 };
 
 use crate::engine::{Engine, defect};
@@ -62,14 +62,15 @@ impl Engine {
 
         // The policy proposes, the ledger disposes.
         let policy = self.policy_of(served)?;
-        let proposal = self.propose(policy.as_ref(), &add.request, &served.book)?;
-        let allocation =
-            served.book.admit(&add.request, &proposal, policy.stamp(), now).map_err(|violation| {
-                let (stamp, network) = (policy.stamp(), &add.request.network);
-                let cause =
-                    format_args!("policy {stamp} proposed what network {network} forbids: {violation}");
-                Error::new(ErrorCode::ProposalRejected, cause)
-            })?;
+        let proposal = self.ask(policy.as_ref(), || policy.propose(&add.request, &served.book))?;
+        let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
+        let allocation = admitted.map_err(|violation| {
+            let network = &add.request.network;
+            self.rejected(
+                policy.as_ref(),
+                format_args!("proposed what network {network} forbids: {violation}"),
+            )
+        })?;
         fits(&allocation.addresses)?;
         let granted = grant(&allocation);
 
@@ -141,15 +142,9 @@ impl Engine {
         config: &NetworkConfig,
         activated: bool,
     ) -> Result<Network> {
-        let definition = policy.define(name, config)?;
+        let definition = self.ask(policy, || policy.define(name, config))?;
         check_definition(&definition).map_err(|invalid| {
-            Error::new(
-                ErrorCode::ProposalRejected,
-                format_args!(
-                    "policy {} defined network {name} as what it cannot be: {invalid}",
-                    policy.stamp()
-                ),
-            )
+            self.rejected(policy, format_args!("defined network {name} as what it cannot be: {invalid}"))
         })?;
         let (name, config) = (name.clone(), config.clone());
         Ok(Network { name, policy: policy.stamp().clone(), activated, config, definition, changed_at: None })
@@ -170,15 +165,6 @@ impl Engine {
             Some(policy) => Ok(Arc::clone(policy)),
             None => self.ports.catalogue.load_pinned(&served.book.network().policy),
         }
-    }
-
-    fn propose(&self, policy: &dyn Policy, request: &Request, book: &Arc<Book>) -> Result<Proposal> {
-        let started = self.ports.clock.monotonic();
-        let proposal = policy.propose(request, book);
-        let took = self.ports.clock.monotonic().saturating_sub(started);
-        let outcome = proposal.as_ref().map(drop).map_err(|error| error.code);
-        self.ports.observer.policy_call(policy.stamp(), took, outcome);
-        proposal
     }
 }
 

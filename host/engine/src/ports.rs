@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tenure_ledger::{Book, Image};
 use tenure_types::{
-    Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, PolicyName, PolicyStamp,
-    Proposal, Record, Request,
+    Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure, PolicyName,
+    PolicyStamp, Proposal, Record, Request,
 };
 use tokio::sync::oneshot;
 
@@ -28,6 +28,12 @@ pub trait Observer: Send + Sync + 'static {
 
     /// A policy was called.
     fn policy_call(&self, policy: &PolicyStamp, took: Duration, outcome: Result<(), ErrorCode>);
+
+    /// A policy failed a call, or the ledger refused what it answered.
+    fn policy_failed(&self, _policy: &PolicyStamp, _failure: PolicyFailure) {}
+
+    /// So many lines of a policy's were left out of the log.
+    fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
     /// The journal wrote so many records with one sync, or could not; its log is this long now.
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
@@ -55,6 +61,11 @@ pub struct Decision<'a> {
 pub trait Policy: Send + Sync + 'static {
     /// Its name and digest.
     fn stamp(&self) -> &PolicyStamp;
+
+    /// How many lines of its were left out of the log since this was asked last.
+    fn silenced(&self) -> u64 {
+        0
+    }
 
     /// Makes pools of a network's configuration.
     ///

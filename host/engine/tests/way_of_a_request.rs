@@ -8,7 +8,7 @@ use std::pin::pin;
 
 use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::Gc;
-use tenure_types::{ConditionName, Error, ErrorCode, PolicyName, Record};
+use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure, PolicyName, Record};
 
 fn broken() -> Error {
     Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
@@ -207,6 +207,46 @@ async fn a_lie_fails_its_request_alone() {
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
     let outcomes = bench.outcomes.0.lock().unwrap().clone();
     assert_eq!(outcomes, [("add".into(), Some(ErrorCode::ProposalRejected)), ("add".into(), None)]);
+}
+
+#[tokio::test]
+async fn every_failure_of_a_policy_is_told_by_its_kind() {
+    let bench = Bench::new(8, 8);
+    for (policy, ipam) in
+        [("liar", "10.0.0.0/29"), ("first", "nothing"), ("first", "trap"), ("first", "what?")]
+    {
+        bench.engine.add(bench.add_with(1, policy, ipam), fits).await.unwrap_err();
+    }
+    bench.address(1).await.unwrap();
+    let heard = bench.outcomes.1.lock().unwrap();
+    let failure = |policy: &str, failure| (policy.to_owned(), failure);
+    let failures = [
+        failure("liar@d", PolicyFailure::Rejected),
+        failure("first@d", PolicyFailure::Rejected),
+        failure("first@d", PolicyFailure::Trap),
+    ];
+    assert_eq!(heard.failures, failures, "a refusal of its own is no failure");
+    assert_eq!(heard.calls, 7, "each question counts: five definitions and two proposals");
+}
+
+#[tokio::test]
+async fn a_start_that_lies_in_the_future_counts_as_now() {
+    let bench = Bench::new(8, 8);
+    let mut del = bench.del(1);
+    del.requested_at.boot_ns += 3_600_000_000_000;
+    bench.engine.del(del).await.unwrap();
+    bench.tick(1);
+    bench.address(1).await.expect("an ADD that began later is refused");
+    bench.engine.del(bench.del(1)).await.unwrap();
+
+    bench.tick(1);
+    let mut add = bench.add(2);
+    add.request.requested_at.boot_ns += 3_600_000_000_000;
+    bench.engine.add(add, fits).await.unwrap();
+    bench.tick(1);
+    bench.engine.del(bench.del(2)).await.unwrap();
+    let left = bench.engine.check(&network(), &owner(2)).await.unwrap_err();
+    assert_eq!(left.code, ErrorCode::UnknownAttachment, "its DEL did not mean it");
 }
 
 #[tokio::test]

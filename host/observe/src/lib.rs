@@ -7,7 +7,5 @@
 pub mod http;
 pub mod logging;
 mod metrics;
-mod throttle;
 
 pub use metrics::Metrics;
-pub use throttle::{Admission, Throttle};

@@ -32,6 +32,7 @@ pub struct Metrics {
     cooling: Family<NetworkLabels, Gauge>,
     policy_call_duration: Histograms<PolicyLabels>,
     policy_failures: Family<FailureLabels, Counter>,
+    policy_silenced: Family<PolicyLabels, Counter>,
     sync_duration: Histogram,
     sync_failures: Counter,
     group_size: Histogram,
@@ -109,6 +110,7 @@ impl Metrics {
                 Histogram::new(exponential_buckets(0.000_01, 2.0, 18))
             }),
             policy_failures: Family::default(),
+            policy_silenced: Family::default(),
             // 50 us to 3.3 s: from a battery-backed cache to a disk in trouble.
             sync_duration: Histogram::new(exponential_buckets(0.000_05, 2.0, 17)),
             sync_failures: Counter::default(),
@@ -149,8 +151,13 @@ impl Metrics {
         );
         registry.register(
             "policy_failures",
-            "Calls in which a policy trapped, broke a limit or proposed what the ledger refused",
+            "Calls in which a policy trapped, broke a limit or answered what cannot be, by kind",
             self.policy_failures.clone(),
+        );
+        registry.register(
+            "policy_lines_dropped",
+            "Lines that a policy wrote too many, left out of the log",
+            self.policy_silenced.clone(),
         );
         registry.register_with_unit(
             "checkpoint_sync_duration",
@@ -215,7 +222,12 @@ impl Metrics {
         self.policy_call_duration.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// A policy failed; `kind` is a short stable name, such as `trap`, `deadline`, `memory` or `rejected`.
+    /// Lines of a policy were left out of the log.
+    pub fn policy_silenced(&self, policy: &PolicyName, lines: u64) {
+        self.policy_silenced.get_or_create(&PolicyLabels { policy: Name(policy.clone()) }).inc_by(lines);
+    }
+
+    /// A policy failed; `kind` is the stable name of how.
     pub fn policy_failed(&self, policy: &PolicyName, kind: &'static str) {
         self.policy_failures.get_or_create(&FailureLabels { policy: Name(policy.clone()), kind }).inc();
     }

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tenure_types::{Cooling, Definition, Error, ErrorCode, Pool, Proposal, Range};
+use tenure_types::{Cooling, Definition, Error, ErrorCode, PolicyStamp, Pool, Proposal, Range};
 
 use crate::bindings::exports::tenure::ipam::{allocation, network};
 use crate::bindings::tenure::ipam::types;
+use crate::embedded;
 use crate::text::clean;
 
 /// Why an answer is not one: what the policy said that it cannot mean.
@@ -59,17 +60,72 @@ fn address(text: &str) -> Result<IpAddr, Nonsense> {
     text.parse().map_err(|_| Nonsense::NotAnAddress(clean(text)))
 }
 
-/// A policy's refusal in the shape that every caller sees.
-pub(crate) fn refusal(refusal: types::Refusal) -> Error {
-    match refusal {
-        types::Refusal::InvalidConfig(types::ConfigError { path, message }) if path.is_empty() => {
-            Error::new(ErrorCode::InvalidConfig, clean(&message))
-        }
+/// A policy's refusal in the shape that every caller sees: its own text behind its name and digest.
+///
+/// The embedded host-local repeats the reference plugin's texts, which CNI callers compare as a whole, so they are told them bare.
+pub(crate) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
+    let (code, text) = match refusal {
         types::Refusal::InvalidConfig(types::ConfigError { path, message }) => {
-            Error::new(ErrorCode::InvalidConfig, format_args!("{}: {}", clean(&path), clean(&message)))
+            let message = said(&message, "the network's configuration is wrong");
+            let at = if path.is_empty() { String::new() } else { format!("{}: ", clean(&path)) };
+            (ErrorCode::InvalidConfig, format!("{at}{message}"))
         }
-        types::Refusal::Exhausted(text) => Error::new(ErrorCode::PoolExhausted, clean(&text)),
-        types::Refusal::Unavailable(text) => Error::new(ErrorCode::AddressUnavailable, clean(&text)),
-        types::Refusal::Other(text) => Error::new(ErrorCode::PolicyRefused, clean(&text)),
+        types::Refusal::Exhausted(text) => (ErrorCode::PoolExhausted, said(&text, "no address is free")),
+        types::Refusal::Unavailable(text) => {
+            (ErrorCode::AddressUnavailable, said(&text, "a requested address is not available"))
+        }
+        types::Refusal::Other(text) => (ErrorCode::PolicyRefused, said(&text, "it refused without a reason")),
+    };
+    let error = Error::new(code, format_args!("policy {stamp}: {text}"));
+    if embedded::is_host_local(stamp) { error.told_as(text) } else { error }
+}
+
+/// A policy's text, or what stands for an empty one.
+fn said(text: &str, otherwise: &str) -> String {
+    if text.trim().is_empty() { otherwise.to_owned() } else { clean(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(name: &str, digest: &str) -> PolicyStamp {
+        PolicyStamp { name: tenure_types::PolicyName::new(name).unwrap(), digest: digest.into() }
+    }
+
+    fn told(stamp: &PolicyStamp, refused: types::Refusal) -> (u32, String, Option<Box<str>>) {
+        let error = refusal(stamp, refused);
+        (error.code.cni(), error.cause, error.reference)
+    }
+
+    #[test]
+    fn every_refusal_names_the_policy_its_digest_and_a_reason() {
+        let mine = stamp("mine", "0123456789abcdef");
+        let config = |path: &str, message: &str| {
+            types::Refusal::InvalidConfig(types::ConfigError { path: path.into(), message: message.into() })
+        };
+        for (refused, code, cause) in [
+            (config("ipam.spare", "no address"), 7, "ipam.spare: no address"),
+            (config("", "no ranges"), 7, "no ranges"),
+            (config("", ""), 7, "the network's configuration is wrong"),
+            (types::Refusal::Exhausted("none left".into()), 101, "none left"),
+            (types::Refusal::Exhausted(String::new()), 101, "no address is free"),
+            (types::Refusal::Unavailable("taken".into()), 102, "taken"),
+            (types::Refusal::Unavailable(" ".into()), 102, "a requested address is not available"),
+            (types::Refusal::Other("quota".into()), 104, "quota"),
+            (types::Refusal::Other(String::new()), 104, "it refused without a reason"),
+        ] {
+            assert_eq!(told(&mine, refused), (code, format!("policy mine@0123456789ab: {cause}"), None));
+        }
+    }
+
+    #[test]
+    fn the_embedded_host_local_speaks_as_the_reference_and_no_other_policy_of_its_name() {
+        let refused = || types::Refusal::Exhausted("no IP addresses available in range set: x".into());
+        let embedded = stamp("host-local", &crate::sha256(embedded::HOST_LOCAL));
+        let (_, cause, reference) = told(&embedded, refused());
+        assert_eq!(reference.as_deref(), Some("no IP addresses available in range set: x"));
+        assert_eq!(cause, format!("policy {embedded}: no IP addresses available in range set: x"));
+        assert_eq!(told(&stamp("host-local", "0123456789abcdef"), refused()).2, None);
     }
 }

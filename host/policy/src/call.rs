@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tenure_ledger::{Book, Direction, Standing};
-use tenure_types::{PolicyStamp, Pool, Range};
+use tenure_types::{PolicyFailure, PolicyStamp, Pool, Range};
 use wasmtime::{ResourceLimiter, Store, Trap, UpdateDeadline};
 
 use crate::bindings::tenure::ipam::{ledger, log, types};
 use crate::gate::TICK;
+use crate::lines::Lines;
 use crate::text::clean;
 use crate::{Limits, Runtime};
 
 /// The most addresses that one answer of the view has.
 const LONGEST_LIST: usize = 1024;
 
-/// The most lines that one call may log.
-const MOST_LINES: u32 = 16;
+/// What wasmtime says when more crosses from the policy to the host than may.
+const OUT_OF_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// What one call sees and has used.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Call {
     memory: usize,
     /// Whether the policy asked for more memory than it may have.
     denied: bool,
+    /// Where the policy's lines go, and how many of them this call wrote.
+    log: Arc<Lines>,
     lines: u32,
     /// The last warning: a policy that panics says why before it traps.
     warning: Option<String>,
@@ -38,13 +41,19 @@ pub(crate) struct Call {
 
 impl Call {
     /// A store for one call, with its limits set.
-    pub(crate) fn store(runtime: &Runtime, stamp: &PolicyStamp, book: Option<Arc<Book>>) -> Store<Self> {
+    pub(crate) fn store(
+        runtime: &Runtime,
+        stamp: &PolicyStamp,
+        log: &Arc<Lines>,
+        book: Option<Arc<Book>>,
+    ) -> Store<Self> {
         let limits = runtime.limits();
         let call = Self {
             stamp: stamp.clone(),
             book,
             memory: limits.memory,
             denied: false,
+            log: Arc::clone(log),
             lines: 0,
             warning: None,
         };
@@ -63,17 +72,28 @@ impl Call {
         store
     }
 
-    /// Why a call ended without an answer, in one line.
-    pub(crate) fn failure(&self, error: &wasmtime::Error, limits: &Limits) -> String {
-        let cause = match error.downcast_ref::<Trap>() {
-            Some(Trap::Interrupt) => format!("it ran longer than {} ms", limits.deadline.as_millis()),
-            _ if self.denied => format!("it wanted more than {} MiB of memory", limits.memory >> 20),
-            Some(trap) => trap.to_string(),
-            None => clean(&error.root_cause().to_string()),
+    /// How and why a call ended without an answer, in one line.
+    pub(crate) fn failure(&self, error: &wasmtime::Error, limits: &Limits) -> (PolicyFailure, String) {
+        let root = error.root_cause().to_string();
+        let (failure, cause) = match error.downcast_ref::<Trap>() {
+            Some(Trap::Interrupt) => (
+                PolicyFailure::Deadline,
+                format!("it ran longer than {} ms (sandbox.deadline_ms)", limits.deadline.as_millis()),
+            ),
+            _ if self.denied => (
+                PolicyFailure::Memory,
+                format!("it wanted more than {} MiB of memory (sandbox.memory_mib)", limits.memory >> 20),
+            ),
+            Some(trap) => (PolicyFailure::Trap, trap.to_string()),
+            None if root.contains(OUT_OF_FUEL) => (
+                PolicyFailure::Length,
+                format!("its texts and lists are longer than {} KiB: {}", limits.answer >> 10, clean(&root)),
+            ),
+            None => (PolicyFailure::Trap, clean(&root)),
         };
         match &self.warning {
-            Some(warning) => format!("{cause}; it said: {warning}"),
-            None => cause,
+            Some(warning) => (failure, format!("{cause}; it said: {warning}")),
+            None => (failure, cause),
         }
     }
 
@@ -157,21 +177,24 @@ impl ledger::Host for Call {
 
 impl log::Host for Call {
     fn write(&mut self, level: log::Level, message: String) {
-        self.lines += 1;
-        if self.lines > MOST_LINES {
-            return;
-        }
         let message = clean(&message);
-        let policy = &self.stamp;
-        match level {
-            log::Level::Debug => tracing::debug!(%policy, "{message}"),
-            log::Level::Info => tracing::info!(%policy, "{message}"),
-            log::Level::Warn => {
-                tracing::warn!(%policy, "{message}");
-                self.warning = Some(message);
-            }
+        let level = match level {
+            log::Level::Debug => tracing::Level::DEBUG,
+            log::Level::Info => tracing::Level::INFO,
+            log::Level::Warn => tracing::Level::WARN,
+        };
+        self.log.write(&self.stamp, level, self.lines, &message, monotonic_ms());
+        self.lines = self.lines.saturating_add(1);
+        if level == tracing::Level::WARN {
+            self.warning = Some(message);
         }
     }
+}
+
+/// Milliseconds of a clock that never goes back.
+fn monotonic_ms() -> u64 {
+    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn capped(limit: u32) -> usize {

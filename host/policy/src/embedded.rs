@@ -1,6 +1,10 @@
 //! The first-party policies, inside the program.
 
-use crate::CatalogueSource;
+use std::sync::LazyLock;
+
+use tenure_types::PolicyStamp;
+
+use crate::{CatalogueSource, sha256};
 
 /// The rules of the reference host-local plugin; what a network gets that names no policy.
 pub const HOST_LOCAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-local.wasm"));
@@ -13,3 +17,9 @@ pub(crate) const ALL: [(&str, CatalogueSource); 2] = [
     ("host-local", CatalogueSource::Embedded(HOST_LOCAL)),
     ("highest-first", CatalogueSource::Embedded(HIGHEST_FIRST)),
 ];
+
+/// Whether a stamp is the embedded host-local's, under whatever name it is in the catalogue.
+pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {
+    static DIGEST: LazyLock<String> = LazyLock::new(|| sha256(HOST_LOCAL));
+    *stamp.digest == **DIGEST
+}

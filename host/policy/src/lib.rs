@@ -21,12 +21,15 @@ mod compiler;
 mod digest;
 pub mod embedded;
 mod gate;
+mod interface;
 mod kept;
 mod limits;
+mod lines;
 mod policy;
 mod private;
 mod runtime;
 mod text;
+mod throttle;
 
 pub use catalogue::{CatalogueSource, Policies};
 pub use compiler::{Compiler, maybe_run_compiler_child};

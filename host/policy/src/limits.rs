@@ -28,3 +28,18 @@ impl Default for Limits {
         }
     }
 }
+
+/// What wasmtime says of a component that its pool has no room for, with the setting that the limit comes from.
+pub(crate) fn named(cause: String, limits: &Limits) -> String {
+    const MEMORY: &str = "memory has a minimum byte size of ";
+    let Some((_, rest)) = cause.split_once(MEMORY) else { return cause };
+    let bytes = rest.split_whitespace().next().and_then(|number| match number.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => number.parse().ok(),
+    });
+    let size = bytes.map_or_else(String::new, |bytes| format!(", {} MiB,", bytes.div_ceil(1 << 20)));
+    format!(
+        "it begins with more memory{size} than it may have, {} MiB (sandbox.memory_mib)",
+        limits.memory >> 20
+    )
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
 use tenure_types::{
-    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyStamp, Proposal, Request,
+    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, PolicyStamp, Proposal, Request,
 };
 use wasmtime::Store;
 use wasmtime::component::Component;
@@ -14,12 +14,14 @@ use crate::bindings::exports::tenure::ipam::{allocation, network};
 use crate::bindings::tenure::ipam::types::{Attribute, Refusal};
 use crate::bindings::{self, PolicyPre};
 use crate::call::Call;
-use crate::{Runtime, answer};
+use crate::lines::Lines;
+use crate::{Runtime, answer, interface};
 
 /// A policy that is a component. Each call is a fresh instance.
 pub struct WasmPolicy {
     runtime: Arc<Runtime>,
     stamp: PolicyStamp,
+    lines: Arc<Lines>,
     /// Imports are linked and exports found once, not in each call.
     instance: PolicyPre<Call>,
 }
@@ -33,15 +35,13 @@ impl WasmPolicy {
         let unloadable = |cause: &dyn std::fmt::Display| {
             Error::new(ErrorCode::PolicyUnloadable, format_args!("policy {stamp}: {cause}"))
         };
-        if let Some(import) = runtime.foreign_import(component) {
-            return Err(unloadable(&import));
-        }
+        interface::check(runtime.engine(), component).map_err(|cause| unloadable(&cause))?;
         let instance = runtime.linker().instantiate_pre(component).and_then(PolicyPre::new);
         let instance = instance.map_err(|error| {
-            let cause = crate::text::clean(&format!("{error:#}"));
-            unloadable(&format_args!("it is not a policy of this interface: {cause}"))
+            let (cause, offered) = (crate::text::clean(&format!("{error:#}")), interface::offered());
+            unloadable(&format_args!("it is not a policy of this interface: {cause}; {offered}"))
         })?;
-        Ok(Self { runtime, stamp, instance })
+        Ok(Self { runtime, stamp, lines: Arc::default(), instance })
     }
 
     /// Runs one call in a fresh instance.
@@ -51,21 +51,29 @@ impl WasmPolicy {
         call: impl FnOnce(&bindings::Policy, &mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
         let _place = self.runtime.gate().enter();
-        let mut store = Call::store(&self.runtime, &self.stamp, book.cloned());
+        let mut store = Call::store(&self.runtime, &self.stamp, &self.lines, book.cloned());
         match self.instance.instantiate(&mut store).and_then(|policy| call(&policy, &mut store)) {
-            Ok(answer) => answer.map_err(answer::refusal),
-            Err(error) => Err(self.failed(store.data().failure(&error, self.runtime.limits()))),
+            Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
+            Err(error) => {
+                let (failure, cause) = store.data().failure(&error, self.runtime.limits());
+                Err(self.failed(failure, cause))
+            }
         }
     }
 
-    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+    fn failed(&self, failure: PolicyFailure, cause: impl std::fmt::Display) -> Error {
         Error::new(ErrorCode::PolicyFailed, format_args!("policy {} failed: {cause}", self.stamp))
+            .failed_by(failure)
     }
 }
 
 impl Policy for WasmPolicy {
     fn stamp(&self) -> &PolicyStamp {
         &self.stamp
+    }
+
+    fn silenced(&self) -> u64 {
+        self.lines.take_silenced()
     }
 
     fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
@@ -76,7 +84,7 @@ impl Policy for WasmPolicy {
         };
         let definition =
             self.call(None, |policy, store| policy.tenure_ipam_network().call_define(store, &config))?;
-        answer::definition(definition).map_err(|nonsense| self.failed(nonsense))
+        answer::definition(definition).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
     fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
@@ -87,7 +95,7 @@ impl Policy for WasmPolicy {
         let proposal = self.call(Some(book), |policy, store| {
             policy.tenure_ipam_allocation().call_propose(store, &request)
         })?;
-        answer::proposal(&proposal).map_err(|nonsense| self.failed(nonsense))
+        answer::proposal(&proposal).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 }
 

@@ -21,9 +21,6 @@ pub(crate) const TABLE_ELEMENTS: usize = 20_000;
 /// page faults and, with several threads, interrupts of every processor.
 const KEEP_RESIDENT: usize = 256 << 10;
 
-/// What every policy may import; the rest of the name is the interface and its version.
-const OUR_PACKAGE: &str = "tenure:ipam/";
-
 /// The sandbox. One for each daemon: its instances, memory and ticker are shared by all policies.
 pub struct Runtime {
     engine: Engine,
@@ -82,7 +79,9 @@ impl Runtime {
             let (size, most) = (bytes.len() >> 20, self.limits.component >> 20);
             return Err(unloadable(&format_args!("it has {size} MiB, and {most} MiB is the most")));
         }
-        let component = self.component(&stamp.digest, bytes).map_err(|cause| unloadable(&cause))?;
+        let component = self
+            .component(&stamp.digest, bytes)
+            .map_err(|cause| unloadable(&crate::limits::named(cause, &self.limits)))?;
         WasmPolicy::new(Arc::clone(self), stamp, &component)
     }
 
@@ -97,21 +96,6 @@ impl Runtime {
             cache.put(&self.engine, digest, &compiled);
         }
         Ok(component)
-    }
-
-    /// An import that this host does not offer, and what to do about it.
-    pub(crate) fn foreign_import(&self, component: &Component) -> Option<String> {
-        let ty = component.component_type();
-        let foreign =
-            ty.imports(&self.engine).map(|(name, _)| name).find(|name| !name.starts_with(OUR_PACKAGE))?;
-        let name = crate::text::clean(foreign);
-        let remedy = if foreign.starts_with("wasi:") {
-            "policies have no WASI: build for wasm32-unknown-unknown, or stub it \
-             (componentize-py --stub-wasi, jco componentize --disable all, tinygo -target wasm-unknown)"
-        } else {
-            "a policy may import tenure:ipam only; `wit/` has what there is"
-        };
-        Some(format!("it imports {name}, which is not offered; {remedy}"))
     }
 
     pub(crate) fn engine(&self) -> &Engine {

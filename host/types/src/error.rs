@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::PolicyFailure;
+
 /// The result of anything that a caller may see fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -56,7 +58,7 @@ codes! {
         "this is the runtime's call: check its version and the plugin chain that calls the IPAM plugin";
     /// A file or a descriptor could not be read or written by the shim.
     InputOutput = "input-output", 5, "read the cause: it names what could not be read or written";
-    /// The network configuration on standard input is not JSON.
+    /// The network configuration on standard input is not a JSON object, or its `name` or `cniVersion` is not a string.
     MalformedConfig = "malformed-config", 6, "check the network configuration with a JSON linter";
     /// The network configuration is JSON, but does not say what it must.
     InvalidConfig = "invalid-config", 7, "mend the key that the cause names";
@@ -84,15 +86,16 @@ codes! {
     /// CHECK: the attachment owns no address.
     UnknownAttachment = "unknown-attachment", 103, "delete the pod, so that its runtime makes it anew";
     /// The policy refused for a reason of its own.
-    PolicyRefused = "policy-refused", 104, "the cause is the policy's own text";
+    PolicyRefused = "policy-refused", 104, "the cause is the policy's own text; its author knows more";
     /// The policy trapped, ran out of time or memory, or answered beyond its limits.
-    PolicyFailed = "policy-failed", 105, "report it to the policy's author; `tenurectl policy activate` puts another in its place";
+    PolicyFailed = "policy-failed", 105,
+        "report it to the policy's author, or raise the limit that the cause names; `tenurectl policy activate` puts another in its place";
     /// The policy proposed what the ledger does not allow; nothing was handed out.
     ProposalRejected = "proposal-rejected", 106, "report it to the policy's author; `tenurectl policy activate` puts another in its place";
     /// No policy of that name is in the catalogue.
     UnknownPolicy = "unknown-policy", 107, "`tenurectl policy list` shows the catalogue; the daemon's configuration names its files";
     /// A policy's file is missing, is not what its sha256 says, or is not a policy.
-    PolicyUnloadable = "policy-unloadable", 108, "read the cause; the policy that served before goes on serving";
+    PolicyUnloadable = "policy-unloadable", 108, "change what the cause names, and see `tenurectl policy list`; the policy that served before goes on serving";
     /// No network of that name exists on this node.
     UnknownNetwork = "unknown-network", 109, "a network exists from its first ADD on; `tenurectl networks` shows them";
     /// No such address is held on this node.
@@ -129,11 +132,30 @@ pub struct Error {
     pub code: ErrorCode,
     /// What happened, in one line, naming what it happened to.
     pub cause: String,
+    /// What a CNI caller is told instead of the cause: the whole text of the reference implementation, which callers
+    /// compare. The log and operators get the cause.
+    pub reference: Option<Box<str>>,
+    /// How a policy failed, where one did. It is counted where it happens, and not told any further.
+    pub failure: Option<PolicyFailure>,
 }
 
 impl Error {
     /// An error of a kind with its cause.
     pub fn new(code: ErrorCode, cause: impl fmt::Display) -> Self {
-        Self { code, cause: cause.to_string() }
+        Self { code, cause: cause.to_string(), reference: None, failure: None }
+    }
+
+    /// The same error, as a failure of a policy.
+    #[must_use]
+    pub fn failed_by(mut self, failure: PolicyFailure) -> Self {
+        self.failure = Some(failure);
+        self
+    }
+
+    /// The same error, told to a CNI caller in the reference implementation's words and in nothing else.
+    #[must_use]
+    pub fn told_as(mut self, reference: impl Into<Box<str>>) -> Self {
+        self.reference = Some(reference.into());
+        self
     }
 }

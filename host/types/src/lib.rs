@@ -7,6 +7,7 @@
 pub mod cni;
 mod condition;
 mod error;
+mod failure;
 mod grant;
 mod lifetime;
 mod moment;
@@ -19,6 +20,7 @@ mod record;
 
 pub use condition::{Condition, ConditionName, Severity};
 pub use error::{Error, ErrorCode, Result};
+pub use failure::PolicyFailure;
 pub use grant::{AssignedAddress, Grant, Proposal, Request};
 pub use lifetime::End;
 pub use moment::{BootId, Moment};

@@ -56,6 +56,7 @@ impl network::Guest for Hostile {
             Some("long-text") => cooling = types::Cooling::Other("x".repeat(4 << 20)),
             Some("unknown-cooling") => cooling = types::Cooling::Other("sometimes\x1b[2J".into()),
             Some("ugly-refusal") => return Err(types::Refusal::Other("ugly\n\x1b[2J".repeat(1000))),
+            Some(name) if name.starts_with("refuse-") => return Err(refusal(name)),
             Some(name) => wreck(name),
             None => hide(&misbehaviour, &mut pools)?,
         }
@@ -108,6 +109,21 @@ impl allocation::Guest for Hostile {
             }
         };
         Ok(proposal(vec![allocation::Assignment { pool: 0, address }]))
+    }
+}
+
+/// Refuses in each way that there is, with a reason and without.
+fn refusal(name: &str) -> types::Refusal {
+    let config = |path: &str, message: &str| {
+        types::Refusal::InvalidConfig(types::ConfigError { path: path.into(), message: message.into() })
+    };
+    match name {
+        "refuse-config" => config("ipam.x", "wrong"),
+        "refuse-config-silently" => config("", ""),
+        "refuse-exhausted" => types::Refusal::Exhausted("all gone".into()),
+        "refuse-unavailable" => types::Refusal::Unavailable("not for you".into()),
+        "refuse-other" => types::Refusal::Other("not today".into()),
+        _ => types::Refusal::Other(String::new()),
     }
 }
 

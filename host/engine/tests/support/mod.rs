@@ -9,7 +9,7 @@ use tenure_engine::{Add, Del, Engine, Ports, Settings};
 use tenure_ledger::{Book, Direction};
 use tenure_types::{
     ContainerId, Cooling, Definition, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName,
-    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+    Owner, PolicyFailure, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
 };
 use tokio::sync::oneshot;
 
@@ -81,6 +81,14 @@ impl Policy for PlainPolicy {
     }
 
     fn define(&self, _: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+        match config.ipam.as_str() {
+            "nothing" => return Ok(Definition { pools: Vec::new(), cooling: Cooling::Strict }),
+            "trap" => {
+                let error = Error::new(ErrorCode::PolicyFailed, "unreachable");
+                return Err(error.failed_by(PolicyFailure::Trap));
+            }
+            _ => {}
+        }
         let subnet: ipnet::IpNet =
             config.ipam.parse().map_err(|error| Error::new(ErrorCode::InvalidConfig, error))?;
         let mut hosts = subnet.hosts();
@@ -126,14 +134,29 @@ impl Catalogue for PlainCatalogue {
 }
 
 #[derive(Default)]
-pub(crate) struct Outcomes(pub(crate) Mutex<Vec<(String, Option<ErrorCode>)>>);
+pub(crate) struct Outcomes(
+    pub(crate) Mutex<Vec<(String, Option<ErrorCode>)>>,
+    pub(crate) Mutex<PolicyOutcomes>,
+);
+
+/// What was heard of policies: how many calls, and which failures.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PolicyOutcomes {
+    pub(crate) calls: u32,
+    pub(crate) failures: Vec<(String, PolicyFailure)>,
+}
 
 impl Observer for Outcomes {
     fn request(&self, decision: &Decision<'_>) {
         let error = decision.error.map(|error| error.code);
         self.0.lock().unwrap().push((decision.verb.to_owned(), error));
     }
-    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
+    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {
+        self.1.lock().unwrap().calls += 1;
+    }
+    fn policy_failed(&self, policy: &PolicyStamp, failure: PolicyFailure) {
+        self.1.lock().unwrap().failures.push((policy.to_string(), failure));
+    }
     fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 

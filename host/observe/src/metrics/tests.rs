@@ -64,6 +64,7 @@ fn used() -> Metrics {
     metrics.network(&NetworkName::new("pods").unwrap(), 1, 1);
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
+    metrics.policy_silenced(&policy, 3);
     metrics.recovered("clean");
     metrics.conditions(&[]);
     metrics
@@ -94,7 +95,8 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
     # HELP tenure_condition 1 while the node is in a condition, else 0.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
-    # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or proposed what the ledger refused.
+    # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or answered what cannot be, by kind.
+    # HELP tenure_policy_lines_dropped Lines that a policy wrote too many, left out of the log.
     # HELP tenure_recovery_findings What was found when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.

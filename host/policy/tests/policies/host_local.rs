@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::node::{self, Node};
-use tenure_policy::{WasmPolicy, embedded};
+use tenure_policy::{WasmPolicy, embedded, sha256};
 use tenure_types::{Error, ErrorCode};
 
 fn host_local() -> Arc<WasmPolicy> {
@@ -32,13 +32,19 @@ fn run(case: &str, mut node: Node, steps: &[Step<'_>]) {
         match step {
             Add(container, requested, expected) => {
                 let answer = node.add(container, requested).map(|addresses| addresses.join(" "));
-                let expected = expected.map(str::to_owned).map_err(|(code, cause)| Error::new(code, cause));
+                let answer = answer.map_err(|error| (error.code, told(&error)));
+                let expected = expected.map(str::to_owned).map_err(|(code, text)| (code, text.to_owned()));
                 assert_eq!(answer, expected, "{case}, step {number}");
             }
             Release(container) => node.release(container),
             Thaw => node.thaw(),
         }
     }
+}
+
+/// What a CNI caller is told of a refusal.
+fn told(error: &Error) -> String {
+    error.reference.as_deref().unwrap_or(&error.cause).to_owned()
 }
 
 const EXHAUSTED: (ErrorCode, &str) =
@@ -178,19 +184,20 @@ fn a_wrong_configuration_is_refused_with_the_path_of_the_key() {
     let refuse = |ipam: &str, attributes: &[(&str, &str)]| {
         Node::define_with(&host_local(), ipam, attributes).map(|_| ()).unwrap_err()
     };
+    // The log and operators are told which policy it was, CNI callers what the reference says.
+    let refusal = |text: &str| {
+        let cause = format_args!("policy host-local@{}: {text}", &sha256(embedded::HOST_LOCAL)[..12]);
+        Error::new(ErrorCode::InvalidConfig, cause).told_as(text)
+    };
     assert_eq!(
         refuse(r#"{"ranges": [[{"subnet": "10.0.0.0/24"}], [{"subnet": "192.0.2.0/31"}]]}"#, &[]),
-        Error::new(
-            ErrorCode::InvalidConfig,
+        refusal(
             "ipam.ranges[1][0].subnet: invalid range set 1: Network 192.0.2.0/31 too small to allocate from"
         )
     );
     assert_eq!(
         refuse("{}", &[("runtime-config.ip-ranges", "[[]]")]),
-        Error::new(
-            ErrorCode::InvalidConfig,
-            "runtimeConfig.ipRanges[0]: invalid range set 0: empty range set"
-        )
+        refusal("runtimeConfig.ipRanges[0]: invalid range set 0: empty range set")
     );
 }
 
@@ -209,7 +216,9 @@ fn a_deep_configuration_is_read_or_refused_but_never_the_end_of_the_policy() {
 fn highest_first_is_another_rule_over_the_same_keys() {
     let policy = node::load("highest-first", embedded::HIGHEST_FIRST);
     let highest = |ipam| Node::define(&policy, ipam).unwrap();
-    let full = (ErrorCode::PoolExhausted, "no address is free in 10.1.2.1-10.1.2.6");
+    let text = "no address is free in 10.1.2.1-10.1.2.6";
+    let text = format!("policy highest-first@{}: {text}", &sha256(embedded::HIGHEST_FIRST)[..12]);
+    let full = (ErrorCode::PoolExhausted, text.as_str());
     run(
         "strict",
         highest(r#"{"subnet": "10.1.2.0/29"}"#),

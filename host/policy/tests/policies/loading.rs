@@ -46,12 +46,58 @@ fn what_is_no_policy_is_refused_with_the_reason() {
         "it imports somebody:else/thing, which is not offered; a policy may import tenure:ipam only"
     ));
     let newer = component(r#"(import "tenure:ipam/kernel@0.1.0" (instance (export "f" (func))))"#);
-    assert!(refusal(&newer).contains("tenure:ipam/kernel@0.1.0"), "{}", refusal(&newer));
+    assert!(
+        refusal(&newer)
+            .contains("it imports tenure:ipam/kernel@0.1.0; this host has tenure:ipam@0.1.0: build")
+    );
+    for version in ["0.2.0", "0.0.9", "1.1.0"] {
+        let import = format!("tenure:ipam/ledger@{version}");
+        let text = refusal(&component(&format!(r#"(import "{import}" (instance (export "free" (func))))"#)));
+        assert!(
+            text.contains(&format!("it imports {import}; this host has tenure:ipam@0.1.0: build")),
+            "{text}"
+        );
+    }
+    let grown = component(r#"(import "tenure:ipam/ledger@0.1.7" (instance (export "owner-of" (func))))"#);
+    assert!(refusal(&grown).contains("this host has tenure:ipam@0.1.0"), "{}", refusal(&grown));
     assert!(refusal(&component("")).contains("it is not a policy of this interface"));
     assert!(refusal(&wat::parse_str("(module)").unwrap()).contains("it is a core module, not a component"));
     for garbage in [&b""[..], b"\x7fELF", b"(component)"] {
         assert!(refusal(garbage).contains("it does not compile"), "{}", refusal(garbage));
     }
+}
+
+#[test]
+fn the_exports_are_those_of_the_interface_or_nothing_is_loaded() {
+    let exporting = |interface: &str, function: &str| {
+        let text = format!(
+            r#"(component
+                (core module $m (func (export "f")))
+                (core instance $i (instantiate $m))
+                (func $f (canon lift (core func $i "f")))
+                (instance $e (export "{function}" (func $f)))
+                (export "{interface}" (instance $e)))"#
+        );
+        refusal(&wat::parse_str(text).unwrap())
+    };
+    for (interface, function, cause) in [
+        ("somebody:else/thing", "define", "it must export define of tenure:ipam/network@0.1.0, and does not"),
+        ("tenure:ipam/network@0.2.0", "define", "and exports tenure:ipam/network@0.2.0"),
+        ("tenure:ipam/network@0.1.0", "defined", "which is missing there"),
+        ("tenure:ipam/network@0.1.0", "define", "its define is not that of tenure:ipam/network@0.1.0 ("),
+    ] {
+        let text = exporting(interface, function);
+        assert!(text.contains("it is not a policy of this interface: ") && text.contains(cause), "{text}");
+        assert!(text.contains("; this host has tenure:ipam@0.1.0: build"), "{text}");
+    }
+}
+
+#[test]
+fn a_component_that_needs_more_memory_than_allowed_names_the_setting() {
+    let text = "(component (core module $m (memory 257)) (core instance (instantiate $m)))";
+    let text = refusal(&wat::parse_str(text).unwrap());
+    let cause = "it begins with more memory, 17 MiB, than it may have, 16 MiB (sandbox.memory_mib)";
+    assert!(text.ends_with(cause), "{text}");
 }
 
 #[test]

@@ -1,23 +1,14 @@
 //! Keeps one talkative source from filling the log.
 //!
-//! A token bucket in whole milliseconds of the caller's clock, so that a test drives it and a clock jump does
-//! nothing. The lock is held for a few additions and never across anything that waits.
-
-use std::sync::{Mutex, PoisonError};
+//! A token bucket in whole milliseconds of the caller's clock, so that a test drives it and a clock jump does nothing.
+//! It counts what it keeps out; whoever writes the next line says how many that were.
 
 /// Lets a burst of lines through, then so many in a second.
-///
-/// Give each source one of its own, so that one policy's noise does not hide another's.
 #[derive(Debug)]
-pub struct Throttle {
+pub(crate) struct Throttle {
     burst: u32,
     /// How long one more line takes to be earned.
     interval_ms: u64,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
     tokens: u32,
     /// Up to when tokens have been earned; what is left of an interval counts towards the next.
     earned_until_ms: u64,
@@ -26,7 +17,7 @@ struct State {
 
 /// Whether a line may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
+pub(crate) enum Admission {
     /// Write it; so many before it were left out.
     Write {
         /// Lines left out since the last one that was written.
@@ -38,28 +29,28 @@ pub enum Admission {
 
 impl Throttle {
     /// A full bucket of `burst` lines that earns `per_second` of them again.
-    #[must_use]
-    pub fn new(burst: u32, per_second: u32) -> Self {
-        Self {
-            burst,
-            interval_ms: 1000 / u64::from(per_second.clamp(1, 1000)),
-            state: Mutex::new(State { tokens: burst, earned_until_ms: 0, suppressed: 0 }),
-        }
+    pub(crate) fn new(burst: u32, per_second: u32) -> Self {
+        let interval_ms = 1000 / u64::from(per_second.clamp(1, 1000));
+        Self { burst, interval_ms, tokens: burst, earned_until_ms: 0, suppressed: 0 }
     }
 
     /// Whether a line may be written at `now_ms` of a clock that never goes back.
-    pub fn admit(&self, now_ms: u64) -> Admission {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let earned = now_ms.saturating_sub(state.earned_until_ms) / self.interval_ms;
-        state.tokens = state.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
-        state.earned_until_ms += earned * self.interval_ms;
-        if let Some(left) = state.tokens.checked_sub(1) {
-            state.tokens = left;
-            Admission::Write { suppressed: std::mem::take(&mut state.suppressed) }
+    pub(crate) fn admit(&mut self, now_ms: u64) -> Admission {
+        let earned = now_ms.saturating_sub(self.earned_until_ms) / self.interval_ms;
+        self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
+        self.earned_until_ms += earned * self.interval_ms;
+        if let Some(left) = self.tokens.checked_sub(1) {
+            self.tokens = left;
+            Admission::Write { suppressed: std::mem::take(&mut self.suppressed) }
         } else {
-            state.suppressed += 1;
-            Admission::Suppress
+            self.suppress()
         }
+    }
+
+    /// Counts a line that is left out for another reason.
+    pub(crate) fn suppress(&mut self) -> Admission {
+        self.suppressed += 1;
+        Admission::Suppress
     }
 }
 
@@ -71,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_what_follows_is_counted() {
-        let throttle = Throttle::new(2, 10);
+        let mut throttle = Throttle::new(2, 10);
         assert_eq!(throttle.admit(5_000), WRITE);
         assert_eq!(throttle.admit(5_000), WRITE);
         for _ in 0..3 {
@@ -83,14 +74,14 @@ mod tests {
 
     #[test]
     fn a_long_silence_earns_no_more_than_a_burst() {
-        let throttle = Throttle::new(2, 10);
+        let mut throttle = Throttle::new(2, 10);
         let written = (0..10).filter(|_| throttle.admit(u64::MAX) == WRITE).count();
         assert_eq!(written, 2);
     }
 
     #[test]
     fn parts_of_an_interval_add_up() {
-        let throttle = Throttle::new(1, 10);
+        let mut throttle = Throttle::new(1, 10);
         assert_eq!(throttle.admit(1_000), WRITE);
         let written =
             (0..100).filter(|step| throttle.admit(1_000 + step * 10) != Admission::Suppress).count();
@@ -99,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_stands_still_earns_nothing() {
-        let throttle = Throttle::new(1, 1000);
+        let mut throttle = Throttle::new(1, 1000);
         assert_eq!(throttle.admit(0), WRITE);
         assert_eq!(throttle.admit(0), Admission::Suppress);
     }

@@ -1,0 +1,133 @@
+//! What a component must import and export to be a policy, checked when it is loaded.
+//!
+//! wasmtime would find most of it by itself, some of it at the first call only, and in words that name no interface. Here the
+//! reader is whoever built the component: each text says what it has, what this host has, and what to do.
+
+use wasmtime::Engine;
+use wasmtime::component::types::{Component as ComponentType, ComponentInstance, ComponentItem};
+use wasmtime::component::{Component, ComponentNamedList};
+
+use crate::bindings::exports::tenure::ipam::{allocation, network};
+use crate::bindings::tenure::ipam::types::Refusal;
+use crate::text::clean;
+
+/// The interface's package; `wit/` has it.
+const PACKAGE: &str = "tenure:ipam";
+
+/// The version that this host has.
+const VERSION: &str = "0.1.0";
+
+/// What a policy may import.
+const IMPORTS: [&str; 3] = ["types", "ledger", "log"];
+
+/// Why a component is not a policy, as far as its type says.
+pub(crate) fn check(engine: &Engine, component: &Component) -> Result<(), String> {
+    let ty = component.component_type();
+    for (name, _) in ty.imports(engine) {
+        check_import(name)?;
+    }
+    let define = function(engine, &ty, "network", "define")?;
+    typed::<(network::Config,), (Result<network::Definition, Refusal>,)>(&ty, &define, "network", "define")?;
+    let propose = function(engine, &ty, "allocation", "propose")?;
+    typed::<(allocation::Request,), (Result<allocation::Proposal, Refusal>,)>(
+        &ty,
+        &propose,
+        "allocation",
+        "propose",
+    )
+}
+
+/// What the host has, and how a component comes to fit it.
+pub(crate) fn offered() -> String {
+    format!(
+        "this host has {PACKAGE}@{VERSION}: build the policy against the `wit/` of this version of tenured, or use a \
+         tenured that has the policy's version"
+    )
+}
+
+fn check_import(name: &str) -> Result<(), String> {
+    let shown = clean(name);
+    match ours(name) {
+        None if name.starts_with("wasi:") => Err(format!(
+            "it imports {shown}, which is not offered; policies have no WASI: build for wasm32-unknown-unknown, or stub it \
+             (componentize-py --stub-wasi, jco componentize --disable all, tinygo -target wasm-unknown)"
+        )),
+        None => Err(format!(
+            "it imports {shown}, which is not offered; a policy may import {PACKAGE} only; `wit/` has what there is"
+        )),
+        Some((interface, version)) if IMPORTS.contains(&interface) && compatible(version) => Ok(()),
+        Some(_) => Err(format!("it imports {shown}; {}", offered())),
+    }
+}
+
+/// An exported function of an interface.
+fn function(
+    engine: &Engine,
+    ty: &ComponentType,
+    interface: &str,
+    function: &str,
+) -> Result<ComponentItem, String> {
+    let lacks = |why: String| {
+        let wanted = format!("{PACKAGE}/{interface}@{VERSION}");
+        format!(
+            "it is not a policy of this interface: it must export {function} of {wanted}, {why}; {}",
+            offered()
+        )
+    };
+    let mut other = None;
+    for (name, export) in ty.exports(engine) {
+        match ours(name).filter(|(found, _)| *found == interface) {
+            Some((_, version)) if compatible(version) => {
+                let ComponentItem::ComponentInstance(instance) = export.ty else { continue };
+                return member(engine, &instance, function)
+                    .ok_or_else(|| lacks("which is missing there".into()));
+            }
+            Some(_) => other = Some(clean(name)),
+            None => {}
+        }
+    }
+    Err(lacks(other.map_or_else(|| "and does not".into(), |other| format!("and exports {other}"))))
+}
+
+fn member(engine: &Engine, instance: &ComponentInstance, name: &str) -> Option<ComponentItem> {
+    instance.get_export(engine, name).map(|export| export.ty)
+}
+
+/// Checks a function's parameters and result against those of the bindings.
+fn typed<Parameters, Answer>(
+    ty: &ComponentType,
+    found: &ComponentItem,
+    interface: &str,
+    function: &str,
+) -> Result<(), String>
+where
+    Parameters: ComponentNamedList + wasmtime::component::Lower,
+    Answer: ComponentNamedList + wasmtime::component::Lift,
+{
+    let checked = match found {
+        ComponentItem::ComponentFunc(found) => {
+            found.typecheck::<Parameters, Answer>(&ty.instance_type()).map_err(|error| format!("{error:#}"))
+        }
+        _ => Err("it is not a function".into()),
+    };
+    checked.map_err(|cause| {
+        let cause = clean(&cause);
+        format!(
+            "it is not a policy of this interface: its {function} is not that of {PACKAGE}/{interface}@{VERSION} \
+             ({cause}); {}",
+            offered()
+        )
+    })
+}
+
+/// The interface and the version of a name of our package.
+fn ours(name: &str) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+    Some(rest.split_once('@').unwrap_or((rest, "")))
+}
+
+/// Whether a version may be linked to the host's: before 1.0, those of one minor version.
+fn compatible(version: &str) -> bool {
+    let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
+    minor(version).is_some() && minor(version) == minor(VERSION)
+}

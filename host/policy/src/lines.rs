@@ -1,0 +1,92 @@
+//! A policy's own lines on their way to the log: so many a call, so many a second, and a count of the rest.
+
+use std::sync::{Mutex, PoisonError};
+
+use tenure_types::PolicyStamp;
+use tracing::Level;
+
+use crate::throttle::{Admission, Throttle};
+
+/// The most lines that one call may log.
+pub(crate) const MOST_IN_A_CALL: u32 = 16;
+
+/// Lines that a policy may log at once, and then in a second.
+const BURST: u32 = 64;
+const PER_SECOND: u32 = 16;
+
+/// The lines of one policy. The lock is held for a few additions and never across anything that waits.
+#[derive(Debug)]
+pub(crate) struct Lines(Mutex<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    throttle: Throttle,
+    /// Lines left out that nobody has asked for yet.
+    silenced: u64,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self(Mutex::new(Counted { throttle: Throttle::new(BURST, PER_SECOND), silenced: 0 }))
+    }
+}
+
+impl Lines {
+    /// Writes a call's line of this number, unless it is one too many.
+    pub(crate) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
+        let wanted = match level {
+            Level::WARN => tracing::enabled!(Level::WARN),
+            Level::INFO => tracing::enabled!(Level::INFO),
+            _ => tracing::enabled!(Level::DEBUG),
+        };
+        if !wanted {
+            return;
+        }
+        let Admission::Write { suppressed } = self.admit(number, now_ms) else { return };
+        let left_out = (suppressed > 0).then_some(suppressed);
+        match level {
+            Level::WARN => tracing::warn!(%policy, left_out, "{message}"),
+            Level::INFO => tracing::info!(%policy, left_out, "{message}"),
+            _ => tracing::debug!(%policy, left_out, "{message}"),
+        }
+    }
+
+    /// How many lines were left out since this was asked last.
+    pub(crate) fn take_silenced(&self) -> u64 {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).silenced)
+    }
+
+    fn admit(&self, number: u32, now_ms: u64) -> Admission {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let admission = match number {
+            0..MOST_IN_A_CALL => counted.throttle.admit(now_ms),
+            _ => counted.throttle.suppress(),
+        };
+        counted.silenced += u64::from(admission == Admission::Suppress);
+        admission
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_one_too_many_is_counted_once_for_the_log_and_once_for_the_metric() {
+        let lines = Lines::default();
+        // How many lines of so many calls were written, and how many before them they say were left out.
+        let write = |calls: u32, now_ms| {
+            let lines = (0..calls).flat_map(|_| 0..=MOST_IN_A_CALL).map(|number| lines.admit(number, now_ms));
+            lines.fold((0, 0), |(written, told), admission| match admission {
+                Admission::Write { suppressed } => (written + 1, told + suppressed),
+                Admission::Suppress => (written, told),
+            })
+        };
+        assert_eq!(write(1, 1_000), (16, 0), "16 lines a call");
+        assert_eq!(lines.take_silenced(), 1);
+        assert_eq!(write(9, 1_000), (48, 3), "64 at once");
+        assert_eq!(lines.take_silenced(), 9 * 17 - 48);
+        assert_eq!(lines.take_silenced(), 0);
+        assert_eq!(write(1, 2_000), (16, 1 + 9 * 17 - 48 - 3), "16 a second");
+    }
+}
