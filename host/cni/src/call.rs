@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tenure_rpc::resolv_conf;
 use tenure_rpc::spool::Spool;
 use tenure_rpc::v1::Invocation;
 use tenure_types::cni::{
-    Command, Configuration, DEFAULT_TIMEOUT, Environment, ErrorReport, SpecVersion, versions,
+    Command, Configuration, DEFAULT_TIMEOUT, Environment, ErrorReport, PluginSettings, SpecVersion, versions,
 };
 use tenure_types::{Error, ErrorCode};
 
@@ -41,7 +42,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
     let method = method(command)?;
     let version = config.version(command)?;
 
-    let invocation = Invocation {
+    let mut invocation = Invocation {
         container_id: environment.container_id.clone(),
         netns: environment.netns.clone(),
         interface: environment.interface.clone(),
@@ -50,9 +51,15 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         config: text.clone(),
         started_at_boot_ms: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
         started_at_boot_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+        // Only for an ADD whose configuration names one.
+        resolv_conf: None,
     };
     check_netns(&environment)
-        .and_then(|()| Way::find(command, &config, started))
+        .and_then(|()| config.plugin_settings(command))
+        .and_then(|settings| {
+            invocation.resolv_conf = settings.resolv_conf.as_deref().map(resolv_conf::read).transpose()?;
+            Ok(Way::find(settings, started))
+        })
         .map_err(|error| ErrorReport::from(&error))
         .and_then(|way| way.ask(command, method, &invocation))
         .map_err(|report| Failed { report, version })
@@ -92,18 +99,12 @@ struct Way {
 }
 
 impl Way {
-    fn find(command: &Command, config: &Configuration<'_>, started: Duration) -> Result<Self, Error> {
-        let (socket, timeout) = match command {
-            // A DEL must succeed however broken the configuration has become.
-            Command::Del => {
-                (config.socket().unwrap_or_default(), config.timeout().unwrap_or(DEFAULT_TIMEOUT))
-            }
-            _ => (config.socket()?, config.timeout()?),
-        };
-        let socket = socket
+    fn find(settings: PluginSettings, started: Duration) -> Self {
+        let socket = settings
+            .socket
             .or_else(|| variable(SOCKET_VARIABLE).filter(|path| !path.is_empty()))
             .unwrap_or_else(|| tenure_rpc::DEFAULT_CNI_SOCKET.to_owned());
-        Ok(Self { socket: socket.into(), deadline: Deadline::new(started, timeout) })
+        Self { socket: socket.into(), deadline: Deadline::new(started, settings.timeout) }
     }
 
     fn ask(&self, command: &Command, method: &str, invocation: &Invocation) -> Result<String, ErrorReport> {

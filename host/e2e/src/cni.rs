@@ -18,6 +18,8 @@ pub struct Plugin {
     /// The program and its first arguments.
     command: Vec<String>,
     environment: BTreeMap<String, Option<String>>,
+    /// Where it runs, if not where the test does.
+    directory: Option<PathBuf>,
 }
 
 /// What a call is about: one interface of one container.
@@ -51,7 +53,11 @@ impl Plugin {
     /// A plugin that runs beside the test.
     #[must_use]
     pub fn new(program: &Path) -> Self {
-        let plugin = Self { command: vec![program.display().to_string()], environment: BTreeMap::new() };
+        let plugin = Self {
+            command: vec![program.display().to_string()],
+            environment: BTreeMap::new(),
+            directory: None,
+        };
         plugin.env("CNI_PATH", "/usr/lib/cni")
     }
 
@@ -61,6 +67,13 @@ impl Plugin {
         let command = enclave.command("env");
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         self.command.splice(0..0, words.map(|word| word.to_string_lossy().into_owned()));
+        self
+    }
+
+    /// The same plugin, run in a directory.
+    #[must_use]
+    pub fn working_in(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
         self
     }
 
@@ -109,6 +122,9 @@ impl Plugin {
             .env("CNI_CONTAINERID", &attachment.container)
             .env("CNI_NETNS", &attachment.netns)
             .env("CNI_IFNAME", &attachment.interface);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
         for (name, value) in &self.environment {
             match value {
                 Some(value) => command.env(name, value),

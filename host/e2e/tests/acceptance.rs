@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tenure_e2e::cni::CniError;
 use tenure_e2e::daemon::Shared;
 use tenure_e2e::{Attachment, Outcome, Plugin, Suite};
 
@@ -72,15 +73,32 @@ struct Step {
     says: Option<String>,
 }
 
-/// What must be part of an error.
-#[derive(Deserialize)]
+/// What an error must be.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     code: Option<u32>,
+    /// What is part of its message.
     #[serde(default)]
     message: String,
-    #[serde(default)]
-    details: String,
+    /// What is part of its details, which then are there.
+    details: Option<String>,
+    /// All that libcni shows of it: `msg; details`, or the message alone.
+    exactly: Option<String>,
+}
+
+impl Expected {
+    fn fits(&self, error: &CniError) -> bool {
+        self.code.is_none_or(|code| code == error.code)
+            && error.msg.contains(&self.message)
+            && self.details.as_ref().is_none_or(|part| !part.is_empty() && error.details.contains(part))
+            && self.exactly.as_ref().is_none_or(|text| *text == shown(error))
+    }
+}
+
+/// An error as libcni shows it, which is what callers compare.
+fn shown(CniError { msg, details, .. }: &CniError) -> String {
+    if details.is_empty() { msg.clone() } else { format!("{msg}; {details}") }
 }
 
 fn main() -> ExitCode {
@@ -170,15 +188,7 @@ impl Step {
             ensure!(contains(&result, part), "expected {part} in {result}");
         } else if let Some(expected) = &self.fails {
             let error = outcome.error()?;
-            ensure!(
-                expected.code.is_none_or(|code| code == error.code)
-                    && error.msg.contains(&expected.message)
-                    && error.details.contains(&expected.details),
-                "expected {:?} {:?} {:?}, got {error:?}",
-                expected.code,
-                expected.message,
-                expected.details
-            );
+            ensure!(expected.fits(&error), "expected {expected:?}, got {error:?}");
         } else if self.silent {
             outcome.silent()?;
         } else {

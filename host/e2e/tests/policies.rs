@@ -58,6 +58,8 @@ const MEMORY: u64 = 256 << 10;
 fn main() -> ExitCode {
     Suite::new()
         .test("each_misbehaviour_fails_its_request_alone", &[], misbehaviours)
+        .test("each_failure_and_each_dropped_line_is_counted", &[], counted)
+        .test("each_refusal_names_the_policy_its_digest_and_a_reason", &[], refusals)
         .test("a_policy_of_ones_own_is_exchanged_while_pods_come", &[], exchange_under_load)
         .test("a_policy_that_does_not_load_leaves_the_old_one_serving", &[], unloadable)
         .test("an_operators_choice_survives_a_crash_and_the_loss_of_its_file", &[], choice_survives)
@@ -133,6 +135,82 @@ fn misbehaviours() -> anyhow::Result<()> {
         let peak = daemon.peak_rss()?;
         ensure!(peak < MEMORY, "{misbehaviour}: the daemon needed {peak} KiB");
     }
+    Ok(())
+}
+
+/// One call for each kind of failure, and lines beyond what a policy may write.
+fn counted() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let hostile = build("tenure-hostile", &daemon)?;
+    let listen = format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address());
+    daemon.configure(&format!("{listen}{}", entry("hostile", &hostile)?))?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    for (misbehaviour, kind) in [
+        ("trap", "trap"),
+        ("not-an-address", "nonsense"),
+        ("outside", "rejected"),
+        ("define-not-a-subnet", "nonsense"),
+        ("long-text", "length"),
+        ("grow", "memory"),
+        ("chatter", "deadline"),
+    ] {
+        let series = format!("tenure_policy_failures_total{{policy=\"hostile\",kind=\"{kind}\"}} ");
+        let counted = || Ok::<_, anyhow::Error>(value(&daemon.metrics()?, &series));
+        let before = counted()?;
+        let config = misbehaving(misbehaviour, misbehaviour)?;
+        shim.call("ADD", &Attachment::of("victim"), &config)?.error().context(misbehaviour)?;
+        ensure!(counted()? == before + 1, "{misbehaviour} is not counted as {kind}: {}", daemon.metrics()?);
+    }
+    let dropped = value(&daemon.metrics()?, "tenure_policy_lines_dropped_total{policy=\"hostile\"} ");
+    ensure!(dropped > 0, "no line was dropped: {}", daemon.metrics()?);
+    ensure!(daemon.log("blah").lines().count() <= 64, "the log was filled");
+    // The next line says how many are missing.
+    shim.call("ADD", &Attachment::of("victim"), &misbehaving("panics", "panic")?)?.error()?;
+    let left_out = format!("left_out={dropped}");
+    ensure!(daemon.log(&left_out).contains("hostile@"), "{left_out} is not in\n{}", daemon.log("hostile@"));
+    Ok(())
+}
+
+/// The value of a series; 0 before it is there.
+fn value(metrics: &str, series: &str) -> u64 {
+    metrics.lines().find_map(|line| line.strip_prefix(series)?.parse().ok()).unwrap_or(0)
+}
+
+/// Refusals of another policy than host-local, and of none at all: with the reason where there is one.
+fn refusals() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let hostile = build("tenure-hostile", &daemon)?;
+    daemon.configure(&entry("hostile", &hostile)?)?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    for (misbehaviour, code, reason) in [
+        ("define-refuse-config", 7, "ipam.x: wrong"),
+        ("define-refuse-config-silently", 7, "the network's configuration is wrong"),
+        ("define-refuse-exhausted", 101, "all gone"),
+        ("define-refuse-unavailable", 102, "not for you"),
+        ("define-refuse-other", 104, "not today"),
+        ("define-refuse-silently", 104, "it refused without a reason"),
+    ] {
+        let config = misbehaving(misbehaviour, misbehaviour)?;
+        let error = shim.call("ADD", &Attachment::of("pod"), &config)?.error_code(code)?;
+        ensure!(
+            error.msg.starts_with("policy hostile@") && error.msg.ends_with(&format!(": {reason}")),
+            "{misbehaviour}: {error:?}"
+        );
+        // What to do stands beside it, but for the specification's own codes.
+        ensure!(error.details.is_empty() == (code == 7), "{misbehaviour}: {error:?}");
+    }
+    // host-local's own refusal is the reference's for callers, and names the policy everywhere else.
+    let mut full = config("full", "host-local");
+    let ranges = full.pointer_mut("/ipam/ranges").context("no ranges")?;
+    *ranges = json!([[{ "subnet": "10.82.0.0/30" }]]);
+    shim.call("ADD", &Attachment::of("first"), &full)?.address()?;
+    let error = shim.call("ADD", &Attachment::of("second"), &full)?.error_code(101)?;
+    let text = "no IP addresses available in range set: 10.82.0.1-10.82.0.2";
+    ensure!(error.msg == text && error.details.is_empty(), "{error:?}");
+    let log = daemon.log(text);
+    ensure!(log.contains("policy host-local@") && log.contains("delete pods or add a range"), "{log}");
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::Value;
 use tenure_types::cni::{
-    Arguments, Command, Configuration, Dns, Environment, ErrorReport, Route, SpecVersion, Success, versions,
+    Arguments, Command, Configuration, Dns, Environment, ErrorReport, PluginSettings, Route, SpecVersion,
+    Success, versions,
 };
 use tenure_types::{AssignedAddress, Error, ErrorCode, NetworkName};
 
@@ -74,12 +75,16 @@ fn read(
     if let Some(ipam) = checked(configuration.ipam_text()) {
         assert!(serde_json::from_str::<Value>(ipam).is_ok_and(|ipam| ipam.is_object() || ipam.is_array()));
     }
-    if let Some(timeout) = checked(configuration.timeout()) {
+    if let Some(PluginSettings { socket, timeout, resolv_conf }) =
+        checked(configuration.plugin_settings(command))
+    {
         assert!(!timeout.is_zero() && timeout.as_secs() <= 3600, "a call may take {timeout:?}");
+        for path in [&socket, &resolv_conf].into_iter().flatten() {
+            assert!(path.starts_with('/'), "a path is relative");
+        }
     }
-    for path in [configuration.socket(), configuration.resolv_conf()] {
-        assert!(checked(path).flatten().is_none_or(|path| path.starts_with('/')), "a path is relative");
-    }
+    assert!(configuration.plugin_settings(&Command::Del).is_ok(), "a DEL stops at its configuration");
+    checked(configuration.resolv_conf());
     checked(configuration.policy());
     checked(configuration.ip_ranges());
     checked(configuration.valid_attachments());

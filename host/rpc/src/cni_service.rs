@@ -1,15 +1,17 @@
 //! The Cni service: from an invocation to the engine's words, and from a grant to what the plugin prints.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tenure_engine::{Add, Del, Engine, Gc};
-use tenure_types::cni::{Arguments, Command, Configuration, Dns, Success};
+use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
-    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, Owner, Result,
+    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
+    Pool, Result,
 };
+use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
+use crate::resolv_conf;
 use crate::status::to_status;
 use crate::unimported::Unimported;
 use crate::v1::{self, Answer, Invocation};
@@ -20,30 +22,46 @@ const MILLISECOND: u64 = 1_000_000;
 /// The host's attribute that carries `runtimeConfig.ipRanges` to a policy.
 const IP_RANGES: &str = "runtime-config.ip-ranges";
 
+/// How many files the daemon reads at a time for plugins that do not send them: one that hangs costs no more than its place.
+const READERS: usize = 4;
+
 /// Implements the generated service over an engine.
 #[derive(Clone)]
 pub struct CniService {
     engine: Arc<Engine>,
     unimported: Arc<Unimported>,
+    readers: Arc<Semaphore>,
 }
 
 impl CniService {
     /// The service of one node. It refuses to make a network of which host-local has addresses, unless those are to be ignored.
     #[must_use]
     pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
-        Self { engine, unimported: Arc::new(Unimported::new(ignore_host_local)) }
+        let unimported = Arc::new(Unimported::new(ignore_host_local));
+        Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
     async fn allocate(&self, call: &Invocation) -> Result<Answer> {
+        let read = self.read(call).await;
+        let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
+        let success =
+            |addresses: &[AssignedAddress]| Success { addresses: addresses.to_vec(), ..frame.clone() };
+        let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
+        let network = add.request.network.clone();
+        let grant = match self.engine.add(add, fits).await {
+            Ok(grant) => grant,
+            Err(refusal) => return Err(self.told_first(&network, version, refusal).await),
+        };
+        Ok(Answer { output: success(&grant.addresses).render(version)?.into_bytes() })
+    }
+
+    /// An ADD as the engine takes it, the version that it is answered in, and all of the answer but the addresses.
+    async fn read(&self, call: &Invocation) -> Result<(Add, SpecVersion, Success)> {
         let config = Configuration::parse(&call.config)?;
         let version = config.version(&Command::Add)?;
         let arguments = Arguments::parse(&call.args)?;
-        let (routes, dns) = (config.routes()?, dns(&config)?);
-        let success = |addresses: &[AssignedAddress]| Success {
-            addresses: addresses.to_vec(),
-            routes: routes.clone(),
-            dns: dns.clone(),
-        };
+        let routes = config.routes()?;
+        let dns = self.dns(&config, call).await?;
         let add = Add {
             request: tenure_types::Request {
                 network: config.name().clone(),
@@ -58,9 +76,22 @@ impl CniService {
             config: network_config(&config)?,
         };
         self.unimported.check(&self.engine, &config).await?;
-        let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
-        let grant = self.engine.add(add, fits).await?;
-        Ok(Answer { output: success(&grant.addresses).render(version)?.into_bytes() })
+        Ok((add, version, Success { addresses: Vec::new(), routes, dns }))
+    }
+
+    /// A policy's refusal, unless the version could not tell any answer of the network: that is what the reference says then.
+    async fn told_first(&self, network: &NetworkName, version: SpecVersion, refusal: Error) -> Error {
+        let by_policy = matches!(refusal.code, ErrorCode::PoolExhausted | ErrorCode::AddressUnavailable);
+        if !by_policy || version >= SpecVersion::V0_3_0 {
+            return refusal;
+        }
+        let Some(book) = self.engine.book(network).await else { return refusal };
+        let first = |pool: &Pool| {
+            let range = pool.ranges.first()?;
+            Some(AssignedAddress { address: range.first().into(), gateway: None })
+        };
+        let addresses = book.network().definition.pools.iter().filter_map(first).collect();
+        Success { addresses, ..Success::default() }.render(version).err().unwrap_or(refusal)
     }
 
     /// Serves a DEL, also one that was spooled: the name of its network is all that its configuration must have.
@@ -68,34 +99,67 @@ impl CniService {
     /// # Errors
     /// Those of [`Engine::del`], and `InvalidEnvironment` or `InvalidConfig` for a call that names no attachment.
     pub async fn release(&self, call: &Invocation) -> Result<()> {
-        let network = Configuration::parse(&call.config)?.name().clone();
-        let del = Del { network, owner: owner(call)?, requested_at: self.started(&Command::Del, call) };
+        let read = || Ok((Configuration::parse(&call.config)?.name().clone(), owner(call)?));
+        let (network, owner) = read().inspect_err(|error| unread(&Command::Del, call, error))?;
+        let del = Del { network, owner, requested_at: self.started(&Command::Del, call) };
         self.engine.del(del).await
     }
 
     async fn confirm(&self, call: &Invocation) -> Result<()> {
-        let config = Configuration::parse(&call.config)?;
-        config.version(&Command::Check)?;
-        self.engine.check(config.name(), &owner(call)?).await.map(drop)
+        let read = || {
+            let config = Configuration::parse(&call.config)?;
+            config.version(&Command::Check)?;
+            Ok((config.name().clone(), owner(call)?))
+        };
+        let (network, owner) = read().inspect_err(|error| unread(&Command::Check, call, error))?;
+        self.engine.check(&network, &owner).await.map(drop)
     }
 
     async fn collect(&self, call: &Invocation) -> Result<()> {
-        let config = Configuration::parse(&call.config)?;
-        config.version(&Command::Gc)?;
+        let read = || {
+            let config = Configuration::parse(&call.config)?;
+            config.version(&Command::Gc)?;
+            Ok((config.name().clone(), config.valid_attachments()?))
+        };
+        let (network, valid) = read().inspect_err(|error| unread(&Command::Gc, call, error))?;
         // Without a list nothing is known to be gone.
-        let Some(valid) = config.valid_attachments()? else { return Ok(()) };
-        let gc = Gc { network: config.name().clone(), valid, requested_at: self.started(&Command::Gc, call) };
+        let Some(valid) = valid else { return Ok(()) };
+        let gc = Gc { network, valid, requested_at: self.started(&Command::Gc, call) };
         self.engine.gc(gc).await.map(drop)
     }
 
     async fn probe(&self, call: &Invocation) -> Result<()> {
-        let config = Configuration::parse(&call.config)?;
-        config.version(&Command::Status)?;
+        let read = || {
+            let config = Configuration::parse(&call.config)?;
+            config.version(&Command::Status)?;
+            Ok((config.name().clone(), config.policy()?, network_config(&config)?, config))
+        };
+        let (network, policy, definition, config) =
+            read().inspect_err(|error| unread(&Command::Status, call, error))?;
         self.unimported
             .check(&self.engine, &config)
             .await
             .map_err(|error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code)))?;
-        self.engine.status(config.name(), &config.policy()?, &network_config(&config)?).await
+        self.engine.status(&network, &policy, &definition).await
+    }
+
+    /// The name servers of `ipam.resolvConf`, as the file is now, which is what host-local does.
+    async fn dns(&self, config: &Configuration<'_>, call: &Invocation) -> Result<Dns> {
+        let Some(path) = config.resolv_conf()? else { return Ok(Dns::default()) };
+        if let Some(text) = &call.resolv_conf {
+            return Ok(Dns::from_resolv_conf(text));
+        }
+        let place = Arc::clone(&self.readers).try_acquire_owned().map_err(|_| {
+            let cause =
+                format_args!("{READERS} other files are being read, so ipam.resolvConf has to wait: {path}");
+            Error::new(ErrorCode::Overloaded, cause)
+        })?;
+        let read = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            resolv_conf::read(&path)
+        });
+        let text = read.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        Ok(Dns::from_resolv_conf(&text?))
     }
 
     /// When the plugin was started; a caller that does not say is taken to have started now.
@@ -120,19 +184,17 @@ fn owner(call: &Invocation) -> Result<Owner> {
     Ok(Owner::Attachment { container, interface })
 }
 
+/// A call that the engine does not get to see, since it cannot be read, is logged here.
+fn unread(verb: &Command, call: &Invocation, error: &Error) {
+    let (code, next_step) = (error.code.name(), error.code.next_step());
+    let (container, interface) = (&call.container_id, &call.interface);
+    tracing::warn!(%verb, container, interface, code, cause = error.cause, next_step, "refused");
+}
+
 /// What the policy gets to read.
 pub(crate) fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
     let ranges = config.ip_ranges()?.map(|ranges| (IP_RANGES.to_owned(), ranges.to_owned()));
     Ok(NetworkConfig { ipam: config.ipam_text()?.to_owned(), attributes: ranges.into_iter().collect() })
-}
-
-/// The name servers of `ipam.resolvConf`, read anew for each call as host-local does.
-fn dns(config: &Configuration<'_>) -> Result<Dns> {
-    let Some(path) = config.resolv_conf()? else { return Ok(Dns::default()) };
-    let text = std::fs::read_to_string(Path::new(&path)).map_err(|error| {
-        Error::new(ErrorCode::InvalidConfig, format_args!("ipam.resolvConf: {path}: {error}"))
-    })?;
-    Ok(Dns::from_resolv_conf(&text))
 }
 
 /// The answer of a verb that prints nothing.

@@ -11,6 +11,7 @@ pub mod client;
 pub mod cni_service;
 #[cfg(feature = "server")]
 pub mod door;
+pub mod resolv_conf;
 pub mod run_dir;
 #[cfg(feature = "server")]
 pub mod server;

@@ -197,6 +197,8 @@ impl Spool {
             config: written.config.into_bytes(),
             started_at_boot_ms: written.started_at_boot_ms,
             started_at_boot_ns: written.started_at_boot_ns,
+            // A DEL has none.
+            resolv_conf: None,
         })
     }
 

@@ -62,14 +62,12 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
 /// The details of a status: a `google.rpc.Status` with the error's `ErrorInfo`.
 #[must_use]
 pub fn details(error: &Error) -> Vec<u8> {
-    let info = ErrorInfo {
-        reason: error.code.name().to_owned(),
-        domain: DOMAIN.to_owned(),
-        metadata: BTreeMap::from([
-            ("cni_code".to_owned(), error.code.cni().to_string()),
-            ("next_step".to_owned(), error.code.next_step().to_owned()),
-        ]),
-    };
+    let mut metadata = BTreeMap::from([
+        ("cni_code".to_owned(), error.code.cni().to_string()),
+        ("next_step".to_owned(), error.code.next_step().to_owned()),
+    ]);
+    metadata.extend(error.reference.iter().map(|text| ("reference".to_owned(), text.to_string())));
+    let info = ErrorInfo { reason: error.code.name().to_owned(), domain: DOMAIN.to_owned(), metadata };
     let detail = Any { type_url: ERROR_INFO.to_owned(), value: info.encode_to_vec() };
     let status =
         Status { code: grpc_code(error.code) as i32, message: error.cause.clone(), details: vec![detail] };
@@ -93,6 +91,7 @@ pub fn report(details: &[u8]) -> Option<ErrorReport> {
         reason: info.reason,
         cause: status.message,
         next_step: info.metadata.remove("next_step").unwrap_or_default(),
+        reference: info.metadata.remove("reference"),
     })
 }
 
@@ -109,10 +108,13 @@ pub fn to_status(error: &Error) -> tonic::Status {
 #[must_use]
 pub fn from_status(status: &tonic::Status) -> Error {
     match report(status.details()) {
-        Some(report) => match ErrorCode::from_name(&report.reason) {
-            Some(code) => Error::new(code, report.cause),
-            None => Error::new(ErrorCode::Internal, format_args!("{}: {}", report.reason, report.cause)),
-        },
+        Some(report) => {
+            let error = match ErrorCode::from_name(&report.reason) {
+                Some(code) => Error::new(code, report.cause),
+                None => Error::new(ErrorCode::Internal, format_args!("{}: {}", report.reason, report.cause)),
+            };
+            Error { reference: report.reference.map(String::into_boxed_str), ..error }
+        }
         None if status.code() == tonic::Code::DeadlineExceeded => {
             Error::new(ErrorCode::DeadlineExceeded, status.message())
         }
@@ -160,6 +162,8 @@ mod tests {
         for code in ErrorCode::ALL {
             let error = Error::new(*code, "the cause: é");
             assert_eq!(report(&details(&error)), Some(ErrorReport::from(&error)));
+            let error = error.told_as("the reference: é");
+            assert_eq!(report(&details(&error)), Some(ErrorReport::from(&error)));
         }
     }
 
@@ -195,6 +199,8 @@ mod tests {
     fn a_status_is_the_error_again() {
         for code in ErrorCode::ALL {
             let error = Error::new(*code, "the cause");
+            assert_eq!(from_status(&to_status(&error)), error);
+            let error = error.told_as("the reference");
             assert_eq!(from_status(&to_status(&error)), error);
         }
         let foreign = tonic::Status::unimplemented("no such method");

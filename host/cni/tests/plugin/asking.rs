@@ -60,16 +60,63 @@ fn a_large_configuration_arrives_whole() {
     assert!(daemon.calls()[0].1.config == config.as_bytes());
 }
 
+/// What an ADD prints of a daemon's refusal.
+fn printed(error: Error) -> serde_json::Value {
+    let daemon = Daemon::new(Reply::Refuse(error));
+    let printed = Plugin::new("ADD", &daemon.socket()).run();
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    serde_json::from_str(&printed.stdout).unwrap()
+}
+
 #[test]
 fn the_daemons_refusal_is_printed_with_code_cause_and_next_step() {
-    for code in [ErrorCode::PoolExhausted, ErrorCode::Overloaded, ErrorCode::InvalidConfig] {
-        let daemon = Daemon::new(Reply::Refuse(Error::new(code, "the cause: é")));
-        let printed = Plugin::new("ADD", &daemon.socket()).run();
-        let error: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    for code in [ErrorCode::PoolExhausted, ErrorCode::Overloaded] {
         let details = format!("{code}: {}", code.next_step());
         let expected = serde_json::json!({"cniVersion": "1.1.0", "code": code.cni(), "msg": "the cause: é", "details": details});
-        assert_eq!((printed.code, error), (Some(1), expected));
+        assert_eq!(printed(Error::new(code, "the cause: é")), expected);
     }
+}
+
+#[test]
+fn where_the_text_is_the_references_there_is_nothing_beside_it() {
+    let error = Error::new(ErrorCode::PoolExhausted, "policy p@d: é").told_as("é");
+    assert_eq!(printed(error), serde_json::json!({"cniVersion": "1.1.0", "code": 101, "msg": "é"}));
+    let error = Error::new(ErrorCode::InvalidConfig, "policy p@d: é");
+    assert_eq!(printed(error), serde_json::json!({"cniVersion": "1.1.0", "code": 7, "msg": "policy p@d: é"}));
+}
+
+/// A configuration whose `ipam.resolvConf` is a path.
+fn with_resolv_conf(path: &Path) -> String {
+    format!(r#"{{"cniVersion":"1.1.0","name":"net","ipam":{{"resolvConf":"{}"}}}}"#, path.display())
+}
+
+#[test]
+fn an_add_carries_the_resolv_conf_that_the_plugin_sees() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    let file = daemon.socket().with_file_name("resolv.conf");
+    fs::write(&file, "nameserver 192.0.2.1\n").unwrap();
+    for command in ["ADD", "DEL", "CHECK", "GC", "STATUS"] {
+        Plugin::new(command, &daemon.socket()).config(with_resolv_conf(&file)).succeed();
+    }
+    Plugin::new("ADD", &daemon.socket()).succeed();
+    let sent: Vec<_> = daemon.calls().into_iter().map(|(_, invocation)| invocation.resolv_conf).collect();
+    let text = Some("nameserver 192.0.2.1\n".to_owned());
+    assert_eq!(sent, [text, None, None, None, None, None]);
+}
+
+#[test]
+fn a_resolv_conf_that_blocks_or_never_ends_is_refused_by_the_plugin() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    let fifo = daemon.socket().with_file_name("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    for path in [fifo.as_path(), Path::new("/dev/zero")] {
+        let (code, message, _) = Plugin::new("ADD", &daemon.socket()).config(with_resolv_conf(path)).fail();
+        let expected = format!("ipam.resolvConf: {}: not a regular file", path.display());
+        assert_eq!((code, message), (7, expected));
+        // A DEL frees the address all the same.
+        Plugin::new("DEL", &daemon.socket()).config(with_resolv_conf(path)).succeed();
+    }
+    assert!(daemon.calls().iter().all(|(method, _)| *method == "del"), "{:?}", daemon.calls());
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Arguments {
             };
             match key {
                 "IgnoreUnknown" => ignore_unknown = boolean(value)?,
-                "IP" => arguments.ip = Some(requested(value)?),
+                "IP" => arguments.ip = requested(value)?,
                 "K8S_POD_NAMESPACE" => value.clone_into(&mut pod.namespace),
                 "K8S_POD_NAME" => value.clone_into(&mut pod.name),
                 "K8S_POD_UID" => value.clone_into(&mut pod.uid),
@@ -56,8 +56,8 @@ fn boolean(value: &str) -> Result<bool, Error> {
     }
 }
 
-fn requested(value: &str) -> Result<IpAddr, Error> {
-    address::parse(value)
+fn requested(value: &str) -> Result<Option<IpAddr>, Error> {
+    address::requested(value)
         .map_err(|why| invalid(format_args!("ARGS: error parsing value of pair \"IP={value}\": {why}")))
 }
 
@@ -90,6 +90,13 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_address_asks_for_nothing() {
+        for text in ["IP=", "IgnoreUnknown=1;IP=;K8S_POD_UID=u"] {
+            assert_eq!(Arguments::parse(text), Ok(Arguments::default()), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
         for (text, cause) in [
             ("IP", r#"ARGS: invalid pair "IP""#),
@@ -101,7 +108,6 @@ mod tests {
                 "IP=10.0.0.5,10.0.0.6",
                 r#"ARGS: error parsing value of pair "IP=10.0.0.5,10.0.0.6": not an IP address"#,
             ),
-            ("IP=", r#"ARGS: error parsing value of pair "IP=": not an IP address"#),
             (
                 "IgnoreUnknown=yes",
                 r#"ARGS: error parsing value of pair "IgnoreUnknown=yes": expected 0, 1, true or false"#,

@@ -20,6 +20,26 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The policy of a network whose configuration names none.
 const DEFAULT_POLICY: &str = "host-local";
 
+/// The key that names a resolv.conf.
+const RESOLV_CONF: &str = "resolvConf";
+
+/// What the plugin itself needs of a configuration, to ask the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginSettings {
+    /// The daemon's socket, where the configuration names it.
+    pub socket: Option<String>,
+    /// How long the call may take.
+    pub timeout: Duration,
+    /// ADD: the file to read name servers from.
+    pub resolv_conf: Option<String>,
+}
+
+impl Default for PluginSettings {
+    fn default() -> Self {
+        Self { socket: None, timeout: DEFAULT_TIMEOUT, resolv_conf: None }
+    }
+}
+
 /// A network configuration with a valid name.
 #[derive(Debug, Clone)]
 pub struct Configuration<'a> {
@@ -31,12 +51,12 @@ impl<'a> Configuration<'a> {
     /// Reads the plugin's standard input.
     ///
     /// # Errors
-    /// `MalformedConfig` when it is not a JSON object, `InvalidConfig` when the network's name is missing or malformed.
+    /// `MalformedConfig` when it is not a JSON object or its name is not a string, `InvalidConfig` when the network's name is
+    /// missing or malformed.
     pub fn parse(text: &'a [u8]) -> Result<Self, Error> {
-        let root = Object::document(text).map_err(|error| {
-            Error::new(ErrorCode::MalformedConfig, format_args!("error unmarshall network config: {error}"))
-        })?;
-        let name = root.text("name")?.unwrap_or_default();
+        const CONTEXT: &str = "error unmarshall network config";
+        let root = Object::document(text).map_err(|error| malformed(CONTEXT, error))?;
+        let name = root.text("name").map_err(|error| malformed(CONTEXT, error))?.unwrap_or_default();
         let name = NetworkName::new(name).map_err(|error| Error::new(ErrorCode::InvalidConfig, error))?;
         Ok(Self { name, root })
     }
@@ -50,9 +70,11 @@ impl<'a> Configuration<'a> {
     /// The version to answer a command in.
     ///
     /// # Errors
-    /// `IncompatibleVersion` as [`SpecVersion::settle`] says, `InvalidConfig` when `cniVersion` is not a string.
+    /// `IncompatibleVersion` as [`SpecVersion::settle`] says, `MalformedConfig` when `cniVersion` is not a string.
     pub fn version(&self, command: &Command) -> Result<SpecVersion, Error> {
-        SpecVersion::settle(&self.root.text("cniVersion")?.unwrap_or_default(), command)
+        let named = self.root.text("cniVersion");
+        let named = named.map_err(|error| malformed("decoding version from network config", error))?;
+        SpecVersion::settle(&named.unwrap_or_default(), command)
     }
 
     /// The `ipam` object, as JSON text.
@@ -78,26 +100,27 @@ impl<'a> Configuration<'a> {
         })
     }
 
-    /// The daemon's socket, where the configuration names it.
+    /// What the plugin itself needs for a command; the `ipam` object is parsed once for all of it.
+    ///
+    /// A DEL must succeed however broken the configuration has become, so what it cannot read it takes as not written.
     ///
     /// # Errors
-    /// `InvalidConfig` when it is not an absolute path.
-    pub fn socket(&self) -> Result<Option<String>, Error> {
-        self.path("socket")
-    }
-
-    /// How long the call may take.
-    ///
-    /// # Errors
-    /// `InvalidConfig` when it is not a number of seconds above 0 and up to an hour.
-    pub fn timeout(&self) -> Result<Duration, Error> {
-        let Some(node) = self.ipam()?.get("timeout") else { return Ok(DEFAULT_TIMEOUT) };
-        let expected = "a number of seconds, above 0 and up to 3600";
-        let seconds: f64 = node.read(expected)?;
-        match Duration::try_from_secs_f64(seconds) {
-            Ok(timeout) if !timeout.is_zero() && timeout <= LONGEST_TIMEOUT => Ok(timeout),
-            _ => Err(node.invalid(format_args!("expected {expected}, not {seconds}"))),
+    /// `InvalidConfig` when there is no `ipam` object or a value in it is wrong; never for DEL.
+    pub fn plugin_settings(&self, command: &Command) -> Result<PluginSettings, Error> {
+        let ipam = match self.ipam() {
+            Err(_) if *command == Command::Del => return Ok(PluginSettings::default()),
+            ipam => ipam?,
+        };
+        if *command == Command::Del {
+            return Ok(PluginSettings {
+                socket: path(&ipam, "socket").unwrap_or_default(),
+                timeout: timeout(&ipam).unwrap_or(DEFAULT_TIMEOUT),
+                resolv_conf: None,
+            });
         }
+        let (socket, timeout) = (path(&ipam, "socket")?, timeout(&ipam)?);
+        let resolv_conf = if *command == Command::Add { path(&ipam, RESOLV_CONF)? } else { None };
+        Ok(PluginSettings { socket, timeout, resolv_conf })
     }
 
     /// The routes that a result repeats.
@@ -113,7 +136,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// `InvalidConfig` when it is not an absolute path.
     pub fn resolv_conf(&self) -> Result<Option<String>, Error> {
-        self.path("resolvConf")
+        path(&self.ipam()?, RESOLV_CONF)
     }
 
     /// Where host-local would keep its addresses, where the configuration says so in a way that host-local reads.
@@ -131,21 +154,18 @@ impl<'a> Configuration<'a> {
         Ok(runtime_config.and_then(|object| object.get("ipRanges")).map(|node| node.raw()))
     }
 
-    /// The addresses that the caller insists on: those of `CNI_ARGS`, then `args.cni.ips`, then `runtimeConfig.ips`.
+    /// The addresses that the caller insists on: those of `CNI_ARGS`, then `args.cni.ips`, then `runtimeConfig.ips`. One that
+    /// is asked for twice is one request, and an empty text asks for nothing.
     ///
     /// # Errors
     /// `InvalidConfig` for an address that is none.
     pub fn requested(&self, arguments: &Arguments) -> Result<Vec<IpAddr>, Error> {
-        let parse = |node: Node<'a>| address::parse(&node.text()?).map_err(|why| node.invalid(why));
         let mut requested: Vec<IpAddr> = arguments.ip.into_iter().collect();
-        if let Some(cni) = self.root.object("args")?.map(|args| args.object("cni")).transpose()?.flatten() {
-            for node in cni.list("ips")? {
-                requested.push(parse(node)?);
-            }
-        }
-        if let Some(runtime_config) = self.root.object("runtimeConfig")? {
-            for node in runtime_config.list("ips")? {
-                requested.push(parse(node)?);
+        let args = self.root.object("args")?.map(|args| args.object("cni")).transpose()?.flatten();
+        for object in [args, self.root.object("runtimeConfig")?].into_iter().flatten() {
+            for node in object.list("ips")? {
+                let address = address::requested(&node.text()?).map_err(|why| node.invalid(why))?;
+                requested.extend(address.filter(|address| !requested.contains(address)));
             }
         }
         Ok(requested)
@@ -167,16 +187,30 @@ impl<'a> Configuration<'a> {
         let missing = || Error::new(ErrorCode::InvalidConfig, "IPAM config missing 'ipam' key");
         self.root.object("ipam")?.ok_or_else(missing)
     }
+}
 
-    fn path(&self, key: &str) -> Result<Option<String>, Error> {
-        let ipam = self.ipam()?;
-        let path = ipam.text(key)?;
-        match ipam.get(key).zip(path) {
-            Some((node, path)) if !path.starts_with('/') => Err(node.invalid("expected an absolute path")),
-            Some((_, path)) => Ok(Some(path)),
-            None => Ok(None),
-        }
+fn path(ipam: &Object<'_>, key: &str) -> Result<Option<String>, Error> {
+    let Some(node) = ipam.get(key) else { return Ok(None) };
+    match node.text()? {
+        path if path.is_empty() => Ok(None),
+        path if path.starts_with('/') => Ok(Some(path)),
+        _ => Err(node.invalid("expected an absolute path")),
     }
+}
+
+fn timeout(ipam: &Object<'_>) -> Result<Duration, Error> {
+    let Some(node) = ipam.get("timeout") else { return Ok(DEFAULT_TIMEOUT) };
+    let expected = "a number of seconds, above 0 and up to 3600";
+    let seconds: f64 = node.read(expected)?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(timeout) if !timeout.is_zero() && timeout <= LONGEST_TIMEOUT => Ok(timeout),
+        _ => Err(node.invalid(format_args!("expected {expected}, not {seconds}"))),
+    }
+}
+
+/// What libcni itself decodes, in its words.
+fn malformed(context: &str, why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::MalformedConfig, format_args!("{context}: {why}"))
 }
 
 fn attachment(node: &Node<'_>) -> Result<(ContainerId, InterfaceName), Error> {

@@ -1,9 +1,16 @@
 //! The error object that a plugin prints instead of a result.
+//!
+//! libcni shows a caller `msg; details`, and callers compare that with the reference implementation's text as a whole. So
+//! `details` is for texts that are tenure's own; where the text is the reference's, the next step is in the daemon's
+//! log and in `tenurectl`.
 
 use serde::Serialize;
 
 use super::SpecVersion;
 use crate::{Error, ErrorCode};
+
+/// The last code whose texts are libcni's or a reference plugin's.
+const LAST_OF_REFERENCE: u32 = 10;
 
 /// An error as a CNI caller sees it.
 ///
@@ -18,6 +25,8 @@ pub struct ErrorReport {
     pub cause: String,
     /// What a person can do about it.
     pub next_step: String,
+    /// What the reference implementation says in this case, where it says anything.
+    pub reference: Option<String>,
 }
 
 impl ErrorReport {
@@ -30,24 +39,24 @@ impl ErrorReport {
             cni_version: SpecVersion,
             code: u32,
             msg: &'a str,
-            details: String,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            details: &'a str,
         }
-        let (msg, more) = self.split();
-        let details = format!("{more}{}: {}", self.reason, self.next_step);
+        let own = format!("{}: {}", self.reason, self.next_step);
+        let (msg, details) = match &self.reference {
+            Some(reference) => (reference.as_str(), ""),
+            None if self.code <= LAST_OF_REFERENCE => self.as_libcni(),
+            None => (self.cause.as_str(), own.as_str()),
+        };
         let rendered = Rendered { cni_version: version, code: self.code, msg, details };
         // Strings and numbers always serialize; the fallback keeps the promise of one object whatever happens.
-        serde_json::to_string(&rendered)
-            .unwrap_or_else(|_| format!(r#"{{"code":{},"msg":"","details":""}}"#, self.code))
+        serde_json::to_string(&rendered).unwrap_or_else(|_| format!(r#"{{"code":{},"msg":""}}"#, self.code))
     }
 
-    /// The reference implementation names the versions in the details, and callers compare its message as a whole.
-    fn split(&self) -> (&str, String) {
-        match self.cause.split_once(": ") {
-            Some((msg, more)) if self.reason == ErrorCode::IncompatibleVersion.name() => {
-                (msg, format!("{more}; "))
-            }
-            _ => (&self.cause, String::new()),
-        }
+    /// libcni itself has details in one place only: it names the versions there.
+    fn as_libcni(&self) -> (&str, &str) {
+        let split = self.cause.split_once(": ");
+        split.filter(|_| self.reason == ErrorCode::IncompatibleVersion.name()).unwrap_or((&self.cause, ""))
     }
 }
 
@@ -58,6 +67,7 @@ impl From<&Error> for ErrorReport {
             reason: error.code.name().to_owned(),
             cause: error.cause.clone(),
             next_step: error.code.next_step().to_owned(),
+            reference: error.reference.as_deref().map(str::to_owned),
         }
     }
 }
@@ -67,13 +77,32 @@ mod tests {
     use super::*;
     use crate::cni::Command;
 
-    #[test]
-    fn what_a_runtime_reads() {
-        let error =
-            Error::new(ErrorCode::PoolExhausted, "no IP addresses available in range set: 10.0.0.1-10.0.0.6");
-        insta::assert_snapshot!(ErrorReport::from(&error).render(SpecVersion::V1_0_0), @r#"{"cniVersion":"1.0.0","code":101,"msg":"no IP addresses available in range set: 10.0.0.1-10.0.0.6","details":"pool-exhausted: delete pods or add a range; `tenurectl networks` shows the use"}"#);
+    fn rendered(error: &Error) -> String {
+        ErrorReport::from(error).render(SpecVersion::V1_0_0)
+    }
 
+    #[test]
+    fn a_text_of_ones_own_says_what_to_do() {
+        let error = Error::new(ErrorCode::PoolExhausted, "policy mine@0123: none is left");
+        insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":101,"msg":"policy mine@0123: none is left","details":"pool-exhausted: delete pods or add a range; `tenurectl networks` shows the use"}"#);
+    }
+
+    #[test]
+    fn a_text_of_the_reference_is_all_that_a_caller_reads() {
+        let text = "no IP addresses available in range set: 10.0.0.1-10.0.0.6";
+        let error = Error::new(ErrorCode::PoolExhausted, format_args!("policy host-local@0123: {text}"));
+        insta::assert_snapshot!(rendered(&error.told_as(text)), @r#"{"cniVersion":"1.0.0","code":101,"msg":"no IP addresses available in range set: 10.0.0.1-10.0.0.6"}"#);
         let error = SpecVersion::settle("9.9.9", &Command::Add).unwrap_err();
-        insta::assert_snapshot!(ErrorReport::from(&error).render(SpecVersion::NEWEST), @r#"{"cniVersion":"1.1.0","code":1,"msg":"incompatible CNI versions","details":"config is \"9.9.9\", plugin supports [\"0.1.0\" \"0.2.0\" \"0.3.0\" \"0.3.1\" \"0.4.0\" \"1.0.0\" \"1.1.0\"]; incompatible-version: use a cniVersion that `tenure` lists for CNI_COMMAND=VERSION"}"#);
+        insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":1,"msg":"incompatible CNI versions","details":"config is \"9.9.9\", plugin supports [\"0.1.0\" \"0.2.0\" \"0.3.0\" \"0.3.1\" \"0.4.0\" \"1.0.0\" \"1.1.0\"]"}"#);
+        let error = SpecVersion::settle("0.3.1", &Command::Check).unwrap_err();
+        insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":1,"msg":"config version does not allow CHECK"}"#);
+    }
+
+    #[test]
+    fn every_code_of_the_specification_has_the_references_words_alone() {
+        for code in ErrorCode::ALL {
+            let report = ErrorReport::from(&Error::new(*code, "the cause"));
+            assert_eq!(report.render(SpecVersion::V1_0_0).contains("details"), report.code > 10, "{code}");
+        }
     }
 }

@@ -16,7 +16,7 @@ mod route;
 mod version;
 
 pub use args::Arguments;
-pub use config::{Configuration, DEFAULT_TIMEOUT};
+pub use config::{Configuration, DEFAULT_TIMEOUT, PluginSettings};
 pub use dns::Dns;
 pub use environment::{Command, Environment};
 pub use error::ErrorReport;

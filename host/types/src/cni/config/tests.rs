@@ -33,10 +33,26 @@ fn the_name_is_checked_first() {
         (r#"{"name": ""}"#, "missing network name"),
         (r#"{"name": null, "cniVersion": 7}"#, "missing network name"),
         (r#"{"name": "a b"}"#, "invalid characters found in network name: a b"),
-        (r#"{"name": 7}"#, "name: expected a string, not 7"),
     ] {
         assert_eq!(cause(Configuration::parse(text.as_bytes())), expected);
     }
+}
+
+#[test]
+fn what_libcni_itself_decodes_is_malformed_when_it_does_not() {
+    let error = Configuration::parse(br#"{"name": 7}"#).unwrap_err();
+    assert_eq!(
+        (error.code, error.cause.as_str()),
+        (ErrorCode::MalformedConfig, "error unmarshall network config: name: expected a string, not 7")
+    );
+    let error = parse(r#"{"name": "net", "cniVersion": 1.0}"#).version(&Command::Del).unwrap_err();
+    assert_eq!(
+        (error.code, error.cause.as_str()),
+        (
+            ErrorCode::MalformedConfig,
+            "decoding version from network config: cniVersion: expected a string, not 1.0"
+        )
+    );
 }
 
 #[test]
@@ -76,19 +92,32 @@ fn the_policy_is_host_local_by_default_and_never_a_path() {
 
 #[test]
 fn the_daemon_is_found_and_waited_for_as_configured() {
-    let text = with_ipam(r#"{"socket": "/tmp/cni.sock", "timeout": 0.5}"#);
-    assert_eq!(parse(&text).socket(), Ok(Some("/tmp/cni.sock".to_owned())));
-    assert_eq!(parse(&text).timeout(), Ok(Duration::from_millis(500)));
-    assert_eq!(parse(&with_ipam("{}")).socket(), Ok(None));
-    assert_eq!(parse(&with_ipam("{}")).timeout(), Ok(DEFAULT_TIMEOUT));
-    assert_eq!(
-        cause(parse(&with_ipam(r#"{"socket": "cni.sock"}"#)).socket()),
-        "ipam.socket: expected an absolute path"
-    );
+    let settings = |ipam: &str, command: &Command| parse(&with_ipam(ipam)).plugin_settings(command);
+    let ipam = r#"{"socket": "/tmp/cni.sock", "timeout": 0.5, "resolvConf": "/etc/resolv.conf"}"#;
+    let expected = PluginSettings {
+        socket: Some("/tmp/cni.sock".to_owned()),
+        timeout: Duration::from_millis(500),
+        resolv_conf: Some("/etc/resolv.conf".to_owned()),
+    };
+    assert_eq!(settings(ipam, &Command::Add), Ok(expected.clone()));
+    for command in [Command::Del, Command::Check, Command::Gc, Command::Status] {
+        assert_eq!(settings(ipam, &command), Ok(PluginSettings { resolv_conf: None, ..expected.clone() }));
+    }
+    assert_eq!(settings(r#"{"socket": "", "resolvConf": ""}"#, &Command::Add), Ok(PluginSettings::default()));
+    for (ipam, expected) in [
+        (r#"{"socket": "cni.sock"}"#, "ipam.socket: expected an absolute path"),
+        (r#"{"resolvConf": "resolv.conf"}"#, "ipam.resolvConf: expected an absolute path"),
+        (r#"{"resolvConf": 7}"#, "ipam.resolvConf: expected a string, not 7"),
+        ("7", "ipam: expected an object, not 7"),
+    ] {
+        assert_eq!(cause(settings(ipam, &Command::Add)), expected);
+        assert_eq!(settings(ipam, &Command::Del), Ok(PluginSettings::default()));
+    }
     for bad in ["0", "-1", "3601", "\"5\"", "1e300"] {
         let text = with_ipam(&format!(r#"{{"timeout": {bad}}}"#));
         assert!(
-            cause(parse(&text).timeout()).starts_with("ipam.timeout: expected a number of seconds"),
+            cause(parse(&text).plugin_settings(&Command::Status))
+                .starts_with("ipam.timeout: expected a number of seconds"),
             "{bad}"
         );
     }
@@ -144,6 +173,19 @@ fn requested_addresses_come_in_the_reference_order() {
 }
 
 #[test]
+fn an_address_that_is_asked_for_twice_is_one_request_and_an_empty_one_is_none() {
+    let requested = |text, arguments| {
+        let requested = parse(text).requested(&Arguments::parse(arguments).unwrap()).unwrap();
+        requested.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let text = r#"{"name": "net", "args": {"cni": {"ips": ["10.0.0.1/24", "10.0.0.2", "10.0.0.2"]}},
+        "runtimeConfig": {"ips": ["::ffff:10.0.0.1", "10.0.0.3"]}}"#;
+    assert_eq!(requested(text, "IP=10.0.0.1"), ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    let text = r#"{"name": "net", "args": {"cni": {"ips": [""]}}, "runtimeConfig": {"ips": []}}"#;
+    assert_eq!(requested(text, "IP="), [""; 0]);
+}
+
+#[test]
 fn no_list_of_attachments_is_not_an_empty_one() {
     let list = |text: &str| {
         let owners = parse(text).valid_attachments()?;
@@ -178,7 +220,8 @@ proptest::proptest! {
         let ipam = with_ipam(&text);
         for text in [text.as_bytes(), ipam.as_bytes()] {
             if let Ok(config) = Configuration::parse(text) {
-                let _ = (config.ipam_text(), config.policy(), config.socket(), config.timeout(), config.routes());
+                let _ = (config.ipam_text(), config.policy(), config.routes());
+                let _ = [Command::Add, Command::Del].map(|command| config.plugin_settings(&command));
                 let _ = (config.resolv_conf(), config.ip_ranges(), config.valid_attachments());
                 let _ = (config.requested(&Arguments::default()), config.version(&Command::Add));
             }
