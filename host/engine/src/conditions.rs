@@ -113,6 +113,8 @@ fn tell_begun(condition: &Condition) {
     let Condition { name, message, .. } = condition;
     let next_step = name.next_step();
     match name.severity() {
+        // It was told to.
+        _ if *name == ConditionName::Stopping => tracing::info!(condition = %name, "{message}"),
         Severity::NotReady => tracing::error!(condition = %name, next_step, "{message}"),
         Severity::Degraded => tracing::warn!(condition = %name, next_step, "{message}"),
     }
