@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Record};
+use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Place, Record};
 
 use crate::frame;
 
@@ -39,8 +39,8 @@ enum Stored {
         requested_at: Moment,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         netns: String,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        netns_seen: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        netns_seen: Option<Place>,
     },
     Release {
         network: NetworkName,

@@ -42,6 +42,8 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
     let method = method(command)?;
     let version = config.version(command)?;
 
+    let namespace = netns::identity(&environment.netns);
+    let (netns_device, netns_inode) = namespace.unwrap_or_default();
     let mut invocation = Invocation {
         container_id: environment.container_id.clone(),
         netns: environment.netns.clone(),
@@ -51,10 +53,12 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         config: text.clone(),
         started_at_boot_ms: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
         started_at_boot_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+        netns_device,
+        netns_inode,
         // Only for an ADD whose configuration names one.
         resolv_conf: None,
     };
-    check_netns(&environment)
+    check_netns(&environment, namespace)
         .and_then(|()| config.plugin_settings(command))
         .and_then(|settings| {
             invocation.resolv_conf = settings.resolv_conf.as_deref().map(resolv_conf::read).transpose()?;
@@ -82,10 +86,10 @@ fn method(command: &Command) -> Result<&'static str, Error> {
 /// A pod in the host's network needs no address of its own.
 ///
 /// A DEL goes on: the namespace's path may by now lead elsewhere, and what the attachment owns must not leak.
-fn check_netns(environment: &Environment) -> Result<(), Error> {
+fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>) -> Result<(), Error> {
     let concerned =
         matches!(environment.command, Command::Add | Command::Check) && !environment.netns_override;
-    if concerned && netns::is_own(&environment.netns) {
+    if concerned && netns::is_own(namespace) {
         let cause = "plugin's netns and netns from CNI_NETNS should not be the same";
         return Err(Error::new(ErrorCode::HostNetns, cause));
     }

@@ -1,9 +1,8 @@
 //! Looking for the sandboxes of allocations: for their network namespaces, and in the runtime's list.
 
-use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::Arc;
 
+use tenure_rpc::netns;
 use tenure_rpc::traces::{Trace, Traces};
 use tenure_types::{Allocation, Error};
 
@@ -37,48 +36,8 @@ impl Sandboxes {
                 Some(Ok(_)) => Trace::Gone,
                 Some(Err(_)) | None => Trace::Unknown,
             };
-            Traces { namespace: namespace(&held.netns), runtime }
+            Traces { namespace: netns::look(&held.netns, held.netns_seen), runtime }
         });
         (traces.collect(), listed.and_then(Result::err))
-    }
-}
-
-/// What is to be seen of a network namespace by its path.
-///
-/// Where the directory is not there either, it may only be that the daemon does not see it; but a process that is gone takes
-/// its directory of /proc along.
-fn namespace(path: &str) -> Trace {
-    let path = Path::new(path);
-    let exists = |path: &Path| match std::fs::symlink_metadata(path) {
-        Ok(_) => Trace::There,
-        Err(error) if error.kind() == ErrorKind::NotFound => Trace::Gone,
-        Err(_) => Trace::Unknown,
-    };
-    match (exists(path), path.parent()) {
-        _ if !path.is_absolute() => Trace::Unknown,
-        (Trace::Gone, Some(parent)) if !path.starts_with("/proc") && exists(parent) != Trace::There => {
-            Trace::Unknown
-        }
-        (trace, _) => trace,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_namespace_that_would_be_seen_is_known_to_be_gone() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| namespace(directory.path().join(name).to_str().unwrap());
-        std::fs::write(directory.path().join("here"), "").unwrap();
-        assert_eq!(at("here"), Trace::There);
-        assert_eq!(at("gone"), Trace::Gone);
-        assert_eq!(at("unmounted/gone"), Trace::Unknown, "its directory is not there either");
-        assert_eq!(namespace("/proc/4194305/ns/net"), Trace::Gone, "no process has so high an id");
-        assert_eq!(namespace("/proc/self/ns/net"), Trace::There);
-        for nothing in ["", "here"] {
-            assert_eq!(namespace(nothing), Trace::Unknown);
-        }
     }
 }

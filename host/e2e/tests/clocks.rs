@@ -193,8 +193,11 @@ fn leaks() -> anyhow::Result<()> {
     node.start_again()?;
     let namespaces = node.victim.daemon.path("netns");
     std::fs::create_dir_all(&namespaces)?;
-    let ghost = Attachment::in_netns("ghost", namespaces.join("ghost").display().to_string());
+    let namespace = namespaces.join("ghost");
+    std::fs::write(&namespace, "")?;
+    let ghost = Attachment::in_netns("ghost", namespace.display().to_string());
     node.victim.shim()?.call("ADD", &ghost, &config())?.address()?;
+    std::fs::remove_file(namespace)?;
 
     let looks = |node: &Node| node.victim.daemon.log("looked for sandboxes held=1 gone=1").lines().count();
     wait::holds("the ghost to be missed", LIMIT, || Ok(looks(&node) > 0))?;

@@ -1,6 +1,7 @@
 //! Work that is cut off in the middle: what nobody was told of is answered again, given back, or found to be gone.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,11 +43,16 @@ enum Cut {
     Undo,
 }
 
-/// The pod of which this is all about, in a namespace that is gone while others are seen.
+/// The pod of which this is all about, in a namespace that the daemon sees.
 fn pod(victim: &Victim) -> anyhow::Result<Attachment> {
-    let namespaces = victim.daemon.path("netns");
-    fs::create_dir_all(&namespaces)?;
-    Ok(Attachment::in_netns("pod", namespaces.join("pod").display().to_string()))
+    let namespace = namespace(victim);
+    fs::create_dir_all(victim.daemon.path("netns"))?;
+    fs::write(&namespace, "")?;
+    Ok(Attachment::in_netns("pod", namespace.display().to_string()))
+}
+
+fn namespace(victim: &Victim) -> PathBuf {
+    victim.daemon.path("netns").join("pod")
 }
 
 fn config() -> Value {
@@ -157,6 +163,7 @@ fn deleted(cut: Cut) -> anyhow::Result<()> {
 fn leaked(cut: Cut) -> anyhow::Result<()> {
     let mut victim = serving("")?;
     cut_off(&mut victim, cut)?;
+    fs::remove_file(namespace(&victim))?;
     let network =
         json!({ "cniVersion": "0.4.0", "name": "net", "plugins": [{ "type": "bridge", "ipam": {} }] });
     let containerd = Containerd::start(&victim.daemon.plugin_directory(&["tenure"])?, &network)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::containerd::Containerd;
-use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
+use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, binaries, wait};
 
 /// How long anything may take to come right on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -40,6 +41,11 @@ fn main() -> ExitCode {
         .test("what_a_start_finds_is_logged_and_counted", &[Need::Root, Need::UTIL_LINUX], what_a_start_finds)
         .test("host_locals_addresses_are_taken_over", &[Need::PLUGINS], import_host_local)
         .test("ipamds_addresses_are_taken_over", &[], import_ipamd)
+        .test(
+            "a_namespace_that_the_daemon_cannot_see_is_not_gone",
+            &[Need::Root, Need::UTIL_LINUX],
+            out_of_sight,
+        )
         .test("a_container_runtime_tells_what_is_gone", CONTAINERD, || block_on(runtime_tells))
         .run()
 }
@@ -341,13 +347,15 @@ fn import_ipamd() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A container that the runtime does not know, in a namespace that is gone.
+/// A container that the runtime does not know, in a namespace that goes after its ADD.
 fn leak(daemon: &Daemon, shim: &Plugin, container: &str) -> anyhow::Result<()> {
     let namespaces = daemon.path("netns");
     fs::create_dir_all(&namespaces)?;
-    let gone = namespaces.join(container).display().to_string();
-    shim.call("ADD", &Attachment::in_netns(container, gone), &pods(daemon))?.result()?;
-    Ok(())
+    let namespace = namespaces.join(container);
+    fs::write(&namespace, "")?;
+    let pod = Attachment::in_netns(container, namespace.display().to_string());
+    shim.call("ADD", &pod, &pods(daemon))?.result()?;
+    Ok(fs::remove_file(namespace)?)
 }
 
 /// The network of the pods, as a plugin gets it.
@@ -364,6 +372,29 @@ fn pods(daemon: &Daemon) -> Value {
 fn containers(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
     let id = |held: &Value| Some(held.get("container_id")?.as_str()?.to_owned());
     Ok(daemon.allocations("pods")?.iter().filter_map(id).collect())
+}
+
+/// The runtime's directory of namespaces has the same path as the daemon's, and is another one.
+fn out_of_sight() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let namespaces = daemon.path("netns");
+    fs::create_dir(&namespaces)?;
+    let script = daemon.path("elsewhere");
+    let (at, shim) = (namespaces.display(), binaries::find("tenure")?);
+    let words = format!("mount -t tmpfs none {at} && touch {at}/unseen && exec {}", shim.display());
+    fs::write(&script, format!("#!/bin/sh\nexec unshare --mount sh -c '{words}'\n"))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let elsewhere = Plugin::new(&script).env("TENURE_SOCKET", daemon.socket());
+    let unseen = Attachment::in_netns("unseen", namespaces.join("unseen").display().to_string());
+    elsewhere.call("ADD", &unseen, &pods(&daemon))?.result()?;
+    daemon.ctl(&["check"])?;
+    // What it has seen there it misses.
+    leak(&daemon, &daemon.shim()?, "seen")?;
+    let report: Value = serde_json::from_slice(&daemon.ctl_output(&["check"])?.stdout)?;
+    let findings = report.get("findings").and_then(Value::as_array).context("no findings")?;
+    let subjects: Vec<_> = findings.iter().filter_map(|finding| finding.get("subject")).collect();
+    ensure!(subjects == [&json!("seen/eth0")], "{report}");
+    Ok(())
 }
 
 async fn runtime_tells() -> anyhow::Result<()> {
@@ -401,12 +432,20 @@ async fn runtime_tells() -> anyhow::Result<()> {
     leak(&daemon, &shim, "second-ghost")?;
     wait::holds("the leak to be freed", LIMIT, || Ok(containers(&daemon)? == [pod.id.clone()]))?;
 
-    // A lost state is an empty one when the runtime has no pod.
+    // A lost state is an empty one when the runtime has no pod, and where others have containers, nor have they.
     lose_state(&mut daemon)?;
     daemon.launch()?;
     shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
     client.stop(&pod.id).await?;
     client.remove(&pod.id).await?;
+    // Its containerd itself is in a network of its own; or that cannot be looked at, which confirms nothing either.
+    wait::holds("strangers to be looked for", LIMIT, || {
+        Ok(!daemon.log("the container runtime has no pods, but ").is_empty())
+    })?;
+    shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
+    daemon.stop()?;
+    daemon.configure(&format!("{}exclusive = true\n", with_grace(0)))?;
+    daemon.launch()?;
     wait::holds("the node to be ready", LIMIT, || Ok(daemon.ctl_output(&["status"])?.status.success()))?;
     shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.result()?;
     Ok(())

@@ -78,7 +78,7 @@ impl World {
             requested,
             pod: None,
             netns: String::new(),
-            netns_seen: false,
+            netns_seen: None,
             requested_at: self.now(),
         };
         let policy = self.book.network().policy.clone();

@@ -41,7 +41,7 @@ fn renewal(held: &Allocation, request: &Request) -> Record {
         generation: held.generation,
         requested_at: cmp::max_by_key(held.requested_at, request.requested_at, |at| at.boot_ns),
         netns: request.netns.clone(),
-        netns_seen: request.netns_seen || (held.netns_seen && held.netns == request.netns),
+        netns_seen: request.netns_seen.or(held.netns_seen.filter(|_| held.netns == request.netns)),
     }
 }
 

@@ -119,7 +119,7 @@ impl Book {
             addresses: vec![assigned],
             pod: None,
             netns: String::new(),
-            netns_seen: false,
+            netns_seen: None,
             policy: self.network().policy.clone(),
             origin: Some(Box::new(origin)),
             requested_at: now,

@@ -56,7 +56,7 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
         requested: Vec::new(),
         pod: None,
         netns: String::new(),
-        netns_seen: false,
+        netns_seen: None,
         requested_at: Moment::default(),
     })
 }

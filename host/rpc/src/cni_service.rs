@@ -69,7 +69,7 @@ impl CniService {
                 requested: config.requested(&arguments)?,
                 pod: arguments.pod,
                 netns: call.netns.clone(),
-                netns_seen: std::fs::metadata(&call.netns).is_ok(),
+                netns_seen: crate::netns::see(call),
                 requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,

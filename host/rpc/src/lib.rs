@@ -11,6 +11,8 @@ pub mod client;
 pub mod cni_service;
 #[cfg(feature = "server")]
 pub mod door;
+#[cfg(feature = "server")]
+pub mod netns;
 pub mod resolv_conf;
 pub mod run_dir;
 #[cfg(feature = "server")]

@@ -197,8 +197,8 @@ impl Spool {
             config: written.config.into_bytes(),
             started_at_boot_ms: written.started_at_boot_ms,
             started_at_boot_ns: written.started_at_boot_ns,
-            // A DEL has none.
-            resolv_conf: None,
+            // A DEL has no use for the rest.
+            ..Invocation::default()
         })
     }
 

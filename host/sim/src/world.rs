@@ -11,7 +11,7 @@ use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover};
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
 use tenure_types::{
-    BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
+    BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place,
     PolicyName,
 };
 
@@ -255,7 +255,7 @@ impl World {
                 requested: Vec::new(),
                 pod: None,
                 netns: asked.netns.clone(),
-                netns_seen: true,
+                netns_seen: Some(Place { device: 1, inode: 1 }),
                 requested_at: asked.began,
             },
             policy: PolicyName::new("rotation")?,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::{Generation, Moment, NetworkName, Owner, PodIdentity};
+use crate::{Generation, Moment, NetworkName, Owner, Place, PodIdentity};
 
 /// A request for addresses, normalised: the same for every caller and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Request {
     pub pod: Option<PodIdentity>,
     /// The network namespace that the runtime named; may be empty.
     pub netns: String,
-    /// Whether the daemon itself has seen that namespace there; what it has never seen cannot be found to be gone.
-    pub netns_seen: bool,
+    /// Where the daemon itself has seen that namespace, if it has; what it has never seen there cannot be found to be gone.
+    pub netns_seen: Option<Place>,
     /// When the caller's request began.
     pub requested_at: Moment,
 }

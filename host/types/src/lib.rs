@@ -15,6 +15,7 @@ mod name;
 mod network;
 mod origin;
 mod owner;
+mod place;
 mod range;
 mod record;
 
@@ -28,5 +29,6 @@ pub use name::{ContainerId, InterfaceName, InvalidName, NetworkName, PolicyName}
 pub use network::{Cooling, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
 pub use owner::{Allocation, Generation, Owner, PodIdentity};
+pub use place::Place;
 pub use range::{Pool, Range, RangeError};
 pub use record::Record;

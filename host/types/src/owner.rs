@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, Origin, PolicyStamp};
+use crate::{AssignedAddress, ContainerId, InterfaceName, Moment, NetworkName, Origin, Place, PolicyStamp};
 
 /// Who owns an address inside a network: the key that a request is ordered and repeated by.
 ///
@@ -127,9 +127,9 @@ pub struct Allocation {
     /// The network namespace that the runtime named; empty where it named none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub netns: String,
-    /// Whether the daemon itself has seen that namespace there; what it has never seen cannot be found to be gone.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub netns_seen: bool,
+    /// Where the daemon itself has seen that namespace, if it has; what it has never seen there cannot be found to be gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netns_seen: Option<Place>,
     /// The policy that proposed it.
     pub policy: PolicyStamp,
     /// Where it was taken over from; `None` where a policy proposed it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Allocation, Generation, Moment, Network, NetworkName};
+use crate::{Allocation, Generation, Moment, Network, NetworkName, Place};
 
 /// One durable fact. The ledger changes by applying records and in no other way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +25,9 @@ pub enum Record {
         /// The network namespace that it named.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         netns: String,
-        /// Whether the daemon has seen that namespace.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        netns_seen: bool,
+        /// Where the daemon has seen that namespace, if it has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        netns_seen: Option<Place>,
     },
     /// An owner's addresses were freed and cool from now on.
     Release {

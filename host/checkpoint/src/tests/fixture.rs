@@ -139,7 +139,7 @@ impl Memory {
             requested: Vec::new(),
             pod: None,
             netns: "/var/run/netns/cni-0f3f6f1e-1111-2222-3333-444455556666".to_owned(),
-            netns_seen: false,
+            netns_seen: None,
             requested_at: now,
         };
         let proposal = Proposal { addresses: vec![(0, address)] };
@@ -177,7 +177,7 @@ impl Memory {
             requested: Vec::new(),
             pod: None,
             netns: "/var/run/netns/cni-0f3f6f1e-aaaa-bbbb-cccc-444455556666".to_owned(),
-            netns_seen: false,
+            netns_seen: None,
             requested_at: now,
         };
         let Repeat::Renews(record) = book.repeat(&request)? else { return None };

@@ -1,3 +1,4 @@
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use tenure_engine::ports::{Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
@@ -5,12 +6,14 @@ use tenure_engine::{Ports, Settings};
 use tenure_ledger::Book;
 use tenure_types::{
     AssignedAddress, ContainerId, Definition, Error, ErrorCode, InterfaceName, Moment, Network,
-    NetworkConfig, Owner, PolicyName, PolicyStamp, Record,
+    NetworkConfig, Owner, Place, PolicyName, PolicyStamp, Record,
 };
 
 use super::*;
 use crate::runtime::Runtime;
 use crate::runtime::fake::Fake;
+use tenure_rpc::netns;
+use tenure_rpc::v1::Invocation;
 
 /// What nothing here asks for.
 struct Nothing;
@@ -54,6 +57,18 @@ fn network() -> NetworkName {
     NetworkName::new("net").unwrap()
 }
 
+/// The place that a namespace of the tests was seen in, unless it is one that never was.
+fn seen(netns: &Path) -> Option<Place> {
+    let call = |path: &Path| {
+        let metadata = std::fs::metadata(path).unwrap();
+        let (netns_device, netns_inode) = (metadata.dev(), metadata.ino());
+        Invocation { netns: path.display().to_string(), netns_device, netns_inode, ..Invocation::default() }
+    };
+    let beside = netns.parent()?.join("beside");
+    std::fs::write(&beside, "").ok()?;
+    netns::see(&call(&beside))
+}
+
 /// An engine that holds one allocation, of a container in a namespace.
 fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     let policy = PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() };
@@ -74,7 +89,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
         pod: None,
         netns: netns.display().to_string(),
-        netns_seen: true,
+        netns_seen: seen(netns),
         policy,
         origin: None,
         requested_at: Moment::default(),

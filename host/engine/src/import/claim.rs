@@ -142,7 +142,7 @@ impl Claim {
             requested: living.iter().map(|place| place.address).collect(),
             pod: self.pod.clone(),
             netns: String::new(),
-            netns_seen: false,
+            netns_seen: None,
             requested_at: now,
         };
         let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();

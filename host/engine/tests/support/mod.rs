@@ -200,7 +200,7 @@ impl Bench {
                 requested: Vec::new(),
                 pod: None,
                 netns: String::new(),
-                netns_seen: false,
+                netns_seen: None,
                 requested_at: self.now(),
             },
             policy: PolicyName::new(policy).unwrap(),

@@ -49,7 +49,7 @@ fn request(owner: Owner, requested: &[IpAddr], ms: u64) -> Request {
         requested: requested.to_vec(),
         pod: None,
         netns: String::new(),
-        netns_seen: false,
+        netns_seen: None,
         requested_at: at(ms),
     }
 }

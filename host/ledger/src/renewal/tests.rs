@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tenure_types::{
     AssignedAddress, ContainerId, Definition, Generation, InterfaceName, Moment, Network, NetworkConfig,
-    NetworkName, Owner, PolicyName, PolicyStamp,
+    NetworkName, Owner, Place, PolicyName, PolicyStamp,
 };
 
 use super::*;
@@ -38,7 +38,7 @@ fn book(requested_at: Moment, netns: &str) -> Book {
         addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
         pod: None,
         netns: netns.to_owned(),
-        netns_seen: !netns.is_empty(),
+        netns_seen: (!netns.is_empty()).then_some(Place { device: 1, inode: 2 }),
         policy,
         origin: None,
         requested_at,
@@ -55,7 +55,7 @@ fn request(requested_at: Moment, netns: &str) -> Request {
         requested: Vec::new(),
         pod: None,
         netns: netns.to_owned(),
-        netns_seen: false,
+        netns_seen: None,
         requested_at,
     }
 }
@@ -66,7 +66,7 @@ fn renewed(mut book: Book, request: &Request) -> (Moment, String, bool) {
     book.apply(2, &record).unwrap();
     let held = book.owned_by(&owner()).unwrap();
     assert_eq!(held.generation, Generation(1), "it is the same allocation");
-    (held.requested_at, held.netns.clone(), held.netns_seen)
+    (held.requested_at, held.netns.clone(), held.netns_seen.is_some())
 }
 
 #[test]

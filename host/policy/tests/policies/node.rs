@@ -81,7 +81,7 @@ impl Node {
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
             pod: None,
             netns: String::new(),
-            netns_seen: false,
+            netns_seen: None,
             requested_at: now,
         };
         let proposal = self.policy.propose(&request, &self.book)?;

@@ -56,7 +56,7 @@ fn history() -> Vec<LogItem> {
         }],
         pod: Some(PodIdentity { namespace: "default".into(), name: "web-1".into(), uid: String::new() }),
         netns: String::new(),
-        netns_seen: false,
+        netns_seen: None,
         policy: stamp(),
         origin: None,
         requested_at: at(1),

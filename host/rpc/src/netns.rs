@@ -1,0 +1,111 @@
+//! Network namespaces by their paths: seeing one when it is named, and telling later whether it is gone.
+//!
+//! The plugin has the runtime's view of the node, and the daemon may have another one: other mounts, other process ids. So a
+//! namespace counts as seen only if the path leads the daemon to the very one that it leads the plugin to, and as gone only if
+//! the daemon still looks at the place where it saw it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use tenure_types::Place;
+
+use crate::traces::Trace;
+use crate::v1::Invocation;
+
+/// Where the daemon sees the namespace that the plugin was called with, if it does.
+#[must_use]
+pub fn see(call: &Invocation) -> Option<Place> {
+    let path = Path::new(&call.netns);
+    if !path.is_absolute() || call.netns_inode == 0 {
+        // Of what an older plugin was called with, nobody knows whether it is the same.
+        return None;
+    }
+    let told = Place { device: call.netns_device, inode: call.netns_inode };
+    if identity(path) == Some(told) { place(path) } else { None }
+}
+
+/// What is to be seen now of a namespace that was seen there, or never.
+#[must_use]
+pub fn look(path: &str, seen: Option<Place>) -> Trace {
+    let path = Path::new(path);
+    let Some(seen) = seen else { return Trace::Unknown };
+    match fs::symlink_metadata(path) {
+        Ok(_) => Trace::There,
+        Err(error) if error.kind() == ErrorKind::NotFound && place(path) == Some(seen) => Trace::Gone,
+        Err(_) => Trace::Unknown,
+    }
+}
+
+/// Where a path has its last name; a process takes its directory along when it ends, so its name is in its namespace.
+fn place(path: &Path) -> Option<Place> {
+    if !path.starts_with("/proc") {
+        return identity(path.parent()?);
+    }
+    // Each way to mount it shows other processes.
+    let device = fs::metadata("/proc").ok()?.dev();
+    Some(Place { device, ..identity(Path::new("/proc/self/ns/pid"))? })
+}
+
+fn identity(path: &Path) -> Option<Place> {
+    fs::metadata(path).ok().map(|metadata| Place { device: metadata.dev(), inode: metadata.ino() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that names a path, by a plugin that sees there what we see at another.
+    fn call(path: &Path, really: &Path) -> Invocation {
+        let Place { device, inode } = identity(really).unwrap_or(Place { device: 0, inode: 0 });
+        let netns = path.display().to_string();
+        Invocation { netns, netns_device: device, netns_inode: inode, ..Invocation::default() }
+    }
+
+    #[test]
+    fn what_was_seen_is_there_and_then_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cni-1");
+        fs::write(&path, "").unwrap();
+        let seen = see(&call(&path, &path));
+        assert!(seen.is_some());
+        let now = || look(path.to_str().unwrap(), seen);
+        assert_eq!(now(), Trace::There);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(now(), Trace::Gone);
+        // The directory that it was seen in is out of sight, and then there is another one in its place.
+        let away = directory.path().with_extension("away");
+        fs::rename(directory.path(), &away).unwrap();
+        assert_eq!(now(), Trace::Unknown);
+        fs::create_dir(directory.path()).unwrap();
+        assert_eq!(now(), Trace::Unknown);
+        fs::remove_dir_all(away).unwrap();
+    }
+
+    #[test]
+    fn what_the_plugin_sees_elsewhere_is_not_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let [ours, theirs, nowhere] = ["ours", "theirs", "nowhere"].map(|name| directory.path().join(name));
+        fs::write(&ours, "").unwrap();
+        fs::write(&theirs, "").unwrap();
+        for (path, really) in [(&ours, &theirs), (&nowhere, &ours), (&ours, &nowhere)] {
+            assert_eq!(see(&call(path, really)), None, "{} for {}", path.display(), really.display());
+        }
+        assert_eq!(see(&call(Path::new("ours"), &ours)), None);
+        assert_eq!(see(&Invocation::default()), None);
+        assert_eq!(look(nowhere.to_str().unwrap(), None), Trace::Unknown, "it was never there");
+        assert_eq!(look(ours.to_str().unwrap(), None), Trace::Unknown);
+    }
+
+    #[test]
+    fn a_process_is_gone_from_the_namespace_that_it_was_seen_in() {
+        let own = Path::new("/proc/self/ns/net");
+        let seen = see(&call(own, own));
+        assert!(seen.is_some());
+        assert_eq!(look("/proc/self/ns/net", seen), Trace::There);
+        assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process has so high an id");
+        let elsewhere = seen.map(|seen| Place { inode: seen.inode + 1, ..seen });
+        assert_eq!(look("/proc/4194305/ns/net", elsewhere), Trace::Unknown);
+    }
+}
