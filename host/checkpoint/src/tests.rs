@@ -12,4 +12,5 @@ mod quarantine;
 mod reader;
 mod real;
 mod room;
+mod takeover;
 mod witness;

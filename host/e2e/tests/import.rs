@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite};
+use tenure_rpc::v1::admin_client::AdminClient;
+use tenure_rpc::{client, v1};
 
 fn main() -> ExitCode {
     Suite::new()
@@ -16,6 +19,8 @@ fn main() -> ExitCode {
         .test("what_a_boot_has_ended_is_not_imported_again", &[Need::Root, Need::UTIL_LINUX], ended_by_a_boot)
         .test("a_network_with_live_addresses_of_host_local_is_not_made", &[Need::PLUGINS], linked_over)
         .test("sixty_thousand_addresses_are_imported", &[], full_network)
+        .test("an_import_that_was_cut_off_keeps_its_network_shut", &[], cut_off)
+        .test("a_program_of_one_version_before_imports_in_one_message", &[], one_message)
         .run()
 }
 
@@ -262,5 +267,72 @@ fn full_network() -> anyhow::Result<()> {
     ensure!((taken, entries.len()) == (count, count), "{taken} of {} entries were taken over", entries.len());
     ensure!(daemon.allocations("pods")?.len() == count, "and all are listed");
     daemon.shim()?.call("ADD", &Attachment::of("next"), &config)?.result()?;
+    Ok(())
+}
+
+fn one_message() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcomes = runtime.block_on(async {
+        let channel = client::connect(&daemon.run_directory().join("admin.sock")).await?;
+        let entry = |container: &str, address: &str| v1::ImportEntry {
+            container_id: container.to_owned(),
+            interface: "eth0".to_owned(),
+            addresses: vec![address.to_owned()],
+            ..v1::ImportEntry::default()
+        };
+        let request = v1::ImportRequest {
+            network: "pods".to_owned(),
+            config: config().to_string().into_bytes(),
+            entries: vec![entry("c1", "10.83.0.2"), entry("c2", "10.83.0.2"), entry("c3", "here")],
+            apply: true,
+        };
+        let answer = AdminClient::new(channel).import(request).await?.into_inner();
+        anyhow::Ok(answer.outcomes)
+    })?;
+    let words: Vec<_> = outcomes.iter().map(|outcome| outcome.outcome.as_str()).collect();
+    ensure!(words == ["taken", "unknown", "refused"], "{outcomes:?}");
+    ensure!(daemon.allocations("pods")?.len() == 2, "the one who lives, and the one who may");
+    Ok(())
+}
+
+fn cut_off() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let theirs = HostLocal::beside(&daemon)?;
+    theirs.holds("10.83.0.2", "T1")?;
+    theirs.holds("10.83.0.3", "T2")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let first = v1::ImportPart {
+        head: Some(v1::ImportHead {
+            network: "pods".to_owned(),
+            config: config().to_string().into_bytes(),
+            apply: true,
+            ..v1::ImportHead::default()
+        }),
+        entries: vec![v1::ImportEntry {
+            container_id: "T1".to_owned(),
+            interface: "eth0".to_owned(),
+            addresses: vec!["10.83.0.2".to_owned()],
+            ..v1::ImportEntry::default()
+        }],
+    };
+    runtime.block_on(async {
+        let channel = client::connect(&daemon.run_directory().join("admin.sock")).await?;
+        // The first part is answered, and the second never comes.
+        let parts = stream::iter([first]).chain(stream::pending());
+        let mut answer = AdminClient::new(channel).import_all(parts).await?.into_inner();
+        ensure!(
+            answer.message().await?.is_some_and(|part| part.outcomes.len() == 1),
+            "no answer to the first part"
+        );
+        daemon.kill()
+    })?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    shim.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
+    shim.call("ADD", &Attachment::of("T1"), &config())?.result()?;
+    theirs.import(&daemon)?.ensure(&[("10.83.0.2", "held"), ("10.83.0.3", "taken")])?;
+    let next = shim.call("ADD", &Attachment::of("next"), &config())?.address()?;
+    ensure!(next == "10.83.0.4/29", "{next} is live");
     Ok(())
 }

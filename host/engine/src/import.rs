@@ -1,7 +1,9 @@
 //! Taking over what another IPAM handed out: the ledger's checks as for an ADD, but no policy is asked.
 //!
 //! An import comes in parts, each durable when it is answered. A few claims of it at a time are judged and staged with the book
-//! held, so that no ADD waits for more than those. A dry run judges a copy of the book instead, by the same rules.
+//! held, so that nothing waits for more than those. New owners are refused until it ends: an ADD between two parts could get an
+//! address that lives. A network that the import makes remembers that durably, so that an import that was cut off is repeated.
+//! A dry run judges a copy of the book instead, by the same rules.
 
 mod claim;
 
@@ -41,6 +43,25 @@ pub struct Importing {
     since: Generation,
     /// What a dry run changes instead of the book.
     draft: Option<Box<Book>>,
+    /// Keeps new owners from the network until the import has ended, or was given up.
+    _under_way: Option<Arc<()>>,
+}
+
+/// Refuses a new owner while an import of the network is under way, or was cut off: an address that was not taken over yet may live.
+pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
+    let Some(served) = served else { return Ok(()) };
+    let (network, under_way) = (served.book.network(), Arc::strong_count(&served.imports) > 1);
+    if !under_way && !network.importing {
+        return Ok(());
+    }
+    let name = &network.name;
+    let cause = match under_way {
+        true => format!("an import of network {name} is under way"),
+        false => format!(
+            "an import of network {name} was cut off; `tenurectl import --apply`, as the first time, goes on with it"
+        ),
+    };
+    Err(Error::new(ErrorCode::NotTakenOver, cause))
 }
 
 impl Engine {
@@ -62,13 +83,15 @@ impl Engine {
         if import.apply {
             self.ports.journal.health()?;
             if let Some(defined) = defined {
+                let importing = slot.is_none();
                 // Covered by the barrier below.
-                drop(self.redefine(&mut slot, defined)?);
+                drop(self.redefine(&mut slot, Network { importing, ..defined })?);
             }
-            let since = slot.as_ref().ok_or_else(unknown)?.book.next_generation();
+            let served = slot.as_ref().ok_or_else(unknown)?;
+            let (since, under_way) = (served.book.next_generation(), Some(Arc::clone(&served.imports)));
             drop(slot);
             self.ports.journal.barrier().durable().await?;
-            return Ok(Importing { network, exclusive, since, draft: None });
+            return Ok(Importing { network, exclusive, since, draft: None, _under_way: under_way });
         }
         let mut draft = match (slot.as_ref(), &defined) {
             (Some(served), _) => {
@@ -84,7 +107,13 @@ impl Engine {
             draft.apply(draft.through() + 1, &Record::Network(Box::new(network))).map_err(defect)?;
         }
         draft.expire(self.now(), self.settings.cooldown);
-        Ok(Importing { network, exclusive, since: draft.next_generation(), draft: Some(Box::new(draft)) })
+        Ok(Importing {
+            network,
+            exclusive,
+            since: draft.next_generation(),
+            draft: Some(Box::new(draft)),
+            _under_way: None,
+        })
     }
 
     /// Judges a part of the claims; says what became of each, in their order. What is said to be taken over or held is durable.
@@ -119,6 +148,25 @@ impl Engine {
             Ok(outcomes)
         })
         .await
+    }
+
+    /// Ends an import that has judged all there is. The network that it made serves new owners from now on, durably.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` and `DiskFull`; then it is as if the import were cut off.
+    pub async fn end_import(&self, importing: Importing) -> Result<()> {
+        if importing.draft.is_some() {
+            return Ok(());
+        }
+        let Some(slot) = self.networks.get(&importing.network) else { return Ok(()) };
+        let mut slot = slot.lock().await;
+        let Some(served) = slot.as_mut().filter(|served| served.book.network().importing) else {
+            return Ok(());
+        };
+        let network = Network { importing: false, ..served.book.network().as_ref().clone() };
+        let ticket = self.stage(served, &Record::Network(Box::new(network)))?;
+        drop(slot);
+        ticket.durable().await
     }
 
     /// The network as it is to be defined, unless that is how it is defined.

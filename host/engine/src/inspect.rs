@@ -8,6 +8,7 @@ use tenure_types::{
 };
 
 use crate::engine::Engine;
+use crate::import;
 use crate::wrong::{exhaustion, unavailable};
 
 /// An allocation as it is listed.
@@ -82,6 +83,9 @@ impl Engine {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         self.readiness().map_err(named)?;
         let book = self.book(name).await;
+        if let Some(slot) = self.networks.get(name) {
+            import::admits(slot.lock().await.as_ref()).map_err(named)?;
+        }
         // What an ADD would be served by, and what it would make of the configuration.
         let activated = book.as_ref().map(|book| book.network()).filter(|network| network.activated);
         let loaded = match activated {

@@ -26,14 +26,20 @@ pub(crate) struct Served {
     pub(crate) book: Arc<Book>,
     /// The policy that defined it; `None` from a restart until the first request that needs it.
     pub(crate) policy: Option<Arc<dyn Policy>>,
+    /// Shared with each import that is under way.
+    pub(crate) imports: Arc<()>,
+}
+
+impl Served {
+    /// A network with its book, not used yet.
+    pub(crate) fn new(book: Book) -> Self {
+        Self { book: Arc::new(book), policy: None, imports: Arc::default() }
+    }
 }
 
 impl Networks {
     pub(crate) fn restore(books: Vec<Book>) -> Self {
-        let slot = |book: Book| {
-            let served = Served { book: Arc::new(book), policy: None };
-            Arc::new(Slot(Mutex::new(Some(served))))
-        };
+        let slot = |book: Book| Arc::new(Slot(Mutex::new(Some(Served::new(book)))));
         let slots = books.into_iter().map(|book| (book.network().name.clone(), slot(book)));
         Self(RwLock::new(slots.collect()))
     }

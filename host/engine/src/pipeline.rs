@@ -9,6 +9,7 @@ use tenure_types::{
 };
 
 use crate::engine::{Engine, defect};
+use crate::import;
 use crate::networks::Served;
 use crate::ports::{Policy, Ticket};
 use crate::undo::Undo;
@@ -57,6 +58,7 @@ impl Engine {
             return Ok(granted);
         }
         self.admits()?;
+        import::admits(slot_guard.as_ref())?;
         let served = self.define(&mut slot_guard, &add)?;
         self.expire(served, now);
 
@@ -147,15 +149,24 @@ impl Engine {
             self.rejected(policy, format_args!("defined network {name} as what it cannot be: {invalid}"))
         })?;
         let (name, config) = (name.clone(), config.clone());
-        Ok(Network { name, policy: policy.stamp().clone(), activated, config, definition, changed_at: None })
+        Ok(Network {
+            name,
+            policy: policy.stamp().clone(),
+            activated,
+            config,
+            definition,
+            changed_at: None,
+            importing: false,
+        })
     }
 
     /// Stages and applies a network's new definition. Nobody waits for it: whatever is granted under it is staged behind it.
     pub(crate) fn redefine(&self, slot: &mut Option<Served>, mut network: Network) -> Result<Ticket> {
         network.changed_at = Some(self.now());
+        network.importing |= slot.as_ref().is_some_and(|served| served.book.network().importing);
         tell(slot.as_ref().map(|served| served.book.network().as_ref()), &network);
         let record = Record::Network(Box::new(network.clone()));
-        let served = slot.get_or_insert_with(|| Served { book: Arc::new(Book::new(network)), policy: None });
+        let served = slot.get_or_insert_with(|| Served::new(Book::new(network)));
         self.stage(served, &record)
     }
 

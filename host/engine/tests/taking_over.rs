@@ -34,7 +34,9 @@ async fn import(bench: &Bench, claims: &[Claim], apply: bool) -> Vec<String> {
 
 async fn import_from(bench: &Bench, claims: &[Claim], exclusive: bool, apply: bool) -> Vec<String> {
     let mut importing = begin(bench, exclusive, apply).await;
-    words(bench.engine.import(&mut importing, claims).await.unwrap())
+    let outcomes = bench.engine.import(&mut importing, claims).await.unwrap();
+    bench.engine.end_import(importing).await.unwrap();
+    words(outcomes)
 }
 
 async fn begin(bench: &Bench, exclusive: bool, apply: bool) -> Importing {
@@ -214,6 +216,30 @@ async fn what_was_asked_for_again_is_not_gone() {
     assert!(!bench.engine.reap(&gone, End::Leak, "").await.unwrap(), "it is another request's now");
     let again = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
     assert!(bench.engine.reap(&again, End::Leak, "").await.unwrap());
+}
+
+#[tokio::test]
+async fn nobody_new_is_served_before_an_import_has_ended() {
+    let bench = Bench::new(8, 8);
+    let claims = [claim(1, &[("10.0.0.2", "a")])];
+    let mut importing = begin(&bench, true, true).await;
+    bench.engine.import(&mut importing, &claims).await.unwrap();
+    assert_eq!(bench.address(7).await.unwrap_err().code, ErrorCode::NotTakenOver);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "who has an address is answered");
+    // It was cut off, and what is still to come may live.
+    drop(importing);
+    let refused = bench.address(7).await.unwrap_err();
+    assert!(refused.code == ErrorCode::NotTakenOver && refused.cause.contains("cut off"), "{refused}");
+    assert_eq!(import(&bench, &claims, false).await, ["held"], "a dry run ends nothing");
+    assert_eq!(bench.address(7).await.unwrap_err().code, ErrorCode::NotTakenOver);
+    assert_eq!(import(&bench, &claims, true).await, ["held"]);
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
+
+    // One of a network that served before is shut for as long as it takes.
+    let importing = begin(&bench, true, true).await;
+    assert_eq!(bench.address(8).await.unwrap_err().code, ErrorCode::NotTakenOver);
+    drop(importing);
+    assert_eq!(bench.address(8).await.unwrap(), "10.0.0.4");
 }
 
 #[tokio::test]

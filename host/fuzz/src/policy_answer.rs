@@ -226,5 +226,6 @@ fn network(definition: Definition) -> Result<Network, InvalidName> {
         config: NetworkConfig::default(),
         definition,
         changed_at: None,
+        importing: false,
     })
 }

@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config: config.clone(),
         definition,
         changed_at: None,
+        importing: false,
     });
     let (book, request) = (Arc::new(book), request(name.clone())?);
     if only_call {

@@ -74,9 +74,9 @@ codes! {
     NotReady = "not-ready", 11, "the runtime tries again; `tenurectl status` says what is awaited";
     /// A DEL of the same attachment has overtaken this ADD, or a restarted daemon cannot know that none has.
     Superseded = "superseded", 11, "nothing to do: the runtime has given this attempt up already";
-    /// The network is new here, and host-local has addresses of it that were not taken over: they could be given out twice.
+    /// Another IPAM has addresses of the network that were not taken over yet: they could be given out twice.
     NotTakenOver = "not-taken-over", 11,
-        "take them over as the cause says; if nobody uses them, remove their files or set `host_local.ignore`";
+        "take them over, as the cause says; if nobody uses them, remove their files or set `host_local.ignore`";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "read the cause; `tenurectl status` shows more";
     /// No address of a pool is free.

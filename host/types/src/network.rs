@@ -67,6 +67,9 @@ pub struct Network {
     /// When it became what it is; `None` in the first checkpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_at: Option<Moment>,
+    /// Whether the import that made it has not ended: addresses that live may be missing, so nobody new gets one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub importing: bool,
 }
 
 /// A network's configuration as a policy gets it.

@@ -49,6 +49,7 @@ pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Net
         config: NetworkConfig::default(),
         definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred },
         changed_at: None,
+        importing: false,
     }
 }
 

@@ -80,6 +80,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         config,
         definition,
         changed_at: None,
+        importing: false,
     });
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
     let allocation = Allocation {

@@ -39,6 +39,7 @@ fn network(cooling: Cooling) -> Network {
         config: NetworkConfig::default(),
         definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling },
         changed_at: None,
+        importing: false,
     }
 }
 

@@ -30,6 +30,7 @@ fn book(requested_at: Moment, netns: &str) -> Book {
         config,
         definition,
         changed_at: None,
+        importing: false,
     });
     let allocation = Allocation {
         network: name,

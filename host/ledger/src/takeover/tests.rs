@@ -21,6 +21,7 @@ fn book() -> Book {
         config: NetworkConfig::default(),
         definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict },
         changed_at: None,
+        importing: false,
     })
 }
 

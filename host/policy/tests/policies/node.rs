@@ -62,8 +62,15 @@ impl Node {
         tenure_ledger::check_definition(&definition)
             .map_err(|error| Error::new(ErrorCode::ProposalRejected, error))?;
         let policy_stamp = policy.stamp().clone();
-        let network =
-            Network { name, policy: policy_stamp, activated: false, config, definition, changed_at: None };
+        let network = Network {
+            name,
+            policy: policy_stamp,
+            activated: false,
+            config,
+            definition,
+            changed_at: None,
+            importing: false,
+        };
         Ok(Self { policy: Arc::clone(policy), book: Arc::new(Book::new(network)), place: 0, clock: 0 })
     }
 

@@ -36,7 +36,9 @@ impl AdminService {
             source: "import".to_owned(),
             ..v1::ImportHead::default()
         };
-        let outcomes = self.begin(head).await?.judge(&entries).await?;
+        let mut session = self.begin(head).await?;
+        let outcomes = session.judge(&entries).await?;
+        session.end().await?;
         Ok(v1::ImportResponse { outcomes })
     }
 
@@ -53,7 +55,10 @@ impl AdminService {
                 Some(entries) => Some(entries),
                 None => parts.message().await?.map(|part| part.entries),
             };
-            let Some(entries) = entries else { return Ok(None) };
+            let Some(entries) = entries else {
+                session.end().await.map_err(|error| to_status(&error))?;
+                return Ok(None);
+            };
             let outcomes = session.judge(&entries).await.map_err(|error| to_status(&error))?;
             Ok(Some((v1::ImportOutcomes { outcomes }, (session, parts, None))))
         });
@@ -89,6 +94,10 @@ impl AdminService {
 }
 
 impl Session {
+    async fn end(self) -> Result<()> {
+        self.engine.end_import(self.importing).await
+    }
+
     async fn judge(&mut self, entries: &[v1::ImportEntry]) -> Result<Vec<v1::ImportOutcome>> {
         // What names no address is refused by itself, and keeps its place among the answers.
         let (mut claims, mut unreadable) = (Vec::new(), Vec::new());

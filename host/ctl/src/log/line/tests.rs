@@ -69,6 +69,7 @@ fn history() -> Vec<LogItem> {
         config: NetworkConfig::default(),
         definition: Definition::default(),
         changed_at: Some(at(1)),
+        importing: false,
     };
     vec![
         header("boot-one", 1, 0),
