@@ -128,6 +128,7 @@ pub(crate) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
             "source": policy.source,
             "networks": policy.networks,
             "problem": policy.problem,
+            "loading": policy.loading,
         })),
     })
 }

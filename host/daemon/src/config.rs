@@ -57,16 +57,19 @@ pub(crate) struct Limits {
     /// Requests that are served at once.
     #[schemars(range(min = 1))]
     pub(crate) in_flight: u32,
-    /// Requests that may wait beyond that; more are refused with CNI code 11.
+    /// Requests that may wait beyond that, three quarters of them of one network; more are refused with CNI code 11.
     #[schemars(range(min = 1))]
     pub(crate) queue: u32,
+    /// Networks that there may be; the first ADD of one more is refused. A network exists from its first ADD on.
+    #[schemars(range(min = 1))]
+    pub(crate) networks: u32,
     /// Seconds for which a stopping daemon lets requests under way finish.
     pub(crate) drain_seconds: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { in_flight: 256, queue: 4096, drain_seconds: 10 }
+        Self { in_flight: 256, queue: 4096, networks: 4096, drain_seconds: 10 }
     }
 }
 
@@ -83,11 +86,14 @@ pub(crate) struct Sandbox {
     /// Calls that may run at once, over all networks; 4096 at most, since address space is reserved for each.
     #[schemars(range(min = 1, max = 4096))]
     pub(crate) concurrency: u32,
+    /// Seconds of processor time that compiling a policy may take; by the clock, three times as many.
+    #[schemars(range(min = 1))]
+    pub(crate) compile_seconds: u32,
 }
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self { deadline_ms: 50, memory_mib: 16, concurrency: 32 }
+        Self { deadline_ms: 50, memory_mib: 16, concurrency: 32, compile_seconds: 20 }
     }
 }
 
@@ -214,9 +220,11 @@ impl Config {
         let at_least_one = [
             ("limits.in_flight", self.limits.in_flight),
             ("limits.queue", self.limits.queue),
+            ("limits.networks", self.limits.networks),
             ("sandbox.deadline_ms", self.sandbox.deadline_ms),
             ("sandbox.memory_mib", self.sandbox.memory_mib),
             ("sandbox.concurrency", self.sandbox.concurrency),
+            ("sandbox.compile_seconds", self.sandbox.compile_seconds),
         ];
         if let Some((key, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
             return Err((key.to_owned(), "must be at least 1".to_owned()));
@@ -266,7 +274,7 @@ mod tests {
     fn what_is_wrong_is_named_by_its_key() {
         assert_eq!(
             refusal("[limits]\nqueues = 3"),
-            "tenured.toml: limits.queues: unknown field `queues`, expected one of `in_flight`, `queue`, `drain_seconds`"
+            "tenured.toml: limits.queues: unknown field `queues`, expected one of `in_flight`, `queue`, `networks`, `drain_seconds`"
         );
         assert_eq!(refusal("[limits]\nqueue = 0"), "tenured.toml: limits.queue: must be at least 1");
         assert!(

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 
 fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
     tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
-    // Policies are called on these threads: with two more than cores, one that spins until its deadline stops nobody else.
+    // Two more than cores: now and then one waits for a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     runtime.block_on(run::run(config, &arguments.run_dir, &arguments.state_dir))

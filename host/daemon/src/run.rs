@@ -10,6 +10,7 @@ use tenure_checkpoint::{FileDisk, Lock, Options, Writer, boot_id, recover_after}
 use tenure_engine::ports::{Catalogue, Clock};
 use tenure_engine::{Engine, Ports, Settings};
 use tenure_observe::Metrics;
+use tenure_policy::Policies;
 use tenure_rpc::admin_service::AdminService;
 use tenure_rpc::cni_service::CniService;
 use tenure_rpc::door::Door;
@@ -32,6 +33,15 @@ use crate::sandboxes::Sandboxes;
 use crate::signals::Signals;
 use crate::state_seen::StateSeen;
 use crate::{policies, scraping};
+
+/// How long a service manager waits at most for what served before to be loaded.
+const START: Duration = Duration::from_secs(30);
+
+/// How long nobody is listened to for it.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// How often it is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// Serves until SIGTERM or SIGINT, then lets what is under way finish.
 pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> anyhow::Result<()> {
@@ -79,7 +89,10 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),
         in_flight: usize::try_from(config.limits.in_flight)?,
         queue: usize::try_from(config.limits.queue)?,
+        networks: usize::try_from(config.limits.networks)?,
     };
+    // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
+    catalogue.begin(recovered.books.iter().map(|book| book.network().policy.clone()));
     let (engine, abandoned) = Engine::new(recovered.books, ports, settings);
     let writing = writer.run(engine.images()).context("the checkpoint's thread")?;
     let undoing = tokio::spawn(abandoned.run());
@@ -98,6 +111,8 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let spool = Spool::beside(&cni_path);
     let mut replay = Replay::new(spool, cni.clone(), Arc::clone(&metrics), Arc::clone(&state_seen));
     replay.once().await;
+    // What is compiled already is there in a moment, and then the first ADD finds it.
+    loaded(&catalogue, AT_ONCE).await;
 
     let (stop, stopping) = watch::channel(false);
     let stopped = || {
@@ -134,17 +149,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     });
     let following = tokio::spawn(crate::health::follow(reporter, Arc::clone(&engine)));
     let replaying = tokio::spawn(replay.keep_looking());
-    let looking = tokio::spawn(policies::watch(Arc::clone(&catalogue), Arc::clone(&engine)));
-    // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
-    tokio::task::spawn_blocking(move || {
-        for entry in catalogue.list() {
-            if let Err(error) = catalogue.load(&entry.stamp.name) {
-                tracing::error!(policy = %entry.stamp.name, code = error.code.name(), cause = error.cause, "a policy cannot be used");
-            }
-        }
-    });
-
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    let announcing = tokio::spawn(announce(catalogue));
     tracing::info!(run_dir = %run_dir.display(), state_dir = %state_dir.display(), "serving");
     let signal = signals.stop().await;
     tracing::info!("{signal}: draining");
@@ -156,9 +161,9 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         asking.abort();
     }
     engine.conditions().set(ConditionName::Stopping, "", "the daemon is stopping");
+    announcing.abort();
     replaying.abort();
     following.abort();
-    looking.abort();
     stop.send_replace(true);
     let drained =
         tokio::time::timeout(Duration::from_secs(config.limits.drain_seconds.into()), servers).await;
@@ -179,6 +184,25 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     tokio::task::spawn_blocking(move || drop(writing)).await.context("writing out the log")?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Tells the service manager that the daemon serves, once what served before is loaded, and after [`START`] at the latest: a service
+/// manager that waits for longer would end it.
+async fn announce(catalogue: Arc<Policies>) {
+    if !loaded(&catalogue, START).await {
+        tracing::warn!("policies that served before are still being compiled");
+    }
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+}
+
+/// Waits until what served before is loaded, and no longer than so long; says whether it is.
+async fn loaded(catalogue: &Policies, most: Duration) -> bool {
+    let loaded = async {
+        while catalogue.awaited().is_some() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    tokio::time::timeout(most, loaded).await.is_ok()
 }
 
 /// Listens, and says of its socket when it is missing.

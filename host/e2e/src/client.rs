@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tenure_rpc::client;
 use tenure_rpc::v1::admin_client::AdminClient;
 use tenure_rpc::v1::cni_client::CniClient;
-use tenure_rpc::v1::{Invocation, ListAllocationsRequest};
+use tenure_rpc::v1::{GetStatusRequest, Invocation, ListAllocationsRequest};
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
@@ -83,6 +83,15 @@ impl Client {
         let config = json!({ "cniVersion": "1.1.0", "name": pod.network });
         self.cni.clone().del(invocation(pod, &config)).await?;
         Ok(())
+    }
+
+    /// Whether what served before is loaded, so that the first ADD finds its policy.
+    ///
+    /// # Errors
+    /// When the daemon does not answer.
+    pub async fn has_started(&self) -> anyhow::Result<bool> {
+        let status = self.admin.clone().get_status(GetStatusRequest::default()).await?.into_inner();
+        Ok(status.conditions.iter().all(|condition| condition.name != "starting"))
     }
 
     /// What pods own, as operators see it.

@@ -145,7 +145,7 @@ impl Daemon {
         Ok(command)
     }
 
-    /// Starts the process and waits until it is ready.
+    /// Starts the process and waits until it is ready, and until each policy is loaded or known not to load.
     ///
     /// # Errors
     /// When it runs already, or does not become ready.
@@ -154,7 +154,10 @@ impl Daemon {
         let seconds = LIMIT.as_secs().to_string();
         let output = self.ctl_output(&["status", "--wait", &seconds])?;
         ensure!(output.status.success(), "not ready: {}", told(&output));
-        Ok(())
+        wait::holds("the policies to be loaded", LIMIT, || {
+            let list = self.list(&["policy", "list"], "policies")?;
+            Ok(list.iter().all(|policy| policy.get("loading") != Some(&Value::Bool(true))))
+        })
     }
 
     /// Starts the process and waits for nothing.
@@ -167,16 +170,17 @@ impl Daemon {
         Ok(())
     }
 
-    /// Starts the process and waits until it answers, ready or not.
+    /// Starts the process and waits until it answers, ready or not, and is no longer starting.
     ///
     /// # Errors
     /// When it runs already, or does not answer.
     pub fn launch(&mut self) -> anyhow::Result<()> {
         self.spawn()?;
-        // 0 and 1 are the daemon's own answers.
-        let answers =
-            |daemon: &Self| Ok(matches!(daemon.ctl_output(&["status"])?.status.code(), Some(0 | 1)));
-        wait::holds("the daemon to answer", LIMIT, || answers(self))
+        wait::holds("the daemon to answer", LIMIT, || {
+            let output = self.ctl_output(&["status"])?;
+            // 0 and 1 are the daemon's own answers.
+            Ok(matches!(output.status.code(), Some(0 | 1)) && !is_starting(&output.stdout))
+        })
     }
 
     /// The process id.
@@ -346,6 +350,13 @@ impl Daemon {
 fn told(Output { status, stdout, stderr }: &Output) -> String {
     let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     format!("{status}; stdout: {stdout:?}; stderr: {stderr:?}")
+}
+
+/// Whether a status says that what served before is still being loaded.
+fn is_starting(status: &[u8]) -> bool {
+    let status: Value = serde_json::from_slice(status).unwrap_or_default();
+    let mut conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.any(|condition| condition.get("name").and_then(Value::as_str) == Some("starting"))
 }
 
 impl Drop for Daemon {

@@ -4,6 +4,7 @@
 //! so inside an [`Enclave`], whose namespaces end with the test process however that ends.
 
 pub mod binaries;
+pub mod bomb;
 pub mod client;
 pub mod clocks;
 pub mod cni;

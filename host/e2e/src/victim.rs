@@ -71,8 +71,8 @@ impl Victim {
                 return Ok(Some(Some(status)));
             }
             let serves =
-                self.runtime.block_on(async { Client::connect(&run_directory).await?.owners().await });
-            Ok(serves.is_ok().then_some(None))
+                self.runtime.block_on(async { Client::connect(&run_directory).await?.has_started().await });
+            Ok(serves.unwrap_or(false).then_some(None))
         })?;
         if ended.is_some() {
             self.child = None;

@@ -1,16 +1,16 @@
 //! Policies that misbehave, policies of one's own, and policies that are exchanged while pods come.
 
+#[path = "support/component.rs"]
+mod component;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, anyhow, ensure};
+use component::{build, entry, entry_with};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tenure_e2e::{Attachment, Daemon, Suite};
-use tenure_sdk_build::Builder;
 
 const POLICY_REFUSED: u32 = 104;
 const POLICY_FAILED: u32 = 105;
@@ -66,30 +66,6 @@ fn main() -> ExitCode {
         .test("a_name_is_never_looked_up_on_the_disk", &[], never_a_path)
         .test("more_than_the_queue_holds_is_refused", &[], overload)
         .run()
-}
-
-/// Builds a policy of this workspace and writes it where a configuration can name it.
-fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
-    /// One build at a time: they share a target directory.
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
-    let component = Builder::new(workspace, target)?.component(package)?;
-    let path = daemon.path(&format!("{package}.wasm"));
-    std::fs::write(&path, component)?;
-    Ok(path)
-}
-
-/// A configuration's entry for a policy in a file.
-fn entry(name: &str, path: &Path) -> anyhow::Result<String> {
-    let digest: String =
-        Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(entry_with(name, path, &digest))
-}
-
-fn entry_with(name: &str, path: &Path, digest: &str) -> String {
-    format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display())
 }
 
 fn config(network: &str, policy: &str) -> Value {

@@ -1,22 +1,28 @@
 //! Who may come in, and in which order: per-attachment turns, a bound on what is under way, and tombstones.
 //!
-//! A tombstone remembers when a DEL of a key began. Runtimes kill a slow ADD and send DEL at once, so the ADD that is
-//! still on its way in must not succeed behind the DEL's back. Nothing is known of the DELs of an engine before this one.
+//! ```text
+//! enter ─▶ the attachment's turn ─▶ the network's turn (not here) ─▶ place ─▶ served
+//! └────────────── waiting: a bound, of which no network gets all ──┘
+//! ```
 //!
-//! The two maps are behind a `std::sync::Mutex`, held for a look-up and never across an await.
+//! A place is taken with the network's turn in hand, so that the places go to requests that are served: those that wait for
+//! a slow policy take none from other networks.
+//!
+//! The maps are behind a `std::sync::Mutex`, held for a look-up and never across an await.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
-/// How long a DEL is remembered; an ADD that began longer ago than this is refused as well, so nothing slips through.
-pub(crate) const TOMBSTONE_LIFE: Duration = Duration::from_secs(600);
+use crate::tombstones::Tombstones;
 
-type Key = (NetworkName, Owner);
+/// How many times the room that is left a network may have of the waiting. One network alone gets three quarters, and
+/// however many have what they can, there is room for one more.
+const SHARE: usize = 3;
+
+pub(crate) type Key = (NetworkName, Owner);
 
 /// What is under way right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,86 +35,104 @@ pub struct Load {
 
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// The key's lock is fair, so requests of one key are served in the order in which they came.
-    turns: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    lines: Mutex<Lines>,
     tombstones: Mutex<Tombstones>,
-    /// Since when DELs are remembered.
-    since: Moment,
     places: Arc<Semaphore>,
     in_flight: usize,
     queue: usize,
-    queued: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Tombstones {
-    began: HashMap<Key, u64>,
-    oldest_first: VecDeque<(Moment, Key)>,
+struct Lines {
+    /// The key's lock is fair, so requests of one key are served in the order in which they came.
+    turns: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
+    /// How many wait, by network.
+    waiting: HashMap<NetworkName, usize>,
+    queued: usize,
 }
 
-/// A request's turn: nobody else works on its key, and it has one of the places.
+/// A request's turn: nobody else works on its key. With a [`place`](Self::place) it is served.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    admission: Arc<Admission>,
-    key: Key,
-    guard: Option<OwnedMutexGuard<()>>,
-    _place: OwnedSemaphorePermit,
+    // Before the line, which is left when nobody holds the key's lock.
+    _guard: OwnedMutexGuard<()>,
+    place: Option<OwnedSemaphorePermit>,
+    line: Line,
 }
 
 impl Admission {
     pub(crate) fn new(in_flight: usize, queue: usize, since: Moment) -> Arc<Self> {
         Arc::new(Self {
-            turns: Mutex::default(),
-            tombstones: Mutex::default(),
-            since,
+            lines: Mutex::default(),
+            tombstones: Mutex::new(Tombstones::new(since)),
             places: Arc::new(Semaphore::new(in_flight)),
             in_flight,
             queue,
-            queued: AtomicUsize::new(0),
         })
     }
 
     pub(crate) fn load(&self) -> Load {
         Load {
             in_flight: self.in_flight.saturating_sub(self.places.available_permits()),
-            queued: self.queued.load(Ordering::Relaxed),
+            queued: hold(&self.lines).queued,
         }
     }
 
-    /// Waits for the key's turn and then for a place.
+    /// Waits for the key's turn.
     pub(crate) async fn enter(self: &Arc<Self>, network: &NetworkName, owner: &Owner) -> Result<Turn, Error> {
-        let key = (network.clone(), owner.clone());
-        let waiting = Waiting::new(self)?;
-        let lock = Arc::clone(hold(&self.turns).entry(key.clone()).or_default());
-        let guard = Some(lock.lock_owned().await);
-        let place = Arc::clone(&self.places)
-            .acquire_owned()
-            .await
-            .map_err(|_| Error::new(ErrorCode::NotReady, "the daemon is stopping"))?;
-        drop(waiting);
-        Ok(Turn { admission: Arc::clone(self), key, guard, _place: place })
+        let (line, lock) = self.line_up((network.clone(), owner.clone()))?;
+        let guard = lock.lock_owned().await;
+        Ok(Turn { _guard: guard, place: None, line })
+    }
+
+    fn line_up(self: &Arc<Self>, key: Key) -> Result<(Line, Arc<tokio::sync::Mutex<()>>), Error> {
+        let mut lines = hold(&self.lines);
+        let left = self.queue.saturating_sub(lines.queued);
+        let of_network = lines.waiting.get(&key.0).copied().unwrap_or_default();
+        if of_network >= left.saturating_mul(SHARE) {
+            let (network, queued) = (&key.0, lines.queued);
+            let cause =
+                format_args!("{queued} requests are waiting already, {of_network} of network {network}");
+            return Err(Error::new(ErrorCode::Overloaded, cause));
+        }
+        lines.queued += 1;
+        lines.waiting.insert(key.0.clone(), of_network + 1);
+        let lock = Arc::clone(lines.turns.entry(key.clone()).or_default());
+        drop(lines);
+        Ok((Line { admission: Arc::clone(self), key, waiting: true }, lock))
     }
 }
 
 impl Turn {
+    /// Waits for a place. From then on the request is served and no longer waits.
+    pub(crate) async fn place(&mut self) -> Result<(), Error> {
+        let place = Arc::clone(&self.line.admission.places)
+            .acquire_owned()
+            .await
+            .map_err(|_| Error::new(ErrorCode::NotReady, "the daemon is stopping"))?;
+        self.place = Some(place);
+        let admission = Arc::clone(&self.line.admission);
+        self.line.served(&mut hold(&admission.lines));
+        Ok(())
+    }
+
+    /// Gives the place to somebody else; the key's turn stays.
+    pub(crate) fn leave_place(&mut self) {
+        self.place = None;
+    }
+
     /// Remembers that a DEL of this key began at a moment.
     pub(crate) fn bury(&self, began: Moment, now: Moment) {
-        let mut tombstones = hold(&self.admission.tombstones);
-        let began_at = tombstones.began.entry(self.key.clone()).or_default();
-        *began_at = (*began_at).max(began.boot_ns);
-        tombstones.oldest_first.push_back((now, self.key.clone()));
-        tombstones.forget(now);
+        hold(&self.line.admission.tombstones).bury(&self.line.key, began, now);
     }
 
     /// Refuses an ADD that began before a DEL of its key, or before what is remembered of DELs begins.
     pub(crate) fn check_alive(&self, began: Moment, now: Moment) -> Result<(), Error> {
-        let age = now.since(began);
-        let buried = hold(&self.admission.tombstones).began.get(&self.key).copied();
-        let remembered = age < TOMBSTONE_LIFE && began.boot_ns >= self.admission.since.boot_ns;
-        if remembered && buried.is_none_or(|buried| began.boot_ns > buried) {
+        let key = &self.line.key;
+        if hold(&self.line.admission.tombstones).is_alive(key, began, now) {
             return Ok(());
         }
-        let (network, owner) = &self.key;
+        let (network, owner) = key;
         Err(Error::new(
             ErrorCode::Superseded,
             format_args!(
@@ -118,55 +142,103 @@ impl Turn {
     }
 }
 
-impl Tombstones {
-    fn forget(&mut self, now: Moment) {
-        while let Some((buried_at, _)) = self.oldest_first.front() {
-            if now.since(*buried_at) < TOMBSTONE_LIFE {
-                break;
-            }
-            if let Some((buried_at, key)) = self.oldest_first.pop_front()
-                && self.began.get(&key).is_some_and(|began| *began <= buried_at.boot_ns)
-            {
-                self.began.remove(&key);
+/// A request's entry in the maps, for as long as it lives, also when its caller goes away meanwhile.
+#[derive(Debug)]
+struct Line {
+    admission: Arc<Admission>,
+    key: Key,
+    waiting: bool,
+}
+
+impl Line {
+    fn served(&mut self, lines: &mut Lines) {
+        if !std::mem::take(&mut self.waiting) {
+            return;
+        }
+        lines.queued -= 1;
+        if let Some(waiting) = lines.waiting.get_mut(&self.key.0) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                lines.waiting.remove(&self.key.0);
             }
         }
     }
 }
 
-impl Drop for Turn {
+impl Drop for Line {
     fn drop(&mut self) {
-        self.guard = None;
-        let mut turns = hold(&self.admission.turns);
+        let admission = Arc::clone(&self.admission);
+        let mut lines = hold(&admission.lines);
+        self.served(&mut lines);
         // The map's own reference is the last: nobody waits for this key.
-        if turns.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
-            turns.remove(&self.key);
+        if lines.turns.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            lines.turns.remove(&self.key);
         }
-    }
-}
-
-/// Counts a request as queued for as long as it lives, also when its caller goes away meanwhile.
-struct Waiting<'a>(&'a Admission);
-
-impl<'a> Waiting<'a> {
-    fn new(admission: &'a Admission) -> Result<Self, Error> {
-        if admission.queued.fetch_add(1, Ordering::Relaxed) >= admission.queue {
-            admission.queued.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::new(
-                ErrorCode::Overloaded,
-                format_args!("{} requests are waiting already", admission.queue),
-            ));
-        }
-        Ok(Self(admission))
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.queued.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Locks a map. A panic while it was held cannot have left it half-changed, so poison is no reason to stop.
 pub(crate) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use tenure_types::{ContainerId, InterfaceName};
+
+    use super::*;
+
+    fn key(network: &str, number: usize) -> Key {
+        let container = ContainerId::new(format!("c{number}")).unwrap();
+        let owner = Owner::Attachment { container, interface: InterfaceName::new("eth0").unwrap() };
+        (NetworkName::new(network).unwrap(), owner)
+    }
+
+    #[test]
+    fn whoever_fills_the_queue_is_refused_first() {
+        let admission = Admission::new(1, 64, Moment::default());
+        let fill = |network: &str| {
+            let lines = (0..).map(|number| admission.line_up(key(network, number)));
+            lines.map_while(Result::ok).collect::<Vec<_>>()
+        };
+        let one = fill("one");
+        assert_eq!(one.len(), 48, "one network gets three quarters");
+        let others: Vec<_> = (0..20).map(|number| fill(&format!("other-{number}"))).collect();
+        assert!(others.iter().take(3).all(|lines| !lines.is_empty()), "others come in as well");
+        let refusal = admission.line_up(key("one", 999)).map(drop).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::Overloaded);
+        assert!(refusal.cause.contains("48 of network one"), "{refusal}");
+        drop((one, others));
+        assert_eq!(admission.load(), Load::default());
+        assert!(hold(&admission.lines).waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_left_of_a_caller_that_went_away_while_it_waited() {
+        let admission = Admission::new(1, 64, Moment::default());
+        let (network, owner) = key("net", 1);
+        let mut first = admission.enter(&network, &owner).await.unwrap();
+        first.place().await.unwrap();
+        {
+            let mut second = pin!(admission.enter(&network, &owner));
+            assert!(second.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            drop(first);
+            assert_eq!(hold(&admission.lines).turns.len(), 1);
+        }
+        assert!(hold(&admission.lines).turns.is_empty());
+        // The same while it waits for a place.
+        let other = key("net", 2).1;
+        let mut holder = admission.enter(&network, &other).await.unwrap();
+        holder.place().await.unwrap();
+        {
+            let mut third = admission.enter(&network, &owner).await.unwrap();
+            let mut place = pin!(third.place());
+            assert!(matches!(place.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        }
+        assert_eq!(hold(&admission.lines).turns.len(), 1);
+        assert_eq!(admission.load(), Load { in_flight: 1, queued: 0 });
+    }
 }

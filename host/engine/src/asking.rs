@@ -1,18 +1,25 @@
-//! Asking a policy: each question is timed, and each failure is counted by its kind.
+//! Asking a policy: each question is timed, and each failure is counted, by its kind and against the policy.
 
-use tenure_types::{Error, ErrorCode, PolicyFailure, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyFailure, Result};
 
 use crate::engine::Engine;
-use crate::ports::Policy;
+use crate::ports::{Answer, Policy};
 
 impl Engine {
-    /// Asks a policy, and says how long it took and how it went.
-    pub(crate) fn ask<A>(&self, policy: &dyn Policy, question: impl FnOnce() -> Result<A>) -> Result<A> {
+    /// Asks a policy on behalf of a network, unless it is benched there, and says how long it took and how it went.
+    pub(crate) async fn ask<'a, A>(
+        &self,
+        network: &NetworkName,
+        policy: &dyn Policy,
+        question: impl FnOnce() -> Answer<'a, A>,
+    ) -> Result<A> {
         let started = self.ports.clock.monotonic();
-        let answer = question();
-        let took = self.ports.clock.monotonic().saturating_sub(started);
+        self.strikes.check(network, policy.stamp(), started)?;
+        let answer = question().await;
+        let ended = self.ports.clock.monotonic();
+        self.strikes.count(network, policy.stamp(), &answer, ended);
         let outcome = answer.as_ref().map(drop).map_err(|error| error.code);
-        self.ports.observer.policy_call(policy.stamp(), took, outcome);
+        self.ports.observer.policy_call(policy.stamp(), ended.saturating_sub(started), outcome);
         if let Some(failure) = answer.as_ref().err().and_then(|error| error.failure) {
             self.ports.observer.policy_failed(policy.stamp(), failure);
         }

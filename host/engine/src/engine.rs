@@ -10,6 +10,7 @@ use crate::admission::{Admission, Load};
 use crate::conditions::Conditions;
 use crate::networks::{Networks, Served};
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
+use crate::strikes::Strikes;
 use crate::undo::{self, Abandoned};
 
 /// What the engine is plugged into.
@@ -34,6 +35,8 @@ pub struct Settings {
     pub in_flight: usize,
     /// How many more may wait before they are refused.
     pub queue: usize,
+    /// How many networks there may be.
+    pub networks: usize,
 }
 
 /// Serves requests: one for each node.
@@ -43,6 +46,7 @@ pub struct Engine {
     pub(crate) networks: Arc<Networks>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) undo: undo::Sender,
+    pub(crate) strikes: Strikes,
     pub(crate) conditions: Arc<Conditions>,
 }
 
@@ -52,12 +56,13 @@ impl Engine {
     pub fn new(books: Vec<Book>, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
         let (undo, abandoned) = undo::channel(Arc::clone(&ports.journal), Arc::clone(&ports.clock));
         let engine = Self {
-            networks: Arc::new(Networks::restore(books)),
+            networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, ports.clock.now()),
             conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
             ports,
             settings,
             undo,
+            strikes: Strikes::default(),
         };
         (Arc::new(engine), abandoned)
     }

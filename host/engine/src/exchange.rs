@@ -1,5 +1,7 @@
 //! Exchanging a network's policy while it serves.
 
+use std::sync::Arc;
+
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
 
 use crate::engine::Engine;
@@ -28,17 +30,20 @@ impl Engine {
         let unknown =
             || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
         let slot = self.networks.get(name).ok_or_else(unknown)?;
-        // Loading compiles; the network goes on serving meanwhile.
-        let policy = self.ports.catalogue.load(policy)?;
-        let mut slot = slot.lock().await;
-        let before = slot.as_ref().ok_or_else(unknown)?.book.network().clone();
-        let network = self.defined(policy.as_ref(), name, &before.config, true)?;
+        // Loading may compile; the network goes on serving meanwhile.
+        let policy = self.ports.catalogue.load(policy).await?;
+        let alone = slot.alone().await;
+        let before = Arc::clone(alone.state().as_ref().ok_or_else(unknown)?.book.network());
+        let network = self.defined(policy.as_ref(), name, &before.config, true).await?;
         let after = network.policy.clone();
-        let ticket = self.redefine(&mut slot, network)?;
-        if let Some(served) = slot.as_mut() {
-            served.policy = Some(policy);
-        }
-        drop(slot);
+        let ticket = {
+            let mut state = alone.hold();
+            let ticket = self.redefine(&mut state, network)?;
+            if let Some(served) = state.as_mut() {
+                served.policy = Some(policy);
+            }
+            ticket
+        };
         ticket.durable().await?;
         Ok((before.policy.clone(), after))
     }

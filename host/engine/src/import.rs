@@ -2,8 +2,8 @@
 //!
 //! An import comes in parts, each durable when it is answered. A few claims of it at a time are judged and staged with the book
 //! held, so that nothing waits for more than those. New owners are refused until it ends: an ADD between two parts could get an
-//! address that lives. A network that the import makes remembers that durably, so that an import that was cut off is repeated.
-//! A dry run judges a copy of the book instead, by the same rules.
+//! address that lives. A network that the import makes remembers that durably, so that an import that was cut off is repeated. A
+//! dry run judges a copy of the book instead, by the same rules.
 
 mod claim;
 
@@ -16,7 +16,7 @@ use tenure_types::{
 
 pub use self::claim::{Claim, Imported, Place};
 use crate::engine::{Engine, defect};
-use crate::networks::Served;
+use crate::networks::{Alone, Served};
 
 /// How many claims are judged with the book held.
 const AT_ONCE: usize = 256;
@@ -73,33 +73,37 @@ impl Engine {
     /// `UnknownNetwork` when the network is neither there nor defined, and what its policy says of the definition.
     pub async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
+        if let Some((policy, _)) = &import.definition {
+            // An operator waits for it, and no network does. Whether it is needed, and why it is not there, comes out below.
+            drop(self.ports.catalogue.load(policy).await);
+        }
         let slot = match import.definition {
-            Some(_) => self.networks.get_or_create(&import.network),
-            None => self.networks.get(&import.network).ok_or_else(unknown)?,
+            Some(_) => self.networks.get_or_create(&import.network)?,
+            None => self.networks.known(&import.network).ok_or_else(unknown)?,
         };
-        let mut slot = slot.lock().await;
-        let defined = self.redefinition(slot.as_ref(), import)?;
+        let alone = slot.alone().await;
+        let defined = self.redefinition(&alone, import).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
         if import.apply {
             self.ports.journal.health()?;
-            if let Some(defined) = defined {
-                let importing = slot.is_none();
-                // Covered by the barrier below.
-                drop(self.redefine(&mut slot, Network { importing, ..defined })?);
-            }
-            let served = slot.as_ref().ok_or_else(unknown)?;
-            let (since, under_way) = (served.book.next_generation(), Some(Arc::clone(&served.imports)));
-            drop(slot);
+            let (since, under_way) = {
+                let mut state = alone.hold();
+                if let Some(defined) = defined {
+                    let importing = state.is_none();
+                    // Covered by the barrier below.
+                    drop(self.redefine(&mut state, Network { importing, ..defined })?);
+                }
+                let served = state.as_ref().ok_or_else(unknown)?;
+                (served.book.next_generation(), Some(Arc::clone(&served.imports)))
+            };
             self.ports.journal.barrier().durable().await?;
             return Ok(Importing { network, exclusive, since, draft: None, _under_way: under_way });
         }
-        let mut draft = match (slot.as_ref(), &defined) {
-            (Some(served), _) => {
-                let book = Arc::clone(&served.book);
-                // Copying a large book takes its time, and nobody needs to wait for it.
-                drop(slot);
-                book.as_ref().clone()
-            }
+        let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
+        // Copying a large book takes its time, and nobody needs to wait for it.
+        drop(alone);
+        let mut draft = match (book, &defined) {
+            (Some(book), _) => book.as_ref().clone(),
             (None, Some(network)) => Book::new(network.clone()),
             (None, None) => return Err(unknown()),
         };
@@ -107,13 +111,8 @@ impl Engine {
             draft.apply(draft.through() + 1, &Record::Network(Box::new(network))).map_err(defect)?;
         }
         draft.expire(self.now(), self.settings.cooldown);
-        Ok(Importing {
-            network,
-            exclusive,
-            since: draft.next_generation(),
-            draft: Some(Box::new(draft)),
-            _under_way: None,
-        })
+        let (since, draft) = (draft.next_generation(), Some(Box::new(draft)));
+        Ok(Importing { network, exclusive, since, draft, _under_way: None })
     }
 
     /// Judges a part of the claims; says what became of each, in their order. What is said to be taken over or held is durable.
@@ -159,29 +158,34 @@ impl Engine {
             return Ok(());
         }
         let Some(slot) = self.networks.get(&importing.network) else { return Ok(()) };
-        let mut slot = slot.lock().await;
-        let Some(served) = slot.as_mut().filter(|served| served.book.network().importing) else {
-            return Ok(());
+        let ticket = {
+            let mut slot = slot.lock().await;
+            let Some(served) = slot.as_mut().filter(|served| served.book.network().importing) else {
+                return Ok(());
+            };
+            let network = Network { importing: false, ..served.book.network().as_ref().clone() };
+            self.stage(served, &Record::Network(Box::new(network)))?
         };
-        let network = Network { importing: false, ..served.book.network().as_ref().clone() };
-        let ticket = self.stage(served, &Record::Network(Box::new(network)))?;
-        drop(slot);
         ticket.durable().await
     }
 
     /// The network as it is to be defined, unless that is how it is defined.
-    fn redefinition(&self, served: Option<&Served>, import: &Import) -> Result<Option<Network>> {
+    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<Network>> {
         let Some((policy, config)) = &import.definition else { return Ok(None) };
-        let network = served.map(|served| served.book.network());
-        if network.is_some_and(|network| network.config == *config) {
-            return Ok(None);
-        }
-        let activated = network.is_some_and(|network| network.activated);
-        let policy = match served {
-            Some(served) if activated => self.policy_of(served)?,
-            _ => self.ports.catalogue.load(policy)?,
+        let (policy, activated) = {
+            let state = alone.state();
+            let network = state.as_ref().map(|served| served.book.network());
+            if network.is_some_and(|network| network.config == *config) {
+                return Ok(None);
+            }
+            let activated = network.is_some_and(|network| network.activated);
+            let policy = match &*state {
+                Some(served) if activated => self.policy_of(served)?,
+                _ => self.ports.catalogue.find(policy)?,
+            };
+            (policy, activated)
         };
-        self.defined(policy.as_ref(), &import.network, config, activated).map(Some)
+        self.defined(policy.as_ref(), &import.network, config, activated).await.map(Some)
     }
 }
 

@@ -27,8 +27,8 @@ impl Engine {
     /// looked at in parts, so that nobody waits for it.
     pub async fn list(&self, network: &NetworkName, after: Generation, most: usize) -> Vec<Listed> {
         let Some(slot) = self.networks.get(network) else { return Vec::new() };
-        let slot = slot.lock().await;
-        let Some(served) = slot.as_ref() else { return Vec::new() };
+        let state = slot.state();
+        let Some(served) = state.as_ref() else { return Vec::new() };
         let book = &served.book;
         let listed = |allocation: &Arc<Allocation>| Listed {
             allocation: Arc::clone(allocation),
@@ -45,9 +45,7 @@ impl Engine {
     pub async fn check(&self, network: &NetworkName, owner: &Owner) -> Result<Grant> {
         self.observed("check", network, Some(owner), async {
             let held = match self.networks.get(network) {
-                Some(slot) => {
-                    slot.lock().await.as_ref().and_then(|served| served.book.owned_by(owner).cloned())
-                }
+                Some(slot) => slot.state().as_ref().and_then(|served| served.book.owned_by(owner).cloned()),
                 None => None,
             };
             let held = held.ok_or_else(|| {
@@ -82,38 +80,43 @@ impl Engine {
     ) -> Result<()> {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         self.readiness().map_err(named)?;
-        let book = self.book(name).await;
         if let Some(slot) = self.networks.get(name) {
-            import::admits(slot.lock().await.as_ref()).map_err(named)?;
+            import::admits(slot.state().as_ref()).map_err(named)?;
         }
         // What an ADD would be served by, and what it would make of the configuration.
-        let activated = book.as_ref().map(|book| book.network()).filter(|network| network.activated);
-        let loaded = match activated {
-            Some(network) => self.ports.catalogue.load_pinned(&network.policy),
-            None => self.ports.catalogue.load(policy),
+        let (policy, activated, exhausted) = {
+            let book = self.book(name).await;
+            let network = book.as_ref().map(|book| book.network());
+            let activated = network.filter(|network| network.activated);
+            let found = match activated {
+                Some(network) => self.ports.catalogue.find_pinned(&network.policy),
+                None => self.ports.catalogue.find(policy),
+            };
+            let policy = found.map_err(|error| match error.code {
+                ErrorCode::PolicyUnloadable | ErrorCode::NotReady => named(error),
+                _ => error,
+            })?;
+            let up_to_date =
+                network.is_some_and(|network| network.policy == *policy.stamp() && network.config == *config);
+            let exhausted = book.as_ref().filter(|_| up_to_date).map(|book| {
+                (0..book.network().definition.pools.len()).find_map(|pool| exhaustion(book, pool))
+            });
+            (policy, activated.is_some(), exhausted)
         };
-        let policy = loaded.map_err(|error| match error.code {
-            ErrorCode::PolicyUnloadable | ErrorCode::NotReady => named(error),
-            _ => error,
-        })?;
-        let up_to_date = |book: &&Arc<Book>| {
-            let network = book.network();
-            network.policy == *policy.stamp() && network.config == *config
-        };
-        let Some(book) = book.as_ref().filter(up_to_date) else {
-            return self.defined(policy.as_ref(), name, config, activated.is_some()).map(drop);
-        };
-        let exhausted = (0..book.network().definition.pools.len()).find_map(|pool| exhaustion(book, pool));
-        exhausted.map_or(Ok(()), |message| Err(unavailable(message)))
+        match exhausted {
+            None => self.defined(policy.as_ref(), name, config, activated).await.map(drop),
+            Some(exhausted) => exhausted.map_or(Ok(()), |message| Err(unavailable(message))),
+        }
     }
 
     /// A network's book as of now. What it shows stays as it was; the network goes on without it.
     pub async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
         let slot = self.networks.get(network)?;
-        let mut slot = slot.lock().await;
-        let served = slot.as_mut()?;
-        self.expire(served, self.now());
-        Some(Arc::clone(&served.book))
+        // Where somebody else has the turn, a policy may have a share of the book, and whoever asked it has let go what had cooled.
+        if let Some(served) = slot.try_lock().as_deref_mut().and_then(Option::as_mut) {
+            self.expire(served, self.now());
+        }
+        slot.state().as_ref().map(|served| Arc::clone(&served.book))
     }
 
     /// The names of the networks, in order.

@@ -20,6 +20,8 @@ mod pipeline;
 pub mod ports;
 mod reap;
 mod release;
+mod strikes;
+mod tombstones;
 mod undo;
 mod wrong;
 

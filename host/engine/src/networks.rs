@@ -1,24 +1,38 @@
 //! The networks of the node, each with its book and the policy that serves it.
 //!
-//! The map is behind a `std::sync::RwLock`, held for a look-up only. Each network has a fair async lock of its own: a
-//! policy is called with it held, so a slow policy makes its own network wait and no other.
+//! The map is behind a `std::sync::RwLock`, held for a look-up only. Each network has two locks:
+//!
+//! - A fair async one says whose turn it is. Whoever changes the network or asks its policy has it, so a slow policy makes
+//!   its own network wait and no other.
+//! - A `std::sync::Mutex` inside of it guards the state, held to look or to change and never across an await. Whoever only
+//!   looks takes this one alone: the checkpoint's thread, CHECK and operators never wait for a policy.
+//!
+//! A policy that is being asked has a share of the book. Nobody changes the book meanwhile, since that takes the turn; so a
+//! change copies nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tenure_ledger::{Book, Image};
-use tenure_types::NetworkName;
-use tokio::sync::{Mutex, MutexGuard};
+use tenure_types::{Error, ErrorCode, NetworkName};
 
+use crate::admission::hold;
 use crate::ports::{Images, Policy};
 
 /// Every network that the ledger has a book of.
-#[derive(Default)]
-pub(crate) struct Networks(RwLock<BTreeMap<NetworkName, Arc<Slot>>>);
+pub(crate) struct Networks {
+    slots: RwLock<BTreeMap<NetworkName, Arc<Slot>>>,
+    /// How many there may be; those that were recovered stay.
+    most: usize,
+}
 
 /// One network's place in the map; empty until the network's first record is staged.
 #[derive(Default)]
-pub(crate) struct Slot(Mutex<Option<Served>>);
+pub(crate) struct Slot {
+    turn: tokio::sync::Mutex<()>,
+    state: Mutex<Option<Served>>,
+}
 
 /// A network that exists.
 pub(crate) struct Served {
@@ -37,38 +51,132 @@ impl Served {
     }
 }
 
+/// A network's turn: nobody else changes it. The state is looked at in between.
+pub(crate) struct Alone<'slot> {
+    slot: &'slot Slot,
+    turn: tokio::sync::MutexGuard<'slot, ()>,
+}
+
+/// A network's turn together with its state.
+pub(crate) struct Held<'slot> {
+    // Let go of first, so that whoever has the turn next finds the state free.
+    state: MutexGuard<'slot, Option<Served>>,
+    _turn: tokio::sync::MutexGuard<'slot, ()>,
+}
+
+/// A slot that may have been made for this request; one that is left empty goes with it.
+pub(crate) struct Entered<'networks> {
+    networks: &'networks Networks,
+    name: NetworkName,
+    pub(crate) slot: Arc<Slot>,
+}
+
 impl Networks {
-    pub(crate) fn restore(books: Vec<Book>) -> Self {
-        let slot = |book: Book| Arc::new(Slot(Mutex::new(Some(Served::new(book)))));
+    pub(crate) fn restore(books: Vec<Book>, most: usize) -> Self {
+        let slot = |book: Book| {
+            let state = Mutex::new(Some(Served::new(book)));
+            Arc::new(Slot { turn: tokio::sync::Mutex::default(), state })
+        };
         let slots = books.into_iter().map(|book| (book.network().name.clone(), slot(book)));
-        Self(RwLock::new(slots.collect()))
+        Self { slots: RwLock::new(slots.collect()), most }
     }
 
     pub(crate) fn get(&self, name: &NetworkName) -> Option<Arc<Slot>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub(crate) fn get_or_create(&self, name: &NetworkName) -> Arc<Slot> {
-        self.get(name).unwrap_or_else(|| {
-            let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(slots.entry(name.clone()).or_default())
-        })
+    /// The network's slot, made if need be.
+    pub(crate) fn get_or_create(&self, name: &NetworkName) -> Result<Entered<'_>, Error> {
+        let slot = match self.get(name) {
+            Some(slot) => slot,
+            None => {
+                let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+                if slots.len() >= self.most && !slots.contains_key(name) {
+                    let cause = format_args!("network {name} would be one more than {}", self.most);
+                    return Err(Error::new(ErrorCode::TooManyNetworks, cause));
+                }
+                Arc::clone(slots.entry(name.clone()).or_default())
+            }
+        };
+        Ok(Entered { networks: self, name: name.clone(), slot })
+    }
+
+    /// The network's slot, if it has one.
+    pub(crate) fn known(&self, name: &NetworkName) -> Option<Entered<'_>> {
+        Some(Entered { networks: self, name: name.clone(), slot: self.get(name)? })
     }
 
     pub(crate) fn all(&self) -> Vec<(NetworkName, Arc<Slot>)> {
-        let slots = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|(name, slot)| (name.clone(), Arc::clone(slot))).collect()
     }
 }
 
+impl Deref for Entered<'_> {
+    type Target = Slot;
+
+    fn deref(&self) -> &Slot {
+        &self.slot
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.slot.state().is_some() {
+            return;
+        }
+        let mut slots = self.networks.slots.write().unwrap_or_else(PoisonError::into_inner);
+        // The map's reference and ours; whoever else has come in does the same behind us.
+        if slots.get(&self.name).is_some_and(|slot| Arc::strong_count(slot) <= 2 && slot.state().is_none()) {
+            slots.remove(&self.name);
+        }
+    }
+}
+
 impl Slot {
-    pub(crate) async fn lock(&self) -> MutexGuard<'_, Option<Served>> {
-        self.0.lock().await
+    /// Waits for the network's turn, for whoever is going to wait while having it.
+    pub(crate) async fn alone(&self) -> Alone<'_> {
+        Alone { slot: self, turn: self.turn.lock().await }
     }
 
-    /// The network, unless somebody else works on it right now.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<Served>>> {
-        self.0.try_lock().ok()
+    /// Waits for the network's turn, for whoever changes it and waits for nothing.
+    pub(crate) async fn lock(&self) -> Held<'_> {
+        self.alone().await.hold()
+    }
+
+    /// The network, unless somebody else works on it or is about to.
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        let turn = self.turn.try_lock().ok()?;
+        Some(Held { state: self.state(), _turn: turn })
+    }
+
+    /// The state as it is, whoever's turn it is; only to look at it.
+    pub(crate) fn state(&self) -> MutexGuard<'_, Option<Served>> {
+        hold(&self.state)
+    }
+}
+
+impl<'slot> Alone<'slot> {
+    pub(crate) fn state(&self) -> MutexGuard<'slot, Option<Served>> {
+        self.slot.state()
+    }
+
+    pub(crate) fn hold(self) -> Held<'slot> {
+        Held { state: self.slot.state(), _turn: self.turn }
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = Option<Served>;
+
+    fn deref(&self) -> &Option<Served> {
+        &self.state
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Option<Served> {
+        &mut self.state
     }
 }
 
@@ -79,7 +187,8 @@ impl Images for Networks {
 
     fn image(&self, network: &NetworkName) -> Option<Image> {
         let slot = self.get(network)?;
-        let served = slot.0.blocking_lock();
-        served.as_ref().map(|served| served.book.image())
+        // A large book takes a moment: where nobody has the turn, whoever comes waits for it asleep.
+        let _turn = slot.turn.try_lock();
+        slot.state().as_ref().map(|served| served.book.image())
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Repeat, check_definition};
 use tenure_types::{
-    Allocation, AssignedAddress, Error, ErrorCode, Grant, Network, NetworkConfig, PolicyName, Record,
-    Request, Result,
+    Allocation, AssignedAddress, Error, ErrorCode, Grant, Moment, Network, NetworkConfig, NetworkName,
+    PolicyName, Record, Request, Result,
 };
 
 use crate::engine::{Engine, defect};
 use crate::import;
-use crate::networks::Served;
+use crate::networks::{Alone, Served};
 use crate::ports::{Policy, Ticket};
 use crate::undo::Undo;
 
@@ -44,43 +44,45 @@ impl Engine {
         fits: impl Fn(&[AssignedAddress]) -> Result<()>,
     ) -> Result<Grant> {
         // Admission: in order by key, with a bound on what waits.
-        let turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
+        let mut turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
         let now = self.now();
         add.request.requested_at = Self::not_in_future(add.request.requested_at, now);
         turn.check_alive(add.request.requested_at, now)?;
 
-        // The book: this network's, held until the decision is staged.
-        let slot = self.networks.get_or_create(&add.request.network);
-        let mut slot_guard = slot.lock().await;
-        if let Some((granted, ticket)) = self.repeat(slot_guard.as_mut(), &add.request)? {
-            drop(slot_guard);
+        // The network: one request after the other until the decision is staged. Other networks do not wait for it.
+        let slot = self.networks.get_or_create(&add.request.network)?;
+        let alone = slot.alone().await;
+        turn.place().await?;
+        let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
+        if let Some((granted, ticket)) = repeated {
+            drop(alone);
             ticket.durable().await?;
             return Ok(granted);
         }
         self.admits()?;
-        import::admits(slot_guard.as_ref())?;
-        let served = self.define(&mut slot_guard, &add)?;
-        self.expire(served, now);
+        import::admits(alone.state().as_ref())?;
+        let (policy, book) = self.define(&alone, &add, now).await?;
 
         // The policy proposes, the ledger disposes.
-        let policy = self.policy_of(served)?;
-        let proposal = self.ask(policy.as_ref(), || policy.propose(&add.request, &served.book))?;
-        let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
-        let allocation = admitted.map_err(|violation| {
-            let network = &add.request.network;
-            self.rejected(
-                policy.as_ref(),
-                format_args!("proposed what network {network} forbids: {violation}"),
-            )
-        })?;
-        fits(&allocation.addresses)?;
-        let granted = grant(&allocation);
+        let name = &add.request.network;
+        let proposal = self.ask(name, policy.as_ref(), || policy.propose(&add.request, book)).await?;
+        let (granted, ticket) = {
+            let mut state = alone.hold();
+            let served = state.as_mut().ok_or_else(no_book)?;
+            let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
+            let allocation = admitted.map_err(|violation| {
+                let why = format_args!("proposed what network {name} forbids: {violation}");
+                self.rejected(policy.as_ref(), why)
+            })?;
+            fits(&allocation.addresses)?;
+            let granted = grant(&allocation);
 
-        // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
-        let record = Record::Allocate(Arc::new(allocation));
-        let ticket = self.stage(served, &record)?;
-        drop(slot_guard);
-        let undo = Undo::new(&self.undo, Arc::clone(&slot), add.request.owner, granted.generation, turn);
+            // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
+            let record = Record::Allocate(Arc::new(allocation));
+            let ticket = self.stage(served, &record)?;
+            (granted, ticket)
+        };
+        let undo = Undo::new(&self.undo, Arc::clone(&slot.slot), add.request.owner, granted.generation, turn);
         ticket.durable().await?;
         undo.disarm();
         Ok(granted)
@@ -117,34 +119,51 @@ impl Engine {
     }
 
     /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.
-    fn define<'slot>(&self, slot: &'slot mut Option<Served>, add: &Add) -> Result<&'slot mut Served> {
-        let activated = slot.as_ref().is_some_and(|served| served.book.network().activated);
-        let policy = match slot {
-            Some(served) if activated => self.policy_of(served)?,
-            _ => self.ports.catalogue.load(&add.policy)?,
+    ///
+    /// Gives the policy that serves it and the book that it is asked about.
+    async fn define(
+        &self,
+        alone: &Alone<'_>,
+        add: &Add,
+        now: Moment,
+    ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
+        let (policy, activated, up_to_date) = {
+            let state = alone.state();
+            let network = state.as_ref().map(|served| served.book.network());
+            let activated = network.is_some_and(|network| network.activated);
+            let policy = match &*state {
+                Some(served) if activated => self.policy_of(served)?,
+                _ => self.ports.catalogue.find(&add.policy)?,
+            };
+            let is_same =
+                |network: &Network| network.policy == *policy.stamp() && network.config == add.config;
+            let up_to_date = network.is_some_and(|network| is_same(network));
+            (policy, activated, up_to_date)
         };
-        let up_to_date = slot.as_ref().is_some_and(|served| {
-            let network = served.book.network();
-            network.policy == *policy.stamp() && network.config == add.config
-        });
-        if !up_to_date {
-            let network = self.defined(policy.as_ref(), &add.request.network, &add.config, activated)?;
-            self.redefine(slot, network)?;
+        let name = &add.request.network;
+        let defined = match up_to_date {
+            true => None,
+            false => Some(self.defined(policy.as_ref(), name, &add.config, activated).await?),
+        };
+        let mut state = alone.state();
+        if let Some(network) = defined {
+            self.redefine(&mut state, network)?;
         }
-        let served = slot.as_mut().ok_or_else(|| defect("a defined network has no book"))?;
-        served.policy = Some(policy);
-        Ok(served)
+        let served = state.as_mut().ok_or_else(no_book)?;
+        served.policy = Some(Arc::clone(&policy));
+        self.expire(served, now);
+        Ok((policy, Arc::clone(&served.book)))
     }
 
     /// Asks a policy to make pools of a configuration, and checks them.
-    pub(crate) fn defined(
+    pub(crate) async fn defined(
         &self,
         policy: &dyn Policy,
-        name: &tenure_types::NetworkName,
+        name: &NetworkName,
         config: &NetworkConfig,
         activated: bool,
     ) -> Result<Network> {
-        let definition = self.ask(policy, || policy.define(name, config))?;
+        let definition = self.ask(name, policy, || policy.define(name, config)).await?;
         check_definition(&definition).map_err(|invalid| {
             self.rejected(policy, format_args!("defined network {name} as what it cannot be: {invalid}"))
         })?;
@@ -174,9 +193,13 @@ impl Engine {
     pub(crate) fn policy_of(&self, served: &Served) -> Result<Arc<dyn Policy>> {
         match &served.policy {
             Some(policy) => Ok(Arc::clone(policy)),
-            None => self.ports.catalogue.load_pinned(&served.book.network().policy),
+            None => self.ports.catalogue.find_pinned(&served.book.network().policy),
         }
     }
+}
+
+fn no_book() -> Error {
+    defect("a defined network has no book")
 }
 
 fn grant(allocation: &Allocation) -> Grant {

@@ -2,6 +2,7 @@
 //!
 //! The daemon plugs in the kernel's clock, WASM components and the checkpoint; tests and the simulation plug in their own.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,9 @@ pub struct Decision<'a> {
     pub took: Duration,
 }
 
+/// An answer that takes its time, and takes it on nobody's thread but its own. Dropping it gives the question up.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
 /// One loaded policy. Each call is a fresh instance that sees nothing of any other call.
 pub trait Policy: Send + Sync + 'static {
     /// Its name and digest.
@@ -71,31 +75,42 @@ pub trait Policy: Send + Sync + 'static {
     ///
     /// # Errors
     /// `InvalidConfig` when the configuration is wrong, `PolicyFailed` when the policy is.
-    fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error>;
+    fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition>;
 
-    /// Proposes addresses. Called with the book held, so it must be quick; its limits see to that.
+    /// Proposes addresses. Nothing else changes the network's book meanwhile, and the book is given back before the answer:
+    /// who changes it next copies nothing.
     ///
     /// # Errors
     /// `PoolExhausted`, `AddressUnavailable` and `PolicyRefused` are the policy's own answers, `PolicyFailed` is its failure.
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error>;
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal>;
 }
 
 /// The policies of this node, by name.
 pub trait Catalogue: Send + Sync + 'static {
-    /// Finds a policy and loads it if it is not loaded yet.
+    /// Finds a policy. One that is not loaded is loaded from now on, but nobody waits for it here: a look-up and no more.
     ///
     /// # Errors
-    /// `UnknownPolicy` when the catalogue has no such name, `PolicyUnloadable` when its file is not what it should be.
-    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error>;
+    /// `UnknownPolicy` when the catalogue has no such name, `NotReady` while it is being compiled, `PolicyUnloadable` when it
+    /// is known not to be what it should be.
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error>;
 
-    /// Loads the very component that a network was last served by, from the node's own copy if need be.
+    /// Finds the very component that a network was last served by, in the node's own copy if need be.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
-    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error>;
+    /// As [`find`](Self::find).
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error>;
+
+    /// Loads a policy at once, however often that has failed before, and waits for it: for an operator, not for a request.
+    ///
+    /// # Errors
+    /// `UnknownPolicy` and `PolicyUnloadable`.
+    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>>;
 
     /// The names of the catalogue with what is known of each.
     fn list(&self) -> Vec<CatalogueEntry>;
+
+    /// What the node waits for before it can serve what it served before, in words.
+    fn awaited(&self) -> Option<String>;
 }
 
 /// A line of the catalogue.
@@ -105,8 +120,10 @@ pub struct CatalogueEntry {
     pub stamp: PolicyStamp,
     /// `embedded`, or the file's path.
     pub source: String,
-    /// Why it cannot be used.
+    /// Why it cannot be used now.
     pub problem: Option<String>,
+    /// Whether that is only because it is still being compiled.
+    pub loading: bool,
 }
 
 /// Makes records durable, in the order in which they were staged.

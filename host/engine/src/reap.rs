@@ -24,16 +24,19 @@ impl Engine {
         if !end.ends(&gone.owner) {
             return Ok(false);
         }
-        let _turn = self.admission.enter(&gone.network, &gone.owner).await?;
+        let mut turn = self.admission.enter(&gone.network, &gone.owner).await?;
         let Some(slot) = self.networks.get(&gone.network) else { return Ok(false) };
-        let mut slot = slot.lock().await;
-        let Some(served) = slot.as_mut() else { return Ok(false) };
-        let held = served.book.owned_by(&gone.owner);
-        if held.is_none_or(|held| held.as_ref() != gone) {
-            return Ok(false);
-        }
-        let ticket = self.release(served, &gone.owner, gone.requested_at, reason)?;
-        drop(slot);
+        let alone = slot.alone().await;
+        turn.place().await?;
+        let ticket = {
+            let mut state = alone.hold();
+            let Some(served) = state.as_mut() else { return Ok(false) };
+            let held = served.book.owned_by(&gone.owner);
+            if held.is_none_or(|held| held.as_ref() != gone) {
+                return Ok(false);
+            }
+            self.release(served, &gone.owner, gone.requested_at, reason)?
+        };
         ticket.durable().await?;
         Ok(true)
     }

@@ -40,16 +40,19 @@ impl Engine {
     }
 
     async fn serve_del(&self, del: &Del) -> Result<()> {
-        let turn = self.admission.enter(&del.network, &del.owner).await?;
+        let mut turn = self.admission.enter(&del.network, &del.owner).await?;
         let now = self.now();
         let requested_at = Self::not_in_future(del.requested_at, now);
         turn.bury(requested_at, now);
-        let ticket = match self.networks.get(&del.network) {
+        let Some(slot) = self.networks.get(&del.network) else {
+            turn.place().await?;
+            return self.ports.journal.barrier().durable().await;
+        };
+        let alone = slot.alone().await;
+        turn.place().await?;
+        let ticket = match alone.hold().as_mut() {
+            Some(served) => self.release(served, &del.owner, requested_at, "del")?,
             None => self.ports.journal.barrier(),
-            Some(slot) => match slot.lock().await.as_mut() {
-                Some(served) => self.release(served, &del.owner, requested_at, "del")?,
-                None => self.ports.journal.barrier(),
-            },
         };
         ticket.durable().await
     }
@@ -65,28 +68,29 @@ impl Engine {
     async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
         let requested_at = Self::not_in_future(gc.requested_at, self.now());
         let Some(slot) = self.networks.get(&gc.network) else { return Ok(0) };
-        let mut slot = slot.lock().await;
-        let Some(served) = slot.as_mut() else { return Ok(0) };
-        let gone: Vec<Owner> = served
-            .book
-            .allocations()
-            .filter(|allocation| End::Gc.ends(&allocation.owner))
-            .filter(|allocation| {
-                allocation.owner.attachment().is_none_or(|(container, interface)| {
-                    !gc.valid.contains(&(container.clone(), interface.clone()))
+        let (freed, barrier) = {
+            let mut slot = slot.lock().await;
+            let Some(served) = slot.as_mut() else { return Ok(0) };
+            let gone: Vec<Owner> = served
+                .book
+                .allocations()
+                .filter(|allocation| End::Gc.ends(&allocation.owner))
+                .filter(|allocation| {
+                    allocation.owner.attachment().is_none_or(|(container, interface)| {
+                        !gc.valid.contains(&(container.clone(), interface.clone()))
+                    })
                 })
-            })
-            .filter(|allocation| allocation.requested_at <= requested_at)
-            .map(|allocation| allocation.owner.clone())
-            .collect();
-        for owner in &gone {
-            // Each ticket is covered by the barrier below.
-            drop(self.release(served, owner, requested_at, "gc")?);
-        }
-        let barrier = self.ports.journal.barrier();
-        drop(slot);
+                .filter(|allocation| allocation.requested_at <= requested_at)
+                .map(|allocation| allocation.owner.clone())
+                .collect();
+            for owner in &gone {
+                // Each ticket is covered by the barrier below.
+                drop(self.release(served, owner, requested_at, "gc")?);
+            }
+            (gone.len(), self.ports.journal.barrier())
+        };
         barrier.durable().await?;
-        Ok(gone.len())
+        Ok(freed)
     }
 
     /// Stages and applies the end of an owner's allocation, if it has one that was last asked for before the caller's request.

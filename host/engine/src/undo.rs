@@ -2,8 +2,12 @@
 //!
 //! The undo takes the ADD's turn along, so that neither a DEL nor a repeated ADD of the same key sees it half done.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tenure_types::{Allocation, Generation, Owner};
 use tokio::sync::mpsc;
 
@@ -19,12 +23,12 @@ pub(crate) struct Orphan {
     owner: Owner,
     generation: Generation,
     /// Held until the allocation is gone.
-    _turn: Turn,
+    turn: Turn,
 }
 
 /// The task that undoes what callers abandoned.
 pub struct Abandoned {
-    /// Unbounded, since a drop cannot wait; admission bounds how many there can be.
+    /// Unbounded, since a drop cannot wait; each has addresses, which are bounded.
     orphans: mpsc::UnboundedReceiver<Orphan>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -36,28 +40,40 @@ pub(crate) fn channel(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> (Send
 }
 
 impl Abandoned {
-    /// Undoes abandoned allocations until the engine is gone.
+    /// Undoes abandoned allocations until the engine is gone: each as soon as its own network's turn comes, whatever the others do.
     pub async fn run(mut self) {
-        while let Some(orphan) = self.orphans.recv().await {
-            self.undo(orphan).await;
-        }
+        let mut undoing = FuturesUnordered::new();
+        let mut is_open = true;
+        poll_fn(|context| {
+            while is_open && let Poll::Ready(orphan) = self.orphans.poll_recv(context) {
+                match orphan {
+                    Some(orphan) => {
+                        undoing.push(undo(Arc::clone(&self.journal), Arc::clone(&self.clock), orphan));
+                    }
+                    None => is_open = false,
+                }
+            }
+            while let Poll::Ready(Some(())) = undoing.poll_next_unpin(context) {}
+            if is_open || !undoing.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
     }
+}
 
-    async fn undo(&self, orphan: Orphan) {
-        let mut slot = orphan.slot.lock().await;
-        let Some(served) = slot.as_mut() else { return };
-        let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
-        if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
-            return;
-        }
-        let Some(record) = served.book.release(&orphan.owner, self.clock.now(), "undone") else { return };
-        // Nobody waits for the ticket: until the record is durable the address is merely not handed out again.
-        let (place, _ticket) = self.journal.stage(&record);
-        if let Err(conflict) = Arc::make_mut(&mut served.book).apply(place, &record) {
-            tracing::error!(%conflict, owner = %orphan.owner, "an abandoned ADD could not be undone");
-        }
-        tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD whose caller is gone");
+async fn undo(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, orphan: Orphan) {
+    let mut slot = orphan.slot.lock().await;
+    let Some(served) = slot.as_mut() else { return };
+    let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
+    if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
+        return;
     }
+    let Some(record) = served.book.release(&orphan.owner, clock.now(), "undone") else { return };
+    // Nobody waits for the ticket: until the record is durable the address is merely not handed out again.
+    let (place, _ticket) = journal.stage(&record);
+    if let Err(conflict) = Arc::make_mut(&mut served.book).apply(place, &record) {
+        tracing::error!(%conflict, owner = %orphan.owner, "an abandoned ADD could not be undone");
+    }
+    tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD whose caller is gone");
 }
 
 /// Undoes an allocation when dropped, unless it was disarmed.
@@ -74,7 +90,7 @@ impl Undo {
         generation: Generation,
         turn: Turn,
     ) -> Self {
-        Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, _turn: turn }) }
+        Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, turn }) }
     }
 
     /// The caller has its answer: the allocation stays.
@@ -85,7 +101,9 @@ impl Undo {
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        if let Some(orphan) = self.orphan.take() {
+        if let Some(mut orphan) = self.orphan.take() {
+            // It waits for its network's turn, which others may have who wait for a place.
+            orphan.turn.leave_place();
             // Fails only when the engine's task is gone; then the daemon is stopping and recovery looks again.
             let _ = self.sender.send(orphan);
         }

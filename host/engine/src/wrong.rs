@@ -32,7 +32,28 @@ impl Engine {
                 None => self.conditions.clear(name, ""),
             }
         }
+        self.look_at_policies();
         self.conditions.list()
+    }
+
+    /// Looks at what is known of each policy; nothing is read or compiled for it.
+    fn look_at_policies(&self) {
+        match self.ports.catalogue.awaited() {
+            Some(awaited) => self.conditions.set(ConditionName::Starting, "", awaited),
+            None => self.conditions.clear(ConditionName::Starting, ""),
+        }
+        let (mut loading, mut unloadable) = (Vec::new(), Vec::new());
+        for entry in self.ports.catalogue.list() {
+            let Some(problem) = entry.problem else { continue };
+            let of = if entry.loading { &mut loading } else { &mut unloadable };
+            let name = entry.stamp.name;
+            let message = format!("policy {name} of {} cannot be used: {problem}", entry.source);
+            of.push((name.to_string(), message));
+        }
+        self.conditions.replace(ConditionName::PoliciesLoading, loading);
+        self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
+        let benched = self.strikes.benched(self.ports.clock.monotonic());
+        self.conditions.replace(ConditionName::PolicyBenched, benched);
     }
 
     /// Why ADD fails on this node, if it does.

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use tenure_types::{
-    Allocation, AssignedAddress, Cooling, Generation, Moment, Network, Owner, PolicyStamp, Proposal, Record,
-    Request,
+    Allocation, AssignedAddress, Cooling, Generation, Moment, Network, Owner, PolicyStamp, Proposal, Range,
+    Record, Request,
 };
 
+use crate::chart::Chart;
 use crate::runs::Runs;
 use crate::takeover::Takeover;
 use crate::{Conflict, Direction, Image, Standing, Usage, Violation};
@@ -36,6 +37,10 @@ pub struct Book {
     /// Cooling addresses in the order in which they were freed.
     cooling: BTreeMap<u64, (IpAddr, Moment)>,
     cooling_order: HashMap<IpAddr, u64>,
+    /// The same for each pool, so that what a policy asks for costs what it gets; derived.
+    cooling_of: Vec<BTreeMap<u64, IpAddr>>,
+    /// Where each address lies; derived.
+    chart: Chart,
     next_cooling: u64,
     /// For each pool, the address handed out last.
     last: Vec<Option<IpAddr>>,
@@ -58,6 +63,8 @@ impl Book {
             taken: Runs::default(),
             cooling: BTreeMap::new(),
             cooling_order: HashMap::new(),
+            cooling_of: Vec::new(),
+            chart: Chart::default(),
             next_cooling: 0,
             last: Vec::new(),
             usage: Vec::new(),
@@ -175,6 +182,17 @@ impl Book {
     /// Lets every address that cools do so from now on.
     pub(crate) fn cool_anew(&mut self, now: Moment) {
         self.cooling.values_mut().for_each(|(_, since)| *since = now);
+    }
+
+    /// The cooling addresses of a pool, least recently freed first.
+    pub(crate) fn cooling_in(&self, pool: usize) -> impl Iterator<Item = IpAddr> {
+        self.cooling_of.get(pool).into_iter().flat_map(|cooling| cooling.values().copied())
+    }
+
+    /// The pool and the range that an address lies in.
+    pub(crate) fn locate(&self, address: IpAddr) -> Option<(usize, &Range)> {
+        let (pool, range) = self.chart.locate(address)?;
+        Some((pool, self.network.definition.pools.get(pool)?.ranges.get(range)?))
     }
 
     pub(crate) fn taken(&self) -> &Runs {
@@ -442,18 +460,27 @@ impl Book {
         self.taken.insert(address);
         self.cooling.insert(self.next_cooling, (address, since));
         self.cooling_order.insert(address, self.next_cooling);
-        self.next_cooling += 1;
-        if let Some(usage) = self.usage_of(address) {
-            usage.cooling = usage.cooling.saturating_add(1);
+        if let Some(pool) = self.pool_of(address) {
+            if let Some(usage) = self.usage.get_mut(pool) {
+                usage.cooling = usage.cooling.saturating_add(1);
+            }
+            if let Some(cooling) = self.cooling_of.get_mut(pool) {
+                cooling.insert(self.next_cooling, address);
+            }
         }
+        self.next_cooling += 1;
     }
 
     /// Ends an address's cooling; it is the caller's to say whether it is held or free now.
     fn warm(&mut self, address: IpAddr) {
         let Some(order) = self.cooling_order.remove(&address) else { return };
         self.cooling.remove(&order);
-        if let Some(usage) = self.usage_of(address) {
+        let Some(pool) = self.pool_of(address) else { return };
+        if let Some(usage) = self.usage.get_mut(pool) {
             usage.cooling = usage.cooling.saturating_sub(1);
+        }
+        if let Some(cooling) = self.cooling_of.get_mut(pool) {
+            cooling.remove(&order);
         }
     }
 
@@ -464,7 +491,9 @@ impl Book {
 
     /// Counts anew what is in use: the definition has changed.
     fn recount(&mut self) {
+        self.chart = Chart::of(&self.network.definition);
         let pools = &self.network.definition.pools;
+        self.cooling_of = vec![BTreeMap::new(); pools.len()];
         self.last.resize(pools.len(), None);
         self.usage = pools
             .iter()
@@ -479,10 +508,13 @@ impl Book {
                 usage.held = usage.held.saturating_add(1);
             }
         }
-        let cooling: Vec<IpAddr> = self.cooling_order.keys().copied().collect();
-        for address in cooling {
-            if let Some(usage) = self.usage_of(address) {
+        for (order, (address, _)) in &self.cooling {
+            let Some((pool, _)) = self.chart.locate(*address) else { continue };
+            if let Some(usage) = self.usage.get_mut(pool) {
                 usage.cooling = usage.cooling.saturating_add(1);
+            }
+            if let Some(cooling) = self.cooling_of.get_mut(pool) {
+                cooling.insert(*order, *address);
             }
         }
     }

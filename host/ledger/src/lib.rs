@@ -13,6 +13,7 @@
 //! ```
 
 mod book;
+mod chart;
 mod definition;
 mod image;
 mod renewal;

@@ -57,13 +57,13 @@ impl Book {
     /// The index of the pool that an address lies in.
     #[must_use]
     pub fn pool_of(&self, address: IpAddr) -> Option<usize> {
-        Some(self.network().definition.locate(address)?.0)
+        Some(self.locate(address)?.0)
     }
 
     /// What an address is, as of the last [`expire`](Book::expire).
     #[must_use]
     pub fn standing(&self, address: IpAddr) -> Standing {
-        match self.network().definition.locate(address) {
+        match self.locate(address) {
             _ if self.holder(address).is_some() => Standing::Held,
             None => Standing::Outside,
             Some((_, range)) if range.reserved(address).is_some() => Standing::Reserved,
@@ -123,11 +123,9 @@ impl Book {
     /// Up to `limit` cooling addresses of a pool, least recently freed first.
     #[must_use]
     pub fn cooling(&self, pool: usize, limit: usize) -> Vec<IpAddr> {
-        self.cooling_addresses()
-            .map(|(address, _)| address)
-            .filter(|address| {
-                self.pool_of(*address) == Some(pool) && self.standing(*address) == Standing::Cooling
-            })
+        // What cools in its pool is skipped only where a new definition has reserved it, three addresses of a range at most.
+        self.cooling_in(pool)
+            .filter(|address| self.standing(*address) == Standing::Cooling)
             .take(limit)
             .collect()
     }

@@ -5,11 +5,12 @@
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
-use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy, embedded};
+use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner, PolicyName, Request,
 };
@@ -43,8 +44,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);
-    println!(r#"{{"propose": {propose}, "define": {define}, "proposals_per_second": {rate:.0}}}"#);
+    // As the daemon asks: the call on a thread of the sandbox's, and this one asleep until the answer is there.
+    let policy = AskedPolicy::new(Arc::clone(&runtime), policy);
+    let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
+    println!(
+        r#"{{"propose": {propose}, "asked": {asked}, "define": {define}, "proposals_per_second": {rate:.0}}}"#
+    );
     Ok(())
+}
+
+/// Waits for a future on the calling thread.
+fn wait<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> {

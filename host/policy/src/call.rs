@@ -16,6 +16,7 @@ use crate::bindings::tenure::ipam::{ledger, log, types};
 use crate::gate::TICK;
 use crate::lines::Lines;
 use crate::text::clean;
+use crate::watch::Watch;
 use crate::{Limits, Runtime};
 
 /// The most addresses that one answer of the view has.
@@ -23,6 +24,12 @@ const LONGEST_LIST: usize = 1024;
 
 /// What wasmtime says when more crosses from the policy to the host than may.
 const OUT_OF_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// The processor time of a call that gives way to nobody; one that needs more runs when nobody else wants to.
+const QUICK: Duration = Duration::from_millis(2);
+
+/// How long a call goes on that nobody waits for any more.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What one call sees and has used.
 #[derive(Debug)]
@@ -46,6 +53,7 @@ impl Call {
         stamp: &PolicyStamp,
         log: &Arc<Lines>,
         book: Option<Arc<Book>>,
+        watch: Option<&Arc<Watch>>,
     ) -> Store<Self> {
         let limits = runtime.limits();
         let call = Self {
@@ -61,11 +69,18 @@ impl Call {
         store.limiter(|call| call);
         store.set_hostcall_fuel(limits.answer);
         let (deadline, start) = (limits.deadline, processor_time());
-        store.set_epoch_deadline(ticks(deadline));
+        store.set_epoch_deadline(ticks(deadline.min(QUICK)));
+        let watch = watch.cloned();
         store.epoch_deadline_callback(move |_| {
+            if watch.as_ref().is_some_and(|watch| watch.is_given_up()) {
+                return Ok(UpdateDeadline::Interrupt);
+            }
             let used = processor_time().saturating_sub(start);
+            if let Some(watch) = watch.as_ref().filter(|_| used >= QUICK) {
+                watch.demote();
+            }
             Ok(match deadline.checked_sub(used) {
-                Some(rest) if !rest.is_zero() => UpdateDeadline::Continue(ticks(rest)),
+                Some(rest) if !rest.is_zero() => UpdateDeadline::Continue(ticks(rest.min(LOOK_AGAIN))),
                 _ => UpdateDeadline::Interrupt,
             })
         });

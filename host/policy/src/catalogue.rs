@@ -1,45 +1,31 @@
 //! The policies of a node, by name.
 //!
-//! What is loaded is behind a `std::sync::RwLock`, held to look and to insert. Loading may take seconds; a second lock
-//! keeps two requests from compiling the same policy, and neither is held while a policy runs.
+//! What is loaded is behind a `std::sync::RwLock`, held to look and to insert; what is not, is the loader's.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use tenure_engine::ports::{Catalogue, CatalogueEntry, Policy};
+use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Policy};
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
+use crate::bytes::Bytes;
 use crate::kept::KeptComponents;
-use crate::{Compiler, Limits, Runtime, WasmPolicy, embedded, sha256};
+use crate::loader::{Failed, Loader, Rank, Standing};
+use crate::{AskedPolicy, CatalogueSource, Compiler, Limits, Runtime, embedded, sha256};
 
-/// Where a policy of the catalogue comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CatalogueSource {
-    /// The program itself.
-    Embedded(&'static [u8]),
-    /// A file, pinned to the byte.
-    File {
-        /// Where it lies.
-        path: PathBuf,
-        /// What it must be, in lower-case hexadecimal.
-        sha256: String,
-    },
-}
+type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
-type Loaded = HashMap<(PolicyName, Arc<str>), Arc<WasmPolicy>>;
+/// What a network gets that names no policy.
+const DEFAULT: &str = "host-local";
 
 /// The first-party policies and those that the configuration names.
 #[derive(Debug)]
 pub struct Policies {
-    runtime: Arc<Runtime>,
-    /// With each source the stamp that it promises; hashing an embedded one is not for every request.
-    sources: BTreeMap<PolicyName, (PolicyStamp, CatalogueSource)>,
-    kept: KeptComponents,
+    bytes: Arc<Bytes>,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
     loaded: RwLock<Loaded>,
-    loading: Mutex<()>,
+    loader: Loader,
 }
 
 impl Policies {
@@ -80,100 +66,111 @@ impl Policies {
             };
             (name.clone(), (PolicyStamp { name, digest: digest.into() }, source))
         };
-        let sources = sources.into_iter().map(stamped).collect();
-        Ok(Self {
-            runtime: Arc::new(runtime),
-            sources,
+        let runtime = Arc::new(runtime);
+        let bytes = Arc::new(Bytes {
+            sources: sources.into_iter().map(stamped).collect(),
             kept: KeptComponents::new(state_directory.join("policies")),
-            loaded: RwLock::default(),
-            loading: Mutex::default(),
-        })
+            most: runtime.limits().component,
+        });
+        let found = Arc::clone(&bytes);
+        let load = move |stamp: &PolicyStamp| {
+            let component = found.find(stamp).map_err(|error| Failed { error, missing: true })?;
+            let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest));
+            let policy =
+                policy.map_err(|error| Failed { error, missing: sha256(&component) != *stamp.digest })?;
+            found.kept.put(&stamp.digest, &component);
+            Ok(AskedPolicy::new(Arc::clone(&runtime), policy))
+        };
+        Ok(Self { bytes, loaded: RwLock::default(), loader: Loader::new(Box::new(load)) })
     }
 
-    /// Gives what is loaded under a stamp, or loads what `bytes` finds.
-    fn obtain(
-        &self,
-        stamp: &PolicyStamp,
-        bytes: impl FnOnce() -> Result<Cow<'static, [u8]>, Error>,
-    ) -> Result<Arc<dyn Policy>, Error> {
+    /// Begins to load: what networks are served by, then what came with the program, then what the configuration names.
+    ///
+    /// [`awaited`](Catalogue::awaited) names what serves, and the default, until each was loaded or is known not to load.
+    pub fn begin(&self, serving: impl IntoIterator<Item = PolicyStamp>) {
+        for stamp in serving {
+            self.loader.await_for(&stamp, Rank::Serving);
+        }
+        let default = self.bytes.sources.iter().find(|(name, _)| name.as_str() == DEFAULT);
+        if let Some((_, (stamp, source))) = default {
+            self.loader.await_for(stamp, rank(source));
+        }
+        for (stamp, source) in self.bytes.sources.values() {
+            self.loader.want(stamp, rank(source));
+        }
+    }
+
+    /// Gives what is loaded under a stamp, or says what keeps it.
+    fn obtain(&self, stamp: &PolicyStamp, rank: Rank) -> Result<Arc<dyn Policy>, Error> {
         let key = (stamp.name.clone(), stamp.digest.clone());
-        let find = || self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(policy) = find() {
-            return Ok(policy);
+        if let Some(policy) = self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Arc::clone(policy) as Arc<dyn Policy>);
         }
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(policy) = find() {
-            return Ok(policy);
+        match self.loader.want(stamp, rank) {
+            Standing::Loaded(policy) => Ok(self.keep(stamp, policy)),
+            Standing::Loading => {
+                Err(Error::new(ErrorCode::NotReady, format_args!("policy {stamp} is still being compiled")))
+            }
+            Standing::Failed(failed) => Err(failed.error),
         }
-        let bytes = bytes()?;
-        let policy = Arc::new(self.runtime.load(&stamp.name, &bytes, Some(&stamp.digest))?);
-        self.kept.put(&stamp.digest, &bytes);
+    }
+
+    fn keep(&self, stamp: &PolicyStamp, policy: Arc<AskedPolicy>) -> Arc<dyn Policy> {
+        let key = (stamp.name.clone(), stamp.digest.clone());
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&policy));
-        Ok(policy)
+        policy
     }
 
-    /// The bytes of a source. A file that is gone is replaced by the node's copy; one that is another is not.
-    fn read(&self, source: &CatalogueSource) -> Result<Cow<'static, [u8]>, Error> {
-        match source {
-            CatalogueSource::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
-            CatalogueSource::File { path, sha256 } => match std::fs::read(path) {
-                Ok(bytes) => Ok(Cow::Owned(bytes)),
-                Err(error) => self.kept.get(sha256).map(Cow::Owned).ok_or_else(|| {
-                    Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {error}", path.display()))
-                }),
-            },
-        }
+    /// A line of the catalogue; looking at it is reason enough to look again for bytes that were missing.
+    fn entry(&self, stamp: &PolicyStamp, source: String, rank: Rank) -> CatalogueEntry {
+        let standing = self.loader.want_bytes(stamp, rank);
+        let (problem, loading) = match standing {
+            Standing::Loaded(_) => (None, false),
+            Standing::Loading => (Some("it is still being compiled".to_owned()), true),
+            Standing::Failed(failed) => (Some(failed.error.cause), false),
+        };
+        CatalogueEntry { stamp: stamp.clone(), source, problem, loading }
     }
+}
 
-    /// The stamp that a source promises.
-    fn stamp(&self, name: &PolicyName) -> Result<(&PolicyStamp, &CatalogueSource), Error> {
-        let (stamp, source) = self.sources.get(name).ok_or_else(|| {
-            let known: Vec<_> = self.sources.keys().map(PolicyName::as_str).collect();
-            let known = known.join(", ");
-            Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {name}; there are {known}"))
-        })?;
-        Ok((stamp, source))
-    }
-
-    /// Why a policy of the catalogue cannot be used, as far as one can see without compiling it.
-    fn problem(&self, source: &CatalogueSource, digest: &str) -> Option<String> {
-        match self.read(source) {
-            Ok(bytes) if sha256(&bytes) == digest => None,
-            Ok(bytes) => Some(format!("its sha256 is {}", sha256(&bytes))),
-            Err(error) => Some(error.cause),
-        }
+fn rank(source: &CatalogueSource) -> Rank {
+    match source {
+        CatalogueSource::Embedded(_) => Rank::Embedded,
+        CatalogueSource::File { .. } => Rank::Configured,
     }
 }
 
 impl Catalogue for Policies {
-    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        let (stamp, source) = self.stamp(name)?;
-        self.obtain(stamp, || self.read(source))
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+        let (stamp, source) = self.bytes.named(name)?;
+        self.obtain(stamp, rank(source))
     }
 
-    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        self.obtain(stamp, || {
-            let catalogued = self.stamp(&stamp.name).ok().filter(|(now, _)| *now == stamp);
-            match (self.kept.get(&stamp.digest), catalogued) {
-                (Some(bytes), _) => Ok(Cow::Owned(bytes)),
-                (None, Some((_, source))) => self.read(source),
-                (None, None) => Err(Error::new(
-                    ErrorCode::PolicyUnloadable,
-                    format_args!("policy {stamp} is not kept on this node, and the catalogue has another"),
-                )),
-            }
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.obtain(stamp, Rank::Serving)
+    }
+
+    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
+        Box::pin(async move {
+            let (stamp, _) = self.bytes.named(name)?;
+            let policy = self.loader.load(stamp).await?;
+            Ok(self.keep(stamp, policy))
         })
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {
-        let entry = |(stamp, source): &(PolicyStamp, CatalogueSource)| {
-            let problem = self.problem(source, &stamp.digest);
-            let source = match source {
-                CatalogueSource::Embedded(_) => "embedded".into(),
-                CatalogueSource::File { path, .. } => path.display().to_string(),
-            };
-            CatalogueEntry { stamp: stamp.clone(), source, problem }
-        };
-        self.sources.values().map(entry).collect()
+        let named = self.bytes.sources.values();
+        let mut entries: Vec<_> =
+            named.map(|(stamp, source)| self.entry(stamp, source.to_string(), rank(source))).collect();
+        // What serves a network and is no longer catalogued is told only while it cannot.
+        let listed: BTreeSet<_> = entries.iter().map(|entry| entry.stamp.digest.clone()).collect();
+        let unloaded = self.loader.unloaded().into_iter().filter(|stamp| !listed.contains(&stamp.digest));
+        entries.extend(unloaded.map(|stamp| self.entry(&stamp, "kept on this node".into(), Rank::Serving)));
+        entries
+    }
+
+    fn awaited(&self) -> Option<String> {
+        let awaited: Vec<_> = self.loader.awaited().iter().map(ToString::to_string).collect();
+        (!awaited.is_empty()).then(|| format!("compiling {}", awaited.join(", ")))
     }
 }

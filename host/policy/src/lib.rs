@@ -11,9 +11,11 @@
 //! ```
 
 mod answer;
+mod asked;
 mod bindings {
     wasmtime::component::bindgen!({ path: "../../wit/ipam/next", world: "policy" });
 }
+mod bytes;
 mod call;
 mod catalogue;
 mod compiled;
@@ -25,15 +27,21 @@ mod interface;
 mod kept;
 mod limits;
 mod lines;
+mod loader;
 mod policy;
 mod private;
 mod runtime;
+mod source;
 mod text;
+mod threads;
 mod throttle;
+mod watch;
 
-pub use catalogue::{CatalogueSource, Policies};
+pub use asked::AskedPolicy;
+pub use catalogue::Policies;
 pub use compiler::{Compiler, maybe_run_compiler_child};
 pub use digest::sha256;
 pub use limits::Limits;
 pub use policy::WasmPolicy;
 pub use runtime::Runtime;
+pub use source::CatalogueSource;

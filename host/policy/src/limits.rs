@@ -15,6 +15,8 @@ pub struct Limits {
     pub answer: usize,
     /// Bytes of a component.
     pub component: usize,
+    /// The processor time of compiling a component; by the clock it may take three times as long.
+    pub compile: Duration,
 }
 
 impl Default for Limits {
@@ -25,6 +27,7 @@ impl Default for Limits {
             concurrency: 32,
             answer: 1 << 20,
             component: 64 << 20,
+            compile: Duration::from_secs(20),
         }
     }
 }

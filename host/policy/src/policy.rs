@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
 use tenure_types::{
     Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, PolicyStamp, Proposal, Request,
@@ -15,6 +14,7 @@ use crate::bindings::tenure::ipam::types::{Attribute, Refusal};
 use crate::bindings::{self, PolicyPre};
 use crate::call::Call;
 use crate::lines::Lines;
+use crate::watch::Watch;
 use crate::{Runtime, answer, interface};
 
 /// A policy that is a component. Each call is a fresh instance.
@@ -47,11 +47,12 @@ impl WasmPolicy {
     /// Runs one call in a fresh instance.
     fn call<A>(
         &self,
-        book: Option<&Arc<Book>>,
+        book: Option<Arc<Book>>,
+        watch: Option<&Arc<Watch>>,
         call: impl FnOnce(&bindings::Policy, &mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
         let _place = self.runtime.gate().enter();
-        let mut store = Call::store(&self.runtime, &self.stamp, &self.lines, book.cloned());
+        let mut store = Call::store(&self.runtime, &self.stamp, &self.lines, book, watch);
         match self.instance.instantiate(&mut store).and_then(|policy| call(&policy, &mut store)) {
             Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
             Err(error) => {
@@ -67,33 +68,51 @@ impl WasmPolicy {
     }
 }
 
-impl Policy for WasmPolicy {
-    fn stamp(&self) -> &PolicyStamp {
+impl WasmPolicy {
+    /// Its name and digest.
+    #[must_use]
+    pub fn stamp(&self) -> &PolicyStamp {
         &self.stamp
     }
 
-    fn silenced(&self) -> u64 {
+    pub(crate) fn silenced(&self) -> u64 {
         self.lines.take_silenced()
     }
 
-    fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
-        let config = network::Config {
-            name: network.as_str().into(),
-            ipam: config.ipam.clone(),
-            attributes: config.attributes.iter().map(|(name, value)| attribute(name, value)).collect(),
-        };
+    /// Makes pools of a network's configuration, on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Policy::define`](tenure_engine::ports::Policy::define).
+    pub fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+        self.define_watched(&configuration(network, config), None)
+    }
+
+    /// Proposes addresses, on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Policy::propose`](tenure_engine::ports::Policy::propose).
+    pub fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+        self.propose_watched(&question(request), Arc::clone(book), None)
+    }
+
+    pub(crate) fn define_watched(
+        &self,
+        config: &network::Config,
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Definition, Error> {
         let definition =
-            self.call(None, |policy, store| policy.tenure_ipam_network().call_define(store, &config))?;
+            self.call(None, watch, |policy, store| policy.tenure_ipam_network().call_define(store, config))?;
         answer::definition(definition).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
-        let request = allocation::Request {
-            requested: request.requested.iter().map(ToString::to_string).collect(),
-            attributes: attributes(request),
-        };
-        let proposal = self.call(Some(book), |policy, store| {
-            policy.tenure_ipam_allocation().call_propose(store, &request)
+    pub(crate) fn propose_watched(
+        &self,
+        request: &allocation::Request,
+        book: Arc<Book>,
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Proposal, Error> {
+        let proposal = self.call(Some(book), watch, |policy, store| {
+            policy.tenure_ipam_allocation().call_propose(store, request)
         })?;
         answer::proposal(&proposal).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
@@ -102,6 +121,23 @@ impl Policy for WasmPolicy {
 impl std::fmt::Debug for WasmPolicy {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("WasmPolicy").field(&self.stamp).finish()
+    }
+}
+
+/// A network's configuration as a policy gets it.
+pub(crate) fn configuration(network: &NetworkName, config: &NetworkConfig) -> network::Config {
+    network::Config {
+        name: network.as_str().into(),
+        ipam: config.ipam.clone(),
+        attributes: config.attributes.iter().map(|(name, value)| attribute(name, value)).collect(),
+    }
+}
+
+/// A request as a policy gets it.
+pub(crate) fn question(request: &Request) -> allocation::Request {
+    allocation::Request {
+        requested: request.requested.iter().map(ToString::to_string).collect(),
+        attributes: attributes(request),
     }
 }
 

@@ -9,6 +9,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use crate::call::Call;
 use crate::compiled::CompiledCache;
 use crate::gate::Gate;
+use crate::threads::Threads;
 use crate::{Compiler, Limits, WasmPolicy, bindings, sha256};
 
 /// Core instances of one component: its own modules and the adapters between them. Python's tools make the most.
@@ -26,6 +27,7 @@ pub struct Runtime {
     engine: Engine,
     linker: Linker<Call>,
     gate: Gate,
+    threads: Threads,
     limits: Limits,
     compiler: Compiler,
     cache: Option<CompiledCache>,
@@ -45,7 +47,8 @@ impl Runtime {
             .map_err(|error| internal(&error))?;
         let gate = Gate::new(engine.clone(), limits.concurrency)
             .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
-        Ok(Self { engine, linker, gate, limits, compiler, cache: None })
+        let threads = Threads::new(limits.concurrency);
+        Ok(Self { engine, linker, gate, threads, limits, compiler, cache: None })
     }
 
     /// Keeps what was compiled in a directory, which must be the daemon's own.
@@ -90,7 +93,7 @@ impl Runtime {
         if let Some(component) = self.cache.as_ref().and_then(|cache| cache.get(&self.engine, digest)) {
             return Ok(component);
         }
-        let compiled = self.compiler.compile(bytes)?;
+        let compiled = self.compiler.compile(bytes, &self.limits)?;
         let component = crate::compiled::trust(&self.engine, &compiled)?;
         if let Some(cache) = &self.cache {
             cache.put(&self.engine, digest, &compiled);
@@ -108,6 +111,10 @@ impl Runtime {
 
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -151,13 +151,14 @@ impl v1::admin_server::Admin for AdminService {
             used.map(|book| book.network().name.to_string()).collect()
         };
         let policies = self.engine.ports().catalogue.list().into_iter().map(
-            |CatalogueEntry { stamp, source, problem }| {
+            |CatalogueEntry { stamp, source, problem, loading }| {
                 let networks = users(&stamp);
                 v1::Policy {
                     policy: Some(policy_ref(&stamp)),
                     source,
                     networks,
                     problem: problem.unwrap_or_default(),
+                    loading,
                 }
             },
         );

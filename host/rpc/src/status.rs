@@ -48,12 +48,14 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::HostNetns => GrpcCode::InvalidArgument,
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
         E::UnknownAttachment | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => GrpcCode::NotFound,
-        E::Overloaded | E::PoolExhausted | E::DiskFull => GrpcCode::ResourceExhausted,
+        E::Overloaded | E::PoolExhausted | E::DiskFull | E::TooManyNetworks => GrpcCode::ResourceExhausted,
         E::NotTakenOver | E::AddressUnavailable | E::PolicyRefused | E::PolicyUnloadable => {
             GrpcCode::FailedPrecondition
         }
         E::Superseded => GrpcCode::Aborted,
-        E::Unreachable | E::NotReady | E::Unavailable | E::CheckpointFailed => GrpcCode::Unavailable,
+        E::Unreachable | E::NotReady | E::PolicyBenched | E::Unavailable | E::CheckpointFailed => {
+            GrpcCode::Unavailable
+        }
         // Input and output, a policy's defect, our own; and what is added to the codes before it is added here.
         _ => GrpcCode::Internal,
     }

@@ -1,10 +1,12 @@
 //! The engine's ports in the simulation: a clock that the world moves, a plain policy, no observer.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tenure_engine::ports::{Catalogue, CatalogueEntry, Clock, Decision, Observer, Policy};
+use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Clock, Decision, Observer, Policy};
 use tenure_ledger::{Book, Direction};
 use tenure_types::{
     Cooling, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Pool,
@@ -49,7 +51,39 @@ impl Policy for Rotation {
         &self.0
     }
 
-    fn define(&self, _: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+    fn define<'a>(&'a self, _: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
+        Box::pin(async {
+            Thinking::default().await;
+            Self::pools(config)
+        })
+    }
+
+    fn propose<'a>(&'a self, _: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
+        Box::pin(async move {
+            Thinking::default().await;
+            Self::choose(&book)
+        })
+    }
+}
+
+/// A policy's time to think: others come in between.
+#[derive(Default)]
+struct Thinking(bool);
+
+impl Future for Thinking {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Rotation {
+    fn pools(config: &NetworkConfig) -> Result<Definition, Error> {
         let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidConfig, error);
         let subnet: ipnet::IpNet = config.ipam.parse().map_err(|error| invalid(&error))?;
         let range = Range::new(
@@ -63,7 +97,7 @@ impl Policy for Rotation {
         Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred })
     }
 
-    fn propose(&self, _: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+    fn choose(book: &Book) -> Result<Proposal, Error> {
         let free = book.free(0, book.last(0), Direction::Ascending, 1);
         let choice = free.first().copied().or_else(|| book.cooling(0, 1).first().copied());
         let address = choice.ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?;
@@ -75,12 +109,20 @@ impl Policy for Rotation {
 pub(crate) struct OnePolicy;
 
 impl Catalogue for OnePolicy {
-    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         Ok(Arc::new(Rotation(PolicyStamp { name: name.clone(), digest: "simulated".into() })))
     }
 
-    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        self.load(&stamp.name)
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.find(&stamp.name)
+    }
+
+    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
+        Box::pin(async { self.find(name) })
+    }
+
+    fn awaited(&self) -> Option<String> {
+        None
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {

@@ -155,7 +155,7 @@ impl World {
             journal: Arc::new(journal),
             observer: Arc::clone(&self.refusals) as _,
         };
-        let settings = Settings { cooldown: Duration::from_secs(30), in_flight: 8, queue: 16 };
+        let settings = Settings { cooldown: Duration::from_secs(30), in_flight: 8, queue: 16, networks: 4 };
         Engine::new(books, ports, settings)
     }
 

@@ -78,6 +78,8 @@ conditions! {
         "put the right state directory back and restart the daemon; or drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
     /// The daemon is stopping; requests under way are finished.
     Stopping = "stopping", NotReady, "nothing to do: the service manager starts the daemon again";
+    /// The policies that networks were served by, and the default one, are being loaded; ADD of other networks is served.
+    Starting = "starting", NotReady, "nothing to do: it ends by itself";
     /// The checkpoint cannot be written, so nothing can be acknowledged.
     CheckpointFailed = "checkpoint-failed", NotReady,
         "check the disk under the state directory; the daemon reopens its log by itself";

@@ -70,6 +70,9 @@ codes! {
     DeadlineExceeded = "deadline-exceeded", 11, "the runtime tries again; `tenurectl status` shows what the daemon waits for";
     /// More requests are waiting than the daemon queues.
     Overloaded = "overloaded", 11, "the runtime tries again; raise `limits.queue` if this lasts";
+    /// A policy keeps breaking its limits on a network, so its calls are refused for a while.
+    PolicyBenched = "policy-benched", 11,
+        "put another policy in its place with `tenurectl policy activate`; else it is tried again by itself";
     /// The daemon is starting, draining or waiting for what it must know first.
     NotReady = "not-ready", 11, "the runtime tries again; `tenurectl status` says what is awaited";
     /// A DEL of the same attachment has overtaken this ADD, or a restarted daemon cannot know that none has.
@@ -104,6 +107,8 @@ codes! {
     CheckpointFailed = "checkpoint-failed", 111, "check the disk under the state directory; the daemon reopens its log by itself";
     /// The disk under the state directory is full; DEL still works.
     DiskFull = "disk-full", 112, "free space under the state directory; ADD works again by itself";
+    /// A network would be one more than the daemon keeps.
+    TooManyNetworks = "too-many-networks", 113, "use one of the networks that exist, or raise `limits.networks`";
     /// A defect of tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }

@@ -14,7 +14,11 @@ pub(crate) fn policies(answer: &ListPoliciesResponse) -> String {
     let mut problems = String::new();
     for line in &answer.policies {
         let stamp = line.policy.clone().unwrap_or_default();
-        let usable = if line.problem.is_empty() { "yes" } else { "no" };
+        let usable = match (line.problem.is_empty(), line.loading) {
+            (true, _) => "yes",
+            (false, true) => "not yet",
+            (false, false) => "no",
+        };
         table.add_row([
             clean(&stamp.name),
             or_dash(&short(&stamp.sha256)),
@@ -57,12 +61,14 @@ mod tests {
                     source: "embedded".into(),
                     networks: vec!["blue".into(), "pods".into()],
                     problem: String::new(),
+                    ..Policy::default()
                 },
                 Policy {
                     policy: Some(PolicyRef { name: "mine".into(), sha256: String::new() }),
                     source: "/etc/tenure/mine.wasm".into(),
                     networks: Vec::new(),
                     problem: "No such file or directory".into(),
+                    ..Policy::default()
                 },
             ],
         };

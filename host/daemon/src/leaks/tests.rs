@@ -1,7 +1,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use tenure_engine::ports::{Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
+use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
 use tenure_engine::{Ports, Settings};
 use tenure_ledger::Book;
 use tenure_types::{
@@ -19,11 +19,17 @@ use tenure_rpc::v1::Invocation;
 struct Nothing;
 
 impl Catalogue for Nothing {
-    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         Err(Error::new(ErrorCode::UnknownPolicy, name))
     }
-    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        self.load(&stamp.name)
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.find(&stamp.name)
+    }
+    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
+        Box::pin(async { self.find(name) })
+    }
+    fn awaited(&self) -> Option<String> {
+        None
     }
     fn list(&self) -> Vec<CatalogueEntry> {
         Vec::new()
@@ -103,7 +109,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         journal: Arc::new(AtOnce),
         observer: Arc::new(Nothing),
     };
-    let settings = Settings { cooldown: Duration::ZERO, in_flight: 1, queue: 1 };
+    let settings = Settings { cooldown: Duration::ZERO, in_flight: 1, queue: 1, networks: 1 };
     Engine::new(vec![book], ports, settings).0
 }
 

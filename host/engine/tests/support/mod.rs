@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_engine::ports::{Catalogue, CatalogueEntry, Clock, Decision, Journal, Observer, Policy, Ticket};
+use tenure_engine::ports::{
+    Answer, Catalogue, CatalogueEntry, Clock, Decision, Journal, Observer, Policy, Ticket,
+};
 use tenure_engine::{Add, Del, Engine, Ports, Settings};
 use tenure_ledger::{Book, Direction};
 use tenure_types::{
@@ -21,7 +23,7 @@ impl Clock for StillClock {
         Moment { boot_ns: self.0.load(Ordering::Relaxed) * 1_000_000, wall_ms: 0 }
     }
     fn monotonic(&self) -> Duration {
-        Duration::ZERO
+        Duration::from_nanos(self.now().boot_ns)
     }
 }
 
@@ -80,7 +82,24 @@ impl Policy for PlainPolicy {
         &self.stamp
     }
 
-    fn define(&self, _: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+    fn define<'a>(&'a self, _: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
+        Box::pin(async { Self::pools(config) })
+    }
+
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
+        Box::pin(async move {
+            match self.stamp.name.as_str() {
+                // Has the book and never answers.
+                "stalled" => std::future::pending().await,
+                "failing" => Err(Error::new(ErrorCode::PolicyFailed, "it ran longer than 50 ms")),
+                _ => self.choose(request, &book),
+            }
+        })
+    }
+}
+
+impl PlainPolicy {
+    fn pools(config: &NetworkConfig) -> Result<Definition, Error> {
         match config.ipam.as_str() {
             "nothing" => return Ok(Definition { pools: Vec::new(), cooling: Cooling::Strict }),
             "trap" => {
@@ -98,7 +117,7 @@ impl Policy for PlainPolicy {
         Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict })
     }
 
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+    fn choose(&self, request: &Request, book: &Book) -> Result<Proposal, Error> {
         let direction =
             if self.stamp.name.as_str() == "last" { Direction::Descending } else { Direction::Ascending };
         let address = match (self.stamp.name.as_str(), request.requested.first()) {
@@ -116,17 +135,23 @@ impl Policy for PlainPolicy {
 pub(crate) struct PlainCatalogue;
 
 impl Catalogue for PlainCatalogue {
-    fn load(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         match name.as_str() {
-            "first" | "last" | "liar" => {
+            "first" | "last" | "liar" | "stalled" | "failing" => {
                 Ok(Arc::new(PlainPolicy { stamp: PolicyStamp { name: name.clone(), digest: "d".into() } }))
             }
             "broken" => Err(Error::new(ErrorCode::PolicyUnloadable, "it is not what it should be")),
             _ => Err(Error::new(ErrorCode::UnknownPolicy, name)),
         }
     }
-    fn load_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        self.load(&stamp.name)
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        self.find(&stamp.name)
+    }
+    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
+        Box::pin(async { self.find(name) })
+    }
+    fn awaited(&self) -> Option<String> {
+        None
     }
     fn list(&self) -> Vec<CatalogueEntry> {
         Vec::new()
@@ -179,7 +204,7 @@ impl Bench {
             journal: journal.clone(),
             observer: outcomes.clone(),
         };
-        let settings = Settings { cooldown: Duration::from_secs(30), in_flight, queue };
+        let settings = Settings { cooldown: Duration::from_secs(30), in_flight, queue, networks: 3 };
         let (engine, abandoned) = Engine::new(Vec::new(), ports, settings);
         Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
     }

@@ -58,7 +58,7 @@ fn each_misbehaviour_fails_its_own_call_alone() {
         assert!(error.cause.contains(cause), "{misbehaviour}: {error}");
         assert!(!error.cause.contains(char::is_control) && error.cause.chars().count() < 2048, "{error:?}");
         if code == PolicyFailed {
-            let stamp = tenure_engine::ports::Policy::stamp(hostile().as_ref()).to_string();
+            let stamp = hostile().stamp().to_string();
             assert!(error.cause.contains(&stamp), "no policy and digest in {error}");
         }
         assert!(!node.holds("10.1.2.2"));

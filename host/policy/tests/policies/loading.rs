@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::node;
-use tenure_engine::ports::Catalogue;
+use tenure_engine::ports::{Catalogue, Policy};
 use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
@@ -26,6 +27,16 @@ fn policies(state: &Path, files: &[(&str, &Path, &str)]) -> Policies {
         (name(policy), CatalogueSource::File { path: path.to_path_buf(), sha256: (*sha256).into() })
     });
     Policies::with_runtime(runtime, files, state).unwrap()
+}
+
+/// What serves a network, as soon as it is known whether it loads.
+fn pinned(policies: &Policies, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+    loop {
+        match policies.find_pinned(stamp) {
+            Err(error) if error.code == ErrorCode::NotReady => std::thread::yield_now(),
+            found => return found,
+        }
+    }
 }
 
 fn only_file(directory: PathBuf) -> PathBuf {
@@ -120,6 +131,10 @@ fn the_catalogue_lists_what_there_is_and_what_is_wrong_with_it() {
         state.path(),
         &[("changed", &file, &wrong), ("mine", &file, &digest), ("missing", &missing, &wrong)],
     );
+    policies.begin([]);
+    while policies.list().iter().any(|entry| entry.loading) {
+        std::thread::yield_now();
+    }
     let list: Vec<_> = policies
         .list()
         .into_iter()
@@ -136,7 +151,8 @@ fn the_catalogue_lists_what_there_is_and_what_is_wrong_with_it() {
             entry("missing", false, true),
         ]
     );
-    let code = |policy: &str| policies.load(&name(policy)).map(|_| ()).map_err(|error| error.code);
+    let code =
+        |policy: &str| node::wait(policies.load(&name(policy))).map(|_| ()).map_err(|error| error.code);
     assert_eq!(code("mine"), Ok(()));
     assert_eq!(code("changed"), Err(ErrorCode::PolicyUnloadable));
     assert_eq!(code("missing"), Err(ErrorCode::PolicyUnloadable));
@@ -149,24 +165,25 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
     let file = state.path().join("mine.wasm");
     let digest = sha256(embedded::HIGHEST_FIRST);
     fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
-    policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")).unwrap();
+    let load = || node::wait(policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")));
+    load().unwrap();
 
     fs::remove_file(&file).unwrap();
-    policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")).unwrap();
+    load().unwrap();
     // Not even the catalogue needs to know it any more.
     let stamp = PolicyStamp { name: name("mine"), digest: digest.into() };
-    assert_eq!(policies(state.path(), &[]).load_pinned(&stamp).unwrap().stamp(), &stamp);
+    assert_eq!(pinned(&policies(state.path(), &[]), &stamp).unwrap().stamp(), &stamp);
     // A copy that was changed is none.
     let kept = state.path().join("policies").join(format!("{}.wasm", stamp.digest));
     fs::write(&kept, embedded::HOST_LOCAL).unwrap();
-    let error: Error = policies(state.path(), &[]).load_pinned(&stamp).map(|_| ()).unwrap_err();
+    let error: Error = pinned(&policies(state.path(), &[]), &stamp).map(|_| ()).unwrap_err();
     assert_eq!(error.code, ErrorCode::PolicyUnloadable);
 }
 
 #[test]
 fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
     let state = tempfile::tempdir().unwrap();
-    let load = || policies(state.path(), &[]).load(&name("host-local")).map(|_| ()).unwrap();
+    let load = || node::wait(policies(state.path(), &[]).load(&name("host-local"))).map(|_| ()).unwrap();
     load();
     let compiled = only_file(state.path().join("compiled"));
     assert_eq!(compiled.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -193,4 +210,53 @@ fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
 fn inode(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     path.metadata().unwrap().ino()
+}
+
+/// A device and a directory are no files, a file of gigabytes is not read, and a FIFO without a writer is not waited for.
+#[test]
+fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
+    let state = tempfile::tempdir().unwrap();
+    let (fifo, sparse) = (state.path().join("fifo"), state.path().join("sparse"));
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    fs::File::create(&sparse).unwrap().set_len(3 << 30).unwrap();
+    let digest = "0".repeat(64);
+    let files = [
+        ("device", Path::new("/dev/zero")),
+        ("directory", state.path()),
+        ("fifo", &fifo),
+        ("sparse", &sparse),
+    ];
+    let files: Vec<_> = files.into_iter().map(|(name, path)| (name, path, digest.as_str())).collect();
+    let policies = policies(state.path(), &files);
+    for (policy, cause) in [
+        ("device", "not a regular file"),
+        ("directory", "not a regular file"),
+        ("fifo", "not a regular file"),
+        ("sparse", "it has 3072 MiB, and 64 MiB is the most"),
+    ] {
+        let error = node::wait(policies.load(&name(policy))).map(|_| ()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::PolicyUnloadable);
+        assert!(error.cause.contains(cause), "{policy}: {error}");
+    }
+}
+
+/// What failed is not tried again for each request, and its reason is remembered; an operator's word tries it at once.
+#[test]
+fn a_policy_that_failed_is_remembered_and_an_operator_tries_it_again() {
+    let state = tempfile::tempdir().unwrap();
+    let file = state.path().join("mine.wasm");
+    let digest = sha256(embedded::HIGHEST_FIRST);
+    let policies = policies(state.path(), &[("mine", &file, &digest)]);
+    assert_eq!(
+        policies.find(&name("mine")).map(|_| ()).unwrap_err().code,
+        ErrorCode::NotReady,
+        "not waited for"
+    );
+    let failed = node::wait(policies.load(&name("mine"))).map(|_| ()).unwrap_err();
+    assert_eq!(policies.find(&name("mine")).map(|_| ()).unwrap_err(), failed);
+    fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
+    assert_eq!(policies.find(&name("mine")).map(|_| ()).unwrap_err(), failed, "its pause is not over");
+    node::wait(policies.load(&name("mine"))).map(|_| ()).unwrap();
+    policies.find(&name("mine")).map(|_| ()).unwrap();
 }

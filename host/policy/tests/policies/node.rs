@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
-use tenure_engine::ports::Policy;
 use tenure_ledger::Book;
 use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
 use tenure_types::{
@@ -29,6 +30,24 @@ pub(crate) fn build(package: &str) -> Vec<u8> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
     tenure_sdk_build::Builder::new(workspace, target).unwrap().component(package).unwrap()
+}
+
+/// Waits for a future on the calling thread.
+pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
 }
 
 /// Loads a component under a name.

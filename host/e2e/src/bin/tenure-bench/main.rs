@@ -11,6 +11,7 @@ mod parts;
 mod picture;
 mod policy;
 mod report;
+mod stalls;
 mod start;
 mod times;
 mod turns;
@@ -69,6 +70,8 @@ struct Scale {
     steady: u32,
     /// Calls of a policy.
     calls: u32,
+    /// ADDs beside each kind of policy that stalls its own network.
+    beside: u32,
 }
 
 const FULL: Scale = Scale {
@@ -80,6 +83,7 @@ const FULL: Scale = Scale {
     throughput: 30_000,
     steady: 5_000,
     calls: 20_000,
+    beside: 2_000,
 };
 const SHORT: Scale = Scale {
     rounds: 3,
@@ -90,6 +94,7 @@ const SHORT: Scale = Scale {
     throughput: 500,
     steady: 50,
     calls: 100,
+    beside: 20,
 };
 
 /// 500 ADDs a second.
@@ -151,6 +156,7 @@ fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     rows.extend(bench.over_grpc()?);
     rows.push(bench.steadily()?);
     rows.extend(bench.policy_calls()?);
+    rows.extend(bench.beside_stalls()?);
     rows.extend(bench.large_state()?);
     rows.extend(bench.size_and_instructions()?);
     Ok(Report::new(machine, rows, parts))
@@ -274,11 +280,41 @@ impl Bench<'_> {
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
         say("policy calls, a fresh instance each");
-        let (p50, p99) = policy::percentiles(self.scale.calls)?;
+        let policy::Call { p50, p99, asked } = policy::measure(self.scale.calls)?;
         Ok(vec![
             Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
             Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
+            Row::new("... by way of another thread, beyond the call itself, p50", us(asked - p50))
+                .at_most(15.0)
+                .raw("in all", us(asked)),
         ])
+    }
+
+    /// What other networks notice of policies that spin, and of one that compiles for a minute.
+    fn beside_stalls(&self) -> anyhow::Result<Vec<Row>> {
+        say("ADDs beside policies that spin, and beside one that is being compiled");
+        let beside = stalls::measure(&self.runtime, self.scale.beside)?;
+        let (p99, spinning) = (beside.alone.percentile(99), beside.spinning.percentile(99));
+        let rows = vec![
+            Row::new(
+                "gRPC ADD beside 24 callers of a spinning policy on six networks, p99 over its own",
+                Unit::Times.of(spinning / p99.max(1.0)),
+            )
+            .at_most(3.0)
+            .raw("p50", us(beside.spinning.median()))
+            .raw("p99", us(spinning))
+            .raw("own p99", us(p99))
+            .raw("snapshots taken", Unit::Count.of(beside.snapshots as f64)),
+            Row::new("... at worst", us(beside.spinning.percentile(100))).at_most(100_000.0),
+            Row::new(
+                "gRPC ADD beside six callers of a module that compiles for a minute, at worst",
+                us(beside.compiling.percentile(100)),
+            )
+            .at_most(250_000.0)
+            .raw("p50", us(beside.compiling.median()))
+            .raw("p99", us(beside.compiling.percentile(99))),
+        ];
+        Ok(rows)
     }
 
     fn large_state(&self) -> anyhow::Result<Vec<Row>> {

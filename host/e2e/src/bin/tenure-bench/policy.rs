@@ -15,13 +15,23 @@ pub(crate) fn example() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Microseconds of one call, at p50 and p99.
-pub(crate) fn percentiles(calls: u32) -> anyhow::Result<(f64, f64)> {
+/// Microseconds of one call.
+pub(crate) struct Call {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    /// As the daemon makes it: on another thread, the asking one asleep meanwhile.
+    pub(crate) asked: f64,
+}
+
+/// Makes so many calls.
+pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
     let output = Command::new(example()?).arg(calls.to_string()).output().context("measure")?;
     ensure!(output.status.success(), "measure: {}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout)?;
-    let figure = |name: &str| {
-        answer.pointer(&format!("/propose/{name}")).and_then(Value::as_f64).context(name.to_owned())
-    };
-    Ok((figure("p50_us")?, figure("p99_us")?))
+    let figure = |name: &str| answer.pointer(name).and_then(Value::as_f64).with_context(|| name.to_owned());
+    Ok(Call {
+        p50: figure("/propose/p50_us")?,
+        p99: figure("/propose/p99_us")?,
+        asked: figure("/asked/p50_us")?,
+    })
 }

@@ -19,6 +19,7 @@ pub(crate) enum Unit {
     Times,
     Megabytes,
     Instructions,
+    Count,
 }
 
 /// A number and its unit.
@@ -73,6 +74,7 @@ impl fmt::Display for Figure {
             Unit::PerSecond => write!(formatter, "{value:.0}/s"),
             Unit::Times => write!(formatter, "{value:.2} x"),
             Unit::Megabytes => write!(formatter, "{value:.2} MB"),
+            Unit::Count => write!(formatter, "{value:.0}"),
             Unit::Instructions => write!(formatter, "{:.0} thousand", value / 1e3),
         }
     }

@@ -1,0 +1,34 @@
+//! Policies as files: built from this workspace, and named by a configuration.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+use tenure_e2e::Daemon;
+use tenure_sdk_build::Builder;
+
+/// Builds a policy of this workspace and writes it where a configuration can name it.
+pub(crate) fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
+    /// One build at a time: they share a target directory.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
+    let component = Builder::new(workspace, target)?.component(package)?;
+    let path = daemon.path(&format!("{package}.wasm"));
+    std::fs::write(&path, component)?;
+    Ok(path)
+}
+
+/// A configuration's entry for a policy in a file.
+pub(crate) fn entry(name: &str, path: &Path) -> anyhow::Result<String> {
+    let digest: String =
+        Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(entry_with(name, path, &digest))
+}
+
+/// The same with a digest that may be another's.
+pub(crate) fn entry_with(name: &str, path: &Path, digest: &str) -> String {
+    format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display())
+}

@@ -1,0 +1,228 @@
+//! Which policies keep failing, and for how long their calls are refused at once.
+//!
+//! ```text
+//! fine ──fails──▶ counted ──fails more often than not──▶ benched ──its time is over──▶ one call decides
+//!   ▲               │  ▲                                    ▲ │                              │
+//!   └──answers──────┘  └──────────── answers ───────────────┼─┴──── fails: twice as long ────┘
+//! ```
+//!
+//! Counted for each network by itself: one network's configuration may be what a policy cannot take, and others that are
+//! served by the same policy go on. The map is behind a `std::sync::Mutex`; while nothing fails, an atomic says so.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
+
+use crate::admission::hold;
+
+/// How many calls more must fail than are answered.
+const MOST: u32 = 5;
+
+/// How long a policy is benched the first time; each time doubles it.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The longest time.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How many are counted at most: a network that is never defined has a name all the same.
+const COUNTED: usize = 1024;
+
+type Key = (NetworkName, PolicyName, Arc<str>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Strikes {
+    counted: Mutex<HashMap<Key, Count>>,
+    /// Whether anything is counted.
+    any: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Count {
+    strikes: u32,
+    /// How often it was benched since it was last fine.
+    benched: u32,
+    until: Duration,
+    /// Why the last call failed.
+    cause: String,
+}
+
+impl Strikes {
+    /// Refuses a call of a policy that is benched.
+    pub(crate) fn check(
+        &self,
+        network: &NetworkName,
+        policy: &PolicyStamp,
+        now: Duration,
+    ) -> Result<(), Error> {
+        if !self.any.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match hold(&self.counted).get(&key(network, policy)) {
+            Some(count) if count.until > now => {
+                Err(Error::new(ErrorCode::PolicyBenched, count.tell(network, policy, now)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what came of a call.
+    pub(crate) fn count<T>(
+        &self,
+        network: &NetworkName,
+        policy: &PolicyStamp,
+        outcome: &Result<T, Error>,
+        now: Duration,
+    ) {
+        match outcome {
+            Err(error) if error.code == ErrorCode::PolicyFailed => self.fail(network, policy, error, now),
+            _ if self.any.load(Ordering::Acquire) => self.answer(&key(network, policy)),
+            _ => {}
+        }
+    }
+
+    fn fail(&self, network: &NetworkName, policy: &PolicyStamp, error: &Error, now: Duration) {
+        let mut counted = hold(&self.counted);
+        let key = key(network, policy);
+        if counted.len() >= COUNTED && !counted.contains_key(&key) {
+            let oldest = counted.iter().min_by_key(|(_, count)| count.until).map(|(key, _)| key.clone());
+            oldest.map(|oldest| counted.remove(&oldest));
+        }
+        self.any.store(true, Ordering::Release);
+        let count = counted.entry(key).or_insert_with(|| Count {
+            strikes: 0,
+            benched: 0,
+            until: Duration::ZERO,
+            cause: String::new(),
+        });
+        count.strikes = (count.strikes + 1).min(MOST);
+        count.cause.clone_from(&error.cause);
+        if count.strikes >= MOST {
+            count.until = now + FIRST.saturating_mul(1 << count.benched.min(16)).min(LONGEST);
+            count.benched += 1;
+            tracing::warn!(%network, %policy, "benched: {}", count.tell(network, policy, now));
+        }
+    }
+
+    fn answer(&self, key: &Key) {
+        let mut counted = hold(&self.counted);
+        let Some(count) = counted.get_mut(key) else { return };
+        count.strikes -= 1;
+        if count.strikes == 0 {
+            counted.remove(key);
+            self.any.store(!counted.is_empty(), Ordering::Release);
+        }
+    }
+
+    /// The policies that are benched now: the network and the policy, and what there is to say.
+    pub(crate) fn benched(&self, now: Duration) -> Vec<(String, String)> {
+        if !self.any.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let counted = hold(&self.counted);
+        let benched = counted.iter().filter(|(_, count)| count.benched > 0);
+        let mut benched: Vec<_> = benched
+            .map(|((network, name, digest), count)| {
+                let policy = PolicyStamp { name: name.clone(), digest: digest.clone() };
+                (format!("{network}/{name}"), count.tell(network, &policy, now))
+            })
+            .collect();
+        benched.sort_unstable();
+        benched
+    }
+}
+
+impl Count {
+    fn tell(&self, network: &NetworkName, policy: &PolicyStamp, now: Duration) -> String {
+        let cause = &self.cause;
+        let left = self.until.saturating_sub(now);
+        let when = match left.is_zero() {
+            true => "tried again with the next request".to_owned(),
+            false => format!("refused for {} s", left.as_millis().div_ceil(1000)),
+        };
+        format!(
+            "policy {policy} keeps failing on network {network}, so its calls are {when}; the last: {cause}"
+        )
+    }
+}
+
+fn key(network: &NetworkName, policy: &PolicyStamp) -> Key {
+    (network.clone(), policy.name.clone(), policy.digest.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(name: &str) -> NetworkName {
+        NetworkName::new(name).unwrap()
+    }
+
+    fn policy() -> PolicyStamp {
+        PolicyStamp { name: PolicyName::new("p").unwrap(), digest: "d".into() }
+    }
+
+    fn failed() -> Result<(), Error> {
+        Err(Error::new(ErrorCode::PolicyFailed, "it ran longer than 50 ms"))
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_policy_that_keeps_failing_is_benched_for_longer_and_longer() {
+        let (strikes, net) = (Strikes::default(), network("net"));
+        let fail = |now| strikes.count(&net, &policy(), &failed(), now);
+        let refused = |now| strikes.check(&net, &policy(), now).is_err();
+        (0..4).for_each(|_| fail(at(10)));
+        assert!(!refused(at(10)));
+        fail(at(10));
+        let refusal = strikes.check(&net, &policy(), at(10)).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::PolicyBenched);
+        assert_eq!(
+            refusal.cause,
+            "policy p@d keeps failing on network net, so its calls are refused for 1 s; the last: it ran longer than 50 ms"
+        );
+        assert_eq!(strikes.benched(at(10)), [("net/p".to_owned(), refusal.cause)]);
+        assert!(strikes.check(&network("other"), &policy(), at(10)).is_ok(), "others go on");
+        let mut now = at(11);
+        for pause in [2, 4, 8, 16, 32, 60, 60] {
+            assert!(!refused(now), "one call decides");
+            fail(now);
+            assert!(refused(now + at(pause) - Duration::from_millis(1)), "{pause} s");
+            now += at(pause);
+        }
+        (0..5).for_each(|_| strikes.count(&net, &policy(), &Ok(()), now));
+        assert_eq!(strikes.benched(now), []);
+        (0..4).for_each(|_| fail(now));
+        assert!(!refused(now), "it begins anew");
+    }
+
+    #[test]
+    fn one_that_fails_more_often_than_not_is_benched_and_one_that_refuses_is_not() {
+        let (strikes, net) = (Strikes::default(), network("net"));
+        let refusal: Result<(), _> = Err(Error::new(ErrorCode::PoolExhausted, "full"));
+        for _ in 0..100 {
+            strikes.count(&net, &policy(), &failed(), at(1));
+            strikes.count(&net, &policy(), &refusal, at(1));
+        }
+        assert!(strikes.check(&net, &policy(), at(1)).is_ok());
+        for _ in 0..5 {
+            (0..2).for_each(|_| strikes.count(&net, &policy(), &failed(), at(1)));
+            strikes.count(&net, &policy(), &refusal, at(1));
+        }
+        assert!(strikes.check(&net, &policy(), at(1)).is_err());
+    }
+
+    #[test]
+    fn names_that_nobody_knows_do_not_add_up() {
+        let strikes = Strikes::default();
+        for number in 0..COUNTED + 100 {
+            strikes.count(&network(&format!("n{number}")), &policy(), &failed(), at(1));
+        }
+        assert_eq!(hold(&strikes.counted).len(), COUNTED);
+    }
+}

@@ -1,0 +1,102 @@
+//! When DELs began, so that an ADD that a DEL has overtaken does not succeed behind its back.
+//!
+//! Runtimes kill a slow ADD and send DEL at once, so the ADD may still be on its way in. A tombstone is kept for a while, and
+//! there is a bound on how many are: a DEL may name anything. Whatever began before what is remembered is refused, so nothing
+//! slips through. Nothing is known of the DELs of an engine before this one.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tenure_types::Moment;
+
+use crate::admission::Key;
+
+/// How long a DEL is remembered; an ADD that began longer ago than this is refused as well.
+const LIFE: Duration = Duration::from_secs(600);
+
+/// How many DELs are remembered.
+const MOST: usize = 100_000;
+
+#[derive(Debug)]
+pub(crate) struct Tombstones {
+    /// When the last DEL of a key began, in nanoseconds of the boot's clock.
+    began: HashMap<Key, u64>,
+    oldest_first: VecDeque<(Moment, Key)>,
+    /// Since when every DEL is remembered.
+    since: u64,
+    most: usize,
+}
+
+impl Tombstones {
+    pub(crate) fn new(since: Moment) -> Self {
+        let (began, oldest_first) = (HashMap::new(), VecDeque::new());
+        Self { began, oldest_first, since: since.boot_ns, most: MOST }
+    }
+
+    /// Remembers that a DEL began at a moment.
+    pub(crate) fn bury(&mut self, key: &Key, began: Moment, now: Moment) {
+        let began_at = self.began.entry(key.clone()).or_default();
+        *began_at = (*began_at).max(began.boot_ns);
+        self.oldest_first.push_back((now, key.clone()));
+        while let Some((buried_at, _)) = self.oldest_first.front() {
+            let too_many = self.oldest_first.len() > self.most;
+            if now.since(*buried_at) < LIFE && !too_many {
+                break;
+            }
+            self.forget_oldest(too_many);
+        }
+    }
+
+    fn forget_oldest(&mut self, too_early: bool) {
+        let Some((buried_at, key)) = self.oldest_first.pop_front() else { return };
+        // A later DEL of the key has an entry of its own.
+        let Some(began) = self.began.get(&key).copied().filter(|began| *began <= buried_at.boot_ns) else {
+            return;
+        };
+        self.began.remove(&key);
+        if too_early {
+            self.since = self.since.max(began.saturating_add(1));
+        }
+    }
+
+    /// Whether no DEL that an ADD of this key would have to know of can have overtaken it.
+    pub(crate) fn is_alive(&self, key: &Key, began: Moment, now: Moment) -> bool {
+        let remembered = now.since(began) < LIFE && began.boot_ns >= self.since;
+        remembered && self.began.get(key).is_none_or(|buried| began.boot_ns > *buried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{ContainerId, InterfaceName, NetworkName, Owner};
+
+    use super::*;
+
+    fn key(number: u64) -> Key {
+        let container = ContainerId::new(format!("c{number}")).unwrap();
+        let owner = Owner::Attachment { container, interface: InterfaceName::new("eth0").unwrap() };
+        (NetworkName::new("net").unwrap(), owner)
+    }
+
+    fn at(boot_ns: u64) -> Moment {
+        Moment { boot_ns, wall_ms: 0 }
+    }
+
+    #[test]
+    fn beyond_the_bound_the_oldest_go_and_nothing_slips_through() {
+        let mut tombstones = Tombstones { most: 10, ..Tombstones::new(at(100)) };
+        for number in 0..1000 {
+            // Each DEL of two began before the one that came in front of it.
+            let began = 1000 + number * 10 - (number % 2) * 15;
+            tombstones.bury(&key(number), at(began), at(2000 + number * 10));
+            tombstones.bury(&key(number), at(began), at(2001 + number * 10));
+        }
+        assert!(tombstones.began.len() <= 10 && tombstones.oldest_first.len() <= 10);
+        let now = at(20_000);
+        for number in 0..1000 {
+            let began = 1000 + number * 10 - (number % 2) * 15;
+            assert!(!tombstones.is_alive(&key(number), at(began), now), "ADD {number} came behind its DEL");
+        }
+        assert!(tombstones.is_alive(&key(5), now, now) && tombstones.is_alive(&key(5000), now, now));
+    }
+}

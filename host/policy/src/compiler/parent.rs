@@ -1,0 +1,122 @@
+//! The parent's part: it starts the child with as few rights as it can, feeds it, and ends it when its time is over.
+
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::ARGUMENT;
+use crate::text::clean;
+
+/// The most bytes of compiled code; the largest policies of other languages' tools have a quarter of it.
+const MOST_CODE: u64 = 256 << 20;
+
+/// The most bytes of words.
+const MOST_WORDS: u64 = 4 << 10;
+
+/// How many times its processor time the child may take by the clock: it gives way to everybody else.
+const BY_THE_CLOCK: u32 = 3;
+
+/// The user and group that own nothing.
+const NOBODY: u32 = 65534;
+
+/// What the daemon needs to make its child nobody: `CAP_SETGID` and `CAP_SETUID`.
+const TO_BE_ANOTHER: u64 = 1 << 6 | 1 << 7;
+
+/// Compiles in a child that has so much processor time.
+pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
+    let cannot = |error: std::io::Error| format!("cannot start the compiler: {error}");
+    let too_long = || format!("it takes more than {} s to compile (sandbox.compile_seconds)", time.as_secs());
+    let mut child = Running(start(time).map_err(cannot)?);
+    let (pid, input) = (Pid::from_child(&child.0), child.0.stdin.take());
+    let (output, words) = (child.0.stdout.take(), child.0.stderr.take());
+    let (compiled, words, is_late) = thread::scope(|scope| {
+        let (finished, ended) = mpsc::channel::<()>();
+        let watching = scope.spawn(move || {
+            let late = ended.recv_timeout(time * BY_THE_CLOCK) == Err(RecvTimeoutError::Timeout);
+            if late {
+                // It was not waited for yet, so the number is still its own.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            late
+        });
+        scope.spawn(move || {
+            // A child that died early has closed its end; its status says more than this error.
+            input.map(|mut input| input.write_all(bytes))
+        });
+        let words = scope.spawn(move || {
+            let mut text = Vec::new();
+            let _ = words.map(|words| words.take(MOST_WORDS).read_to_end(&mut text));
+            text
+        });
+        let mut compiled = Vec::new();
+        let _ = output.map(|output| output.take(MOST_CODE + 1).read_to_end(&mut compiled));
+        // Whatever it still has to say, it is over: it has closed its output, or has written more than it may.
+        if compiled.len() as u64 > MOST_CODE {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        drop(finished);
+        (compiled, words.join().unwrap_or_default(), watching.join().unwrap_or(false))
+    });
+    if compiled.len() as u64 > MOST_CODE {
+        return Err(format!("it becomes more than {} MiB of code", MOST_CODE >> 20));
+    }
+    let status = child.0.wait().map_err(cannot)?;
+    if status.success() {
+        return Ok(compiled);
+    }
+    if is_late || status.signal() == Some(Signal::XCPU.as_raw()) {
+        return Err(too_long());
+    }
+    match clean(String::from_utf8_lossy(&words).trim()).as_str() {
+        "" => Err(format!("the compiler gave up on it ({status})")),
+        cause => Err(cause.to_owned()),
+    }
+}
+
+fn start(time: Duration) -> std::io::Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("tenure-compiler")
+        .arg(ARGUMENT)
+        .arg(time.as_secs().to_string())
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if may_be_another() {
+        let as_nobody = command.uid(NOBODY).gid(NOBODY).spawn();
+        match as_nobody {
+            // The program may be where only root can start it.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                command.uid(0).gid(0);
+            }
+            other => return other,
+        }
+    }
+    command.spawn()
+}
+
+/// Whether the daemon may start somebody else's process. Not asking the kernel to try: a filter might end the child for it.
+fn may_be_another() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    rustix::process::geteuid().is_root() && effective & TO_BE_ANOTHER == TO_BE_ANOTHER
+}
+
+/// A child that is ended with whoever waits for it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended, and been waited for, already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,101 @@
+//! Where a policy's bytes come from: the program itself or a file, read with a bound.
+
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Where a policy of the catalogue comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogueSource {
+    /// The program itself.
+    Embedded(&'static [u8]),
+    /// A file, pinned to the byte.
+    File {
+        /// Where it lies.
+        path: PathBuf,
+        /// What it must be, in lower-case hexadecimal.
+        sha256: String,
+    },
+}
+
+impl CatalogueSource {
+    /// The bytes, when there are no more than `most` of them.
+    pub(crate) fn read(&self, most: usize) -> Result<Cow<'static, [u8]>, String> {
+        match self {
+            Self::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
+            Self::File { path, .. } => {
+                read_file(path, most).map(Cow::Owned).map_err(|error| format!("{}: {error}", path.display()))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for CatalogueSource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Embedded(_) => formatter.write_str("embedded"),
+            Self::File { path, .. } => path.display().fmt(formatter),
+        }
+    }
+}
+
+/// Reads a regular file of at most so many bytes. Nothing else is waited for: a FIFO without a writer opens at once, and is refused.
+fn read_file(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let limit = u64::try_from(most).unwrap_or(u64::MAX);
+    let too_large = |size: u64| {
+        let (size, most) = (size.div_ceil(1 << 20), limit >> 20);
+        io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {size} MiB, and {most} MiB is the most"))
+    };
+    if metadata.len() > limit {
+        return Err(too_large(metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Err(too_large(limit.saturating_add(1)));
+    }
+    Ok(bytes)
+}
+
+#[expect(clippy::cast_possible_wrap, reason = "the kernel's flags are ints")]
+fn nonblocking() -> i32 {
+    (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_of_the_right_size_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("small"), "12345678").unwrap();
+        assert_eq!(read_file(&path("small"), 8).unwrap(), b"12345678");
+        assert!(read_file(&path("small"), 7).unwrap_err().to_string().contains("is the most"));
+
+        mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert_eq!(read_file(&path("fifo"), 8).unwrap_err().to_string(), "not a regular file");
+        assert_eq!(read_file(directory.path(), 8).unwrap_err().to_string(), "not a regular file");
+        assert_eq!(read_file(Path::new("/dev/zero"), 8).unwrap_err().to_string(), "not a regular file");
+
+        File::create(path("sparse")).unwrap().set_len(3 << 30).unwrap();
+        let refusal = read_file(&path("sparse"), 64 << 20).unwrap_err().to_string();
+        assert_eq!(refusal, "it has 3072 MiB, and 64 MiB is the most");
+        assert_eq!(read_file(&path("none"), 8).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

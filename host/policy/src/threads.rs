@@ -1,0 +1,241 @@
+//! The threads that policies are called on: a few, used again, and none of those that serve requests.
+//!
+//! ```text
+//! ask ─▶ waiting ─▶ an idle thread, or a new one ─▶ the call ─▶ idle again
+//!                                                      └─ it took long: the thread was demoted and ends
+//! ```
+//!
+//! One policy gets a share of the threads and no more, so that the calls of one that takes long leave room for the others'.
+//! The state is behind a `std::sync::Mutex`, held for a few moves of memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a thread stays idle before it ends, unless it is the last.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A call to be made.
+pub(crate) struct Job {
+    /// The policy's digest.
+    pub(crate) policy: Arc<str>,
+    /// Makes the call and answers; says whether its thread may be used again.
+    pub(crate) work: Box<dyn FnOnce() -> bool + Send>,
+}
+
+/// The threads. Dropping it ends those that are idle now, and each other one behind its call.
+#[derive(Debug)]
+pub(crate) struct Threads(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to do, or nothing ever will be.
+    wake: Condvar,
+    /// The most threads.
+    most: u32,
+    /// The most threads that one policy gets.
+    share: u32,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    /// Running calls by policy.
+    running: HashMap<Arc<str>, u32>,
+    threads: u32,
+    idle: u32,
+    closed: bool,
+}
+
+impl Threads {
+    /// No thread yet, and never more than `most`.
+    pub(crate) fn new(most: u32) -> Self {
+        let most = most.max(1);
+        let share = (most - most / 4).max(1);
+        Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share }))
+    }
+
+    /// Has a call made as soon as a thread is free for it. Where none can be had at all, the job is dropped.
+    pub(crate) fn run(&self, job: Job) {
+        let mut state = self.0.lock();
+        state.waiting.push_back(job);
+        if state.waiting.len() <= usize::try_from(state.idle).unwrap_or(usize::MAX) {
+            drop(state);
+            self.0.wake.notify_one();
+        } else {
+            self.0.hire(&mut state);
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.wake.notify_all();
+    }
+}
+
+impl Shared {
+    /// Nothing is left half done under the lock, so a poisoned one is as good.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts one more thread, if there may be one.
+    fn hire(self: &Arc<Self>, state: &mut State) {
+        if state.threads >= self.most {
+            return;
+        }
+        let shared = Arc::clone(self);
+        match std::thread::Builder::new().name("policy".into()).spawn(move || shared.work()) {
+            Ok(_) => state.threads += 1,
+            Err(error) => {
+                tracing::error!(%error, "no thread for a policy call");
+                if state.threads == 0 {
+                    state.waiting.clear();
+                }
+            }
+        }
+    }
+
+    /// One thread's life.
+    fn work(self: Arc<Self>) {
+        let mut state = self.lock();
+        while let Some((again, Job { policy, work })) = self.next(state) {
+            drop(again);
+            // A call that panics takes its answer along, which its caller notices.
+            let reusable = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
+            state = self.lock();
+            state.leave(&policy);
+            if !reusable {
+                state.threads -= 1;
+                if !state.waiting.is_empty() {
+                    self.hire(&mut state);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Waits for something to do; `None` when the thread is to end.
+    fn next<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Option<(MutexGuard<'a, State>, Job)> {
+        loop {
+            if state.closed {
+                state.threads -= 1;
+                return None;
+            }
+            if let Some(job) = state.take(self.share) {
+                return Some((state, job));
+            }
+            state.idle += 1;
+            let mut is_over = false;
+            if state.idle == 1 {
+                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let (again, timeout) =
+                    self.wake.wait_timeout(state, LINGER).unwrap_or_else(PoisonError::into_inner);
+                (state, is_over) = (again, timeout.timed_out());
+            }
+            state.idle -= 1;
+            if is_over && state.waiting.is_empty() && state.idle > 0 {
+                state.threads -= 1;
+                return None;
+            }
+        }
+    }
+}
+
+impl State {
+    /// The first waiting call whose policy has not all of its share.
+    fn take(&mut self, share: u32) -> Option<Job> {
+        let has_room = |job: &Job| self.running.get(&job.policy).is_none_or(|running| *running < share);
+        let index = self.waiting.iter().position(has_room)?;
+        let job = self.waiting.remove(index)?;
+        *self.running.entry(Arc::clone(&job.policy)).or_default() += 1;
+        Some(job)
+    }
+
+    fn leave(&mut self, policy: &Arc<str>) {
+        if let Some(running) = self.running.get_mut(policy) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(policy);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("State").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread::ThreadId;
+
+    use super::*;
+
+    fn job(policy: &str, work: impl FnOnce() -> bool + Send + 'static) -> Job {
+        Job { policy: policy.into(), work: Box::new(work) }
+    }
+
+    /// Makes a call that says which thread it ran on.
+    fn ran_on(threads: &Threads, reusable: bool) -> ThreadId {
+        let (sender, receiver) = mpsc::channel();
+        threads.run(job("p", move || {
+            sender.send(std::thread::current().id()).unwrap();
+            reusable
+        }));
+        receiver.recv().unwrap()
+    }
+
+    fn wait_until(threads: &Threads, what: impl Fn(&State) -> bool) {
+        while !what(&threads.0.lock()) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_thread_is_used_again_unless_it_was_demoted_or_its_call_panicked() {
+        let threads = Threads::new(4);
+        let first = ran_on(&threads, true);
+        wait_until(&threads, |state| state.idle == 1);
+        assert_eq!(ran_on(&threads, false), first);
+        wait_until(&threads, |state| state.threads == 0);
+        let second = ran_on(&threads, true);
+        assert_ne!(second, first);
+        threads.run(job("p", || panic!("on purpose")));
+        wait_until(&threads, |state| state.threads == 0);
+        assert!(threads.0.lock().running.is_empty());
+    }
+
+    #[test]
+    fn the_calls_of_one_policy_leave_room_for_anothers() {
+        let threads = Threads::new(4);
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        for _ in 0..20 {
+            let released = Arc::clone(&released);
+            threads.run(job("slow", move || released.lock().unwrap().recv().is_ok()));
+        }
+        wait_until(&threads, |state| state.running.values().sum::<u32>() == 3);
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..50 {
+            let sender = sender.clone();
+            threads.run(job("quick", move || sender.send(number).is_ok()));
+        }
+        let mut answered: Vec<i32> = (0..50).map(|_| receiver.recv().unwrap()).collect();
+        answered.sort_unstable();
+        assert_eq!(answered, (0..50).collect::<Vec<_>>());
+        assert_eq!(threads.0.lock().waiting.len(), 17, "all that was slow is as it was");
+        for _ in 0..20 {
+            release.send(()).unwrap();
+        }
+        wait_until(&threads, |state| state.waiting.is_empty() && state.running.is_empty());
+    }
+}
