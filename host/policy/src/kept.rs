@@ -1,7 +1,8 @@
-//! The node's own copies of the components that it has served by.
+//! The node's own copies of the components that it has loaded.
 //!
-//! A network goes on being served by the very component that it was last served by, also when the configured file is
-//! gone or the daemon carries a newer one.
+//! A policy that an operator has activated is served to the byte after a restart, also when the configured file is gone or
+//! another, or the daemon carries a newer one of that name. Where nobody has chosen, the name in the network's configuration
+//! counts: a newer component of it serves from the next ADD on, and the copy stands in for a file that is gone.
 
 use std::path::PathBuf;
 
@@ -23,12 +24,13 @@ impl KeptComponents {
         (sha256(&bytes) == digest).then_some(bytes)
     }
 
-    /// Keeps a component. A failure makes the node depend on the component's file, nothing else.
+    /// Keeps a component, in the place of a copy that is damaged. A failure makes the node depend on the component's file, nothing
+    /// else.
     pub(crate) fn put(&self, digest: &str, bytes: &[u8]) {
-        let name = file_name(digest);
-        if self.0.has(&name) {
+        if self.get(digest).is_some() {
             return;
         }
+        let name = file_name(digest);
         if let Err(error) = self.0.write(&name, bytes) {
             tracing::warn!(%error, file = name, "a policy could not be kept");
         }
@@ -37,4 +39,23 @@ impl KeptComponents {
 
 fn file_name(digest: &str) -> String {
     format!("{digest}.wasm")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_copy_is_not_used_and_is_replaced_by_the_next_load() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = KeptComponents::new(directory.path().join("policies"));
+        let digest = sha256(b"a component");
+        kept.put(&digest, b"a component");
+        assert_eq!(kept.get(&digest).as_deref(), Some(&b"a component"[..]));
+
+        std::fs::write(directory.path().join("policies").join(file_name(&digest)), "half a comp").unwrap();
+        assert_eq!(kept.get(&digest), None);
+        kept.put(&digest, b"a component");
+        assert_eq!(kept.get(&digest).as_deref(), Some(&b"a component"[..]));
+    }
 }
