@@ -234,13 +234,13 @@ fn bombs() -> anyhow::Result<()> {
 }
 
 fn given_up() -> anyhow::Result<()> {
-    let daemon = bombed("[sandbox]\ncompile_seconds = 1\n")?;
+    let daemon = bombed("[sandbox]\ncompile_seconds = 8\n")?;
     let shim = daemon.shim()?;
     wait::holds("the compiler to be given up", LIMIT, || Ok(!is_loading(&daemon, "bomb")?))?;
     let outcome = shim.call("ADD", &Attachment::of("pod"), &config("stalled", "bomb"))?;
     let error = outcome.error_code(UNLOADABLE)?;
     ensure!(
-        error.msg.contains("more than 1 s to compile") && error.msg.contains("policy bomb@"),
+        error.msg.contains("more than 8 s to compile") && error.msg.contains("policy bomb@"),
         "{error:?}"
     );
     shim.call("ADD", &Attachment::of("pod"), &config("beside", "host-local"))?.address()?;

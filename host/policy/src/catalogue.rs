@@ -86,17 +86,18 @@ impl Policies {
 
     /// Begins to load: what networks are served by, then what came with the program, then what the configuration names.
     ///
-    /// [`awaited`](Catalogue::awaited) names what serves, and the default, until each was loaded or is known not to load.
+    /// [`awaited`](Catalogue::awaited) names what serves, what came with the program and the default, until each was loaded or is
+    /// known not to load.
     pub fn begin(&self, serving: impl IntoIterator<Item = PolicyStamp>) {
         for stamp in serving {
             self.loader.await_for(&stamp, Rank::Serving);
         }
-        let default = self.bytes.sources.iter().find(|(name, _)| name.as_str() == DEFAULT);
-        if let Some((_, (stamp, source))) = default {
-            self.loader.await_for(stamp, rank(source));
-        }
         for (stamp, source) in self.bytes.sources.values() {
-            self.loader.want(stamp, rank(source));
+            if stamp.name.as_str() == DEFAULT || matches!(source, CatalogueSource::Embedded(_)) {
+                self.loader.await_for(stamp, rank(source));
+            } else {
+                self.loader.want(stamp, rank(source));
+            }
         }
     }
 

@@ -61,11 +61,14 @@ impl Threads {
     pub(crate) fn run(&self, job: Job) {
         let mut state = self.0.lock();
         state.waiting.push_back(job);
-        if state.waiting.len() <= usize::try_from(state.idle).unwrap_or(usize::MAX) {
-            drop(state);
-            self.0.wake.notify_one();
-        } else {
+        // What waits for its own policy's share of the threads is no work for those that are idle, but this may be.
+        let idle = usize::try_from(state.idle).unwrap_or(usize::MAX);
+        if state.waiting.len() > idle {
             self.0.hire(&mut state);
+        }
+        drop(state);
+        if idle > 0 {
+            self.0.wake.notify_one();
         }
     }
 }

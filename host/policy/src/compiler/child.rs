@@ -66,7 +66,9 @@ fn confine(seconds: u64) -> io::Result<()> {
         (Resource::Nproc, 0),
         (Resource::Nofile, FILES),
     ] {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        // Where both are the same, the kernel ends a child whose time is over without saying why.
+        let maximum = if resource == Resource::Cpu { most + 1 } else { most };
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(maximum) })?;
     }
     Ok(())
 }
