@@ -188,7 +188,8 @@ before and has ended since stays released.")]
     #[command(after_help = "Examples:
   tenurectl adopt --empty
 
-Say so only when no pod lives that the node has forgotten: its address would be given out again.")]
+Use only if `tenurectl allocations` lists the address of every live pod: any other would be handed out again. A backup or an
+older copy of the state does not list the pods that came after it; drain the node first.")]
     Adopt {
         /// No pod lives whose address is not shown by `tenurectl allocations`.
         #[arg(long, required = true)]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tenure_checkpoint::{Durable, Witness};
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Clock, Decision, Observer, Policy};
 use tenure_ledger::{Book, Direction};
 use tenure_types::{
@@ -40,6 +41,22 @@ impl Clock for SimClock {
 
     fn monotonic(&self) -> Duration {
         Duration::ZERO
+    }
+}
+
+/// The mark in the run directory: how far the log had come, by the checkpoint's own word. No crash of the disk touches it.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(Mutex<Option<Durable>>);
+
+impl Mark {
+    pub(crate) fn last(&self) -> Option<Durable> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Witness for Mark {
+    fn durable(&self, durable: &Durable) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(*durable);
     }
 }
 

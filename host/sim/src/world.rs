@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tenure_checkpoint::sim::{Faults, Random, SimDisk};
-use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover};
+use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover_after};
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
 use tenure_types::{
@@ -17,7 +17,7 @@ use tenure_types::{
 
 use crate::executor::Executor;
 use crate::oracle::{Asked, Oracle};
-use crate::parts::{OnePolicy, Refusals, SimClock};
+use crate::parts::{Mark, OnePolicy, Refusals, SimClock};
 
 /// Attachments that ask; more than the /28 has addresses for.
 const OWNERS: u64 = 20;
@@ -65,6 +65,7 @@ struct World {
     random: Random,
     disk: SimDisk,
     clock: Arc<SimClock>,
+    mark: Arc<Mark>,
     refusals: Arc<Refusals>,
     oracle: Oracle,
     /// How often each container was given another network namespace, as its sandbox died and was made anew.
@@ -90,6 +91,7 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
         random,
         disk,
         clock,
+        mark: Arc::default(),
         refusals,
         oracle,
         sandboxes: BTreeMap::new(),
@@ -115,7 +117,10 @@ impl World {
     fn start(&mut self) -> Result<Daemon> {
         // A start on a disk that fails is tried again by whoever starts daemons; here the disk rests meanwhile.
         self.disk.set_faults(Faults::default());
-        let recovered = recover(&self.disk, &self.boot(), self.clock.now()).context("recovery stopped")?;
+        let last = self.mark.last();
+        let recovered = recover_after(&self.disk, &self.boot(), self.clock.now(), last.as_ref());
+        let recovered = recovered.context("recovery stopped")?;
+        ensure!(!recovered.report.lost, "the state is taken for lost, which was durable up to {last:?}");
         self.oracle.check(recovered.books.first()).context("after recovery")?;
         let mut options = Options::new(
             Arc::new(self.disk.clone()),
@@ -124,6 +129,7 @@ impl World {
             self.boot(),
             "sim",
         );
+        options.witness = Some(Arc::clone(&self.mark) as _);
         options.reserve = 16 << 10;
         options.compact_above = 4 << 10;
         let (writer, journal) = Writer::open(options, &recovered);
