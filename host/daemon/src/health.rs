@@ -9,6 +9,9 @@ use tenure_rpc::server::{HealthReporter, ServingStatus};
 /// How often it is looked at; readiness changes with the disk and by an operator's word.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// The same while ADD is refused: whoever waits for the node hears of it soon.
+const LOOK_SOON: Duration = Duration::from_millis(200);
+
 /// Follows the engine's conditions for as long as the daemon serves.
 pub(crate) async fn follow(reporter: HealthReporter, engine: Arc<Engine>) {
     let mut told = None;
@@ -23,6 +26,7 @@ pub(crate) async fn follow(reporter: HealthReporter, engine: Arc<Engine>) {
             reporter.set_service_status("", status).await;
             told = Some(status);
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        let pause = if status == ServingStatus::Serving { LOOK_AGAIN } else { LOOK_SOON };
+        tokio::time::sleep(pause).await;
     }
 }

@@ -453,10 +453,16 @@ fn health_and_reflection() -> anyhow::Result<()> {
 
     let daemon = Daemon::start()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let socket = daemon.run_directory().join("admin.sock");
+    wait::holds("an idle daemon to be healthy", LIMIT, || {
+        runtime.block_on(async {
+            let channel = tenure_rpc::client::connect(&socket).await?;
+            let health = HealthClient::new(channel).check(HealthCheckRequest::default()).await?;
+            Ok(health.into_inner().status() == ServingStatus::Serving)
+        })
+    })?;
     runtime.block_on(async {
-        let channel = tenure_rpc::client::connect(&daemon.run_directory().join("admin.sock")).await?;
-        let health = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await?;
-        ensure!(health.into_inner().status() == ServingStatus::Serving, "an idle daemon is not healthy");
+        let channel = tenure_rpc::client::connect(&socket).await?;
 
         let question = ServerReflectionRequest {
             message_request: Some(MessageRequest::ListServices(String::new())),

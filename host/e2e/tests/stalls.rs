@@ -254,6 +254,7 @@ fn given_up() -> anyhow::Result<()> {
 fn ready_beside_a_bomb() -> anyhow::Result<()> {
     let mut daemon = bombed(FOR_EVER)?;
     let shim = daemon.shim()?;
+    wait::holds("another policy to be loaded", LIMIT, || Ok(!is_loading(&daemon, "highest-first")?))?;
     shim.call("ADD", &Attachment::of("before"), &config("net", "highest-first"))?.address()?;
     daemon.kill()?;
     daemon.launch()?;

@@ -41,6 +41,7 @@ fn compile(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if is_module {
         return Err("it is a core module, not a component; make one of it with tenure-sdk-build or `wasm-tools component new`".into());
     }
+    crate::imports::check(bytes)?;
     let engine = Engine::new(&compiled_config()).map_err(|error| format!("{error:#}"))?;
     engine.precompile_component(bytes).map_err(|error| clean(&format!("it does not compile: {error:#}")))
 }

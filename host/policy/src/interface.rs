@@ -45,7 +45,8 @@ pub(crate) fn offered() -> String {
     )
 }
 
-fn check_import(name: &str) -> Result<(), String> {
+/// Why an import is not one of a policy.
+pub(crate) fn check_import(name: &str) -> Result<(), String> {
     let shown = clean(name);
     match ours(name) {
         None if name.starts_with("wasi:") => Err(format!(

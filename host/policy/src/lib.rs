@@ -23,6 +23,7 @@ mod compiler;
 mod digest;
 pub mod embedded;
 mod gate;
+mod imports;
 mod interface;
 mod kept;
 mod limits;

@@ -212,6 +212,22 @@ fn inode(path: &Path) -> u64 {
     path.metadata().unwrap().ino()
 }
 
+/// Its one function cannot be compiled; that it imports what nobody offers is known before.
+#[test]
+fn imports_are_checked_before_anything_is_compiled() {
+    let invalid = "(core module (func (result i32)))";
+    let component = |import: &str| wat::parse_str(format!("(component {import} {invalid})")).unwrap();
+    let foreign = refusal(&component(r#"(import "wasi:clocks/monotonic-clock@0.2.0" (instance))"#));
+    assert!(
+        foreign.contains("it imports wasi:clocks/monotonic-clock@0.2.0, which is not offered"),
+        "{foreign}"
+    );
+    let nested = r#"(component (import "somebody:else/thing" (instance)))"#;
+    for ours in ["", nested, r#"(import "tenure:ipam/log@0.1.0" (instance))"#] {
+        assert!(refusal(&component(ours)).contains("it does not compile"), "{}", refusal(&component(ours)));
+    }
+}
+
 /// A device and a directory are no files, a file of gigabytes is not read, and a FIFO without a writer is not waited for.
 #[test]
 fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
