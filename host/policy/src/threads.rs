@@ -212,6 +212,8 @@ mod tests {
         wait_until(&threads, |state| state.threads == 0);
         let second = ran_on(&threads, true);
         assert_ne!(second, first);
+        // Else another thread may be started for the call, and stays.
+        wait_until(&threads, |state| state.idle == 1);
         threads.run(job("p", || panic!("on purpose")));
         wait_until(&threads, |state| state.threads == 0);
         assert!(threads.0.lock().running.is_empty());
