@@ -125,10 +125,10 @@ impl Load {
         Self { seed, callers: 16, shims: 0, requests: u64::MAX, padding: 16 << 10, refusals: &[] }
     }
 
-    /// One with an end, in which at least one snapshot is taken.
+    /// One with an end, in which at least one snapshot is taken: it comes with the fourth new configuration of the two dozen requests.
     #[must_use]
     pub fn short(seed: u64) -> Self {
-        Self { seed, callers: 4, shims: 0, requests: 24, padding: 512 << 10, refusals: &[] }
+        Self { seed, callers: 4, shims: 0, requests: 24, padding: 1 << 20, refusals: &[] }
     }
 
     /// Runs the load against a daemon until every caller has stopped.
