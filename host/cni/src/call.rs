@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure_rpc::resolv_conf;
-use tenure_rpc::spool::Spool;
 use tenure_rpc::v1::Invocation;
+use tenure_spool::Spool;
 use tenure_types::cni::{
     Command, Configuration, DEFAULT_TIMEOUT, Environment, ErrorReport, PluginSettings, SpecVersion, versions,
 };

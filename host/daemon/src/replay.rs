@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tenure_observe::Metrics;
 use tenure_rpc::cni_service::CniService;
-use tenure_rpc::spool::{Aside, Spool};
 use tenure_rpc::status::{GrpcCode, grpc_code};
+use tenure_spool::{Aside, Spool};
 
 use crate::state_seen::StateSeen;
 

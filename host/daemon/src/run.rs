@@ -15,7 +15,7 @@ use tenure_rpc::admin_service::AdminService;
 use tenure_rpc::cni_service::CniService;
 use tenure_rpc::door::Door;
 use tenure_rpc::server;
-use tenure_rpc::spool::Spool;
+use tenure_spool::Spool;
 use tenure_types::ConditionName;
 use tokio::net::UnixStream;
 use tokio::sync::watch;

@@ -1,4 +1,4 @@
-//! The tenure.v1 protocol: generated messages, errors on the wire, the spool, and the server.
+//! The tenure.v1 protocol: generated messages, errors on the wire, and the server.
 //!
 //! What a request means is the engine's business. This crate knows how it travels, who may send it
 //! ([`socket`]), and how a failure is told ([`status`]).
@@ -19,7 +19,6 @@ pub mod run_dir;
 pub mod server;
 #[cfg(feature = "server")]
 pub mod socket;
-pub mod spool;
 pub mod status;
 #[cfg(feature = "server")]
 pub mod traces;

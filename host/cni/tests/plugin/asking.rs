@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Daemon, Plugin, Reply};
-use tenure_rpc::spool::Spool;
+use tenure_spool::Spool;
 use tenure_types::{Error, ErrorCode};
 
 const RESULT: &str = r#"{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.2/24"}]}"#;

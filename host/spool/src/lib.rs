@@ -1,20 +1,21 @@
 //! DELs that were accepted while the daemon was away: the plugin writes them, the daemon replays them.
 //!
-//! Each is a JSON file of its own in `spool/` beside the socket, written under a name that starts with a dot, synced and
-//! linked, so that a file under its own name is whole and lasts. It holds the invocation with its start time: a replayed DEL
-//! frees nothing that began after it. The directory lies under /run, which a boot clears exactly when pods' allocations end.
-//! Each is read for itself: one that is no DEL is set aside, never deleted, and keeps no other from being done.
+//! Each is a JSON file of its own in `spool/` beside the socket. It is written under a name that starts with a dot, synced and
+//! linked, so that a file under its own name is complete and durable. It holds the invocation with its start time: a replayed
+//! DEL frees nothing that began after it. The directory is under /run, which a boot clears exactly when pods' allocations end.
+//! Each file is read on its own: one that is not a DEL is set aside, never deleted, and does not hold up the others.
+//!
+//! What a DEL means is not known here: the daemon replays it as if the plugin had just sent it.
+
+mod file;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use crate::LONGEST_CONFIG;
-use crate::run_dir;
-use crate::v1::Invocation;
+use tenure_rpc::v1::Invocation;
+use tenure_rpc::{LONGEST_CONFIG, run_dir};
 
 /// What a spooled file's name ends with.
 const EXTENSION: &str = "json";
@@ -49,26 +50,6 @@ impl Aside {
     }
 }
 
-/// A file as it is written. Fields are only ever added.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    #[serde(default)]
-    container_id: String,
-    #[serde(default)]
-    netns: String,
-    #[serde(default)]
-    interface: String,
-    #[serde(default)]
-    args: String,
-    #[serde(default)]
-    path: String,
-    config: String,
-    #[serde(default)]
-    started_at_boot_ms: u64,
-    #[serde(default)]
-    started_at_boot_ns: u64,
-}
-
 impl Spool {
     /// The spool of a daemon's socket.
     #[must_use]
@@ -84,24 +65,13 @@ impl Spool {
     /// # Errors
     /// Whatever kept it from being durable.
     pub fn write(&self, invocation: &Invocation) -> io::Result<()> {
-        let config = String::from_utf8(invocation.config.clone())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the configuration is not UTF-8"))?;
-        let written = Written {
-            container_id: invocation.container_id.clone(),
-            netns: invocation.netns.clone(),
-            interface: invocation.interface.clone(),
-            args: invocation.args.clone(),
-            path: invocation.path.clone(),
-            config,
-            started_at_boot_ms: invocation.started_at_boot_ms,
-            started_at_boot_ns: invocation.started_at_boot_ns,
-        };
+        let bytes = file::bytes(invocation)?;
         self.make()?;
         // Two plugins in two pid namespaces may start in the same nanosecond under the same id; neither replaces the other.
         let started = invocation.started_at_boot_ns;
         for attempt in 0..MOST_NAMESAKES {
             let name = format!("{started:020}-{}-{attempt}.{EXTENSION}", std::process::id());
-            match self.write_as(&name, &written) {
+            match self.write_as(&name, &bytes) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 result => return result,
             }
@@ -110,13 +80,12 @@ impl Spool {
     }
 
     /// Writes a file under a name that nobody has.
-    fn write_as(&self, name: &str, written: &Written) -> io::Result<()> {
+    fn write_as(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let draft = self.directory.join(format!(".{name}"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         // A rename would replace; a link does not.
-        let result = serde_json::to_vec(written)
-            .map_err(io::Error::from)
-            .and_then(|bytes| file.write_all(&bytes))
+        let result = file
+            .write_all(bytes)
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::hard_link(&draft, self.directory.join(name)));
         // The draft is no use to anyone now, whole or not.
@@ -172,34 +141,17 @@ impl Spool {
     /// # Errors
     /// `InvalidData` or `PermissionDenied` for what is no DEL and is to be [set aside](Self::set_aside); anything else may pass.
     pub fn read(&self, path: &Path) -> io::Result<Invocation> {
-        let useless = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
         let metadata = fs::symlink_metadata(path)?;
         // A FIFO would not even be opened, and a device may do anything when it is.
         if !metadata.is_file() {
-            return Err(useless("it is not a regular file"));
+            return Err(file::useless("it is not a regular file"));
         }
         if metadata.len() > LONGEST_FILE {
-            return Err(useless("it is too long"));
+            return Err(file::useless("it is too long"));
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(LONGEST_FILE).read_to_end(&mut bytes)?;
-        let written: Written = serde_json::from_slice(&bytes).map_err(|error| useless(&error.to_string()))?;
-        if written.started_at_boot_ms == 0 && written.started_at_boot_ns == 0 {
-            // Done now, it would free what began long after it.
-            return Err(useless("it does not say when it began"));
-        }
-        Ok(Invocation {
-            container_id: written.container_id,
-            netns: written.netns,
-            interface: written.interface,
-            args: written.args,
-            path: written.path,
-            config: written.config.into_bytes(),
-            started_at_boot_ms: written.started_at_boot_ms,
-            started_at_boot_ns: written.started_at_boot_ns,
-            // A DEL has no use for the rest.
-            ..Invocation::default()
-        })
+        file::invocation(&bytes)
     }
 
     /// Gives whatever is under this name another one, which no file has, so that it is not met again. Returns that name.
