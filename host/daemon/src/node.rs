@@ -10,14 +10,11 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
-use tenure_rpc::traces::Traces;
+use tenure_runtime::{Runtime, Sandboxes, Traces, who_may_live};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 
 use crate::clock::KernelClock;
-use crate::runtime::Runtime;
-use crate::sandboxes::Sandboxes;
 use crate::state_seen::StateSeen;
-use crate::strangers;
 
 /// How often a runtime is asked whether a lost state was an empty one.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
@@ -56,30 +53,6 @@ impl Node {
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
-    }
-}
-
-/// Why somebody may live whose address is not known; `None` when all who can tell say that nobody does.
-///
-/// The runtime knows of its own pods only, so its word counts alone only where it is said to be the only one on the node.
-async fn who_may_live(runtime: &Runtime, exclusive: bool) -> Option<String> {
-    match runtime.has_pods().await {
-        Ok(true) => return Some("the container runtime has pods".to_owned()),
-        Ok(false) if exclusive => return None,
-        Ok(false) => {}
-        Err(error) => return Some(format!("the container runtime cannot say whether it has pods: {error}")),
-    }
-    let looked = tokio::task::spawn_blocking(strangers::look).await.unwrap_or_else(|error| Err(error.into()));
-    match looked {
-        Ok(None) => None,
-        Ok(Some(found)) => Some(format!(
-            "the container runtime has no pods, but {} is a network namespace that somebody may live in",
-            found.display()
-        )),
-        Err(error) => Some(format!(
-            "the container runtime has no pods, but whether others have containers cannot be seen: {error}; \
-             `runtime.exclusive` says that nobody has"
-        )),
     }
 }
 

@@ -44,7 +44,7 @@ impl Default for Filter {
 }
 
 /// The parts of the daemon that a filter may name.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 10] = [
     "tenured",
     "tenure_checkpoint",
     "tenure_engine",
@@ -52,6 +52,8 @@ const PARTS: [&str; 8] = [
     "tenure_observe",
     "tenure_policy",
     "tenure_rpc",
+    "tenure_runtime",
+    "tenure_spool",
     "tenure_types",
 ];
 

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;
 use tenure_ledger::{Book, Standing};
+use tenure_runtime::Traces;
 use tenure_types::{Allocation, Condition, Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::status::to_status;
-use crate::traces::Traces;
 use crate::v1;
 
 /// What the daemon knows beside its engine.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tenure_engine::{Add, Del, Engine, Gc};
+use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
     AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    Pool, Result,
+    Place, Pool, Result,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -62,6 +63,7 @@ impl CniService {
         let arguments = Arguments::parse(&call.args)?;
         let routes = config.routes()?;
         let dns = self.dns(&config, call).await?;
+        let told = Place { device: call.netns_device, inode: call.netns_inode };
         let add = Add {
             request: tenure_types::Request {
                 network: config.name().clone(),
@@ -69,7 +71,7 @@ impl CniService {
                 requested: config.requested(&arguments)?,
                 pod: arguments.pod,
                 netns: call.netns.clone(),
-                netns_seen: crate::netns::see(call),
+                netns_seen: netns::see(&call.netns, told),
                 requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,

@@ -11,8 +11,6 @@ pub mod client;
 pub mod cni_service;
 #[cfg(feature = "server")]
 pub mod door;
-#[cfg(feature = "server")]
-pub mod netns;
 pub mod resolv_conf;
 pub mod run_dir;
 #[cfg(feature = "server")]
@@ -20,8 +18,6 @@ pub mod server;
 #[cfg(feature = "server")]
 pub mod socket;
 pub mod status;
-#[cfg(feature = "server")]
-pub mod traces;
 #[cfg(feature = "server")]
 mod unimported;
 pub mod v1;

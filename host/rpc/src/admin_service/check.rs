@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_ledger::Book;
+use tenure_runtime::{Trace, Traces};
 use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName};
 use tonic::Status;
 
@@ -24,7 +25,7 @@ impl AdminService {
         let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
         let (traces, problem) = self.node.look_for(&held).await;
         let gone = held.iter().zip(traces);
-        findings.extend(gone.filter_map(|(held, traces)| Some(about(held, traces.finding(held)?))));
+        findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
         findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
         findings.extend(problem.map(|error| {
             v1::Finding {
@@ -39,6 +40,37 @@ impl AdminService {
         }));
         Ok((compared, findings))
     }
+}
+
+/// What is said of an allocation whose sandbox leaves these traces; nothing where none speaks against it.
+fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
+    let (kind, why, next_step) = match (traces.namespace, traces.runtime) {
+        (Trace::Gone, Trace::Gone) => (
+            "sandbox-gone",
+            "is gone, and the runtime does not list the container",
+            "the daemon frees it after its grace period; `tenurectl repair --from REPORT --apply` does so now",
+        ),
+        (Trace::Gone, Trace::There) => (
+            "namespace-gone",
+            "is gone, but the runtime lists the container",
+            "nothing to do if the container has stopped: its runtime's DEL follows",
+        ),
+        (Trace::Gone, Trace::Unknown) => (
+            "namespace-gone",
+            "is gone; no runtime says anything of the container",
+            "set `runtime.socket`, so that a second source can tell; a DEL or GC of its runtime frees it",
+        ),
+        _ => return None,
+    };
+    Some(v1::Finding {
+        kind: kind.to_owned(),
+        network: held.network.to_string(),
+        subject: held.owner.to_string(),
+        detail: format!("allocation {}: network namespace {} {why}", held.generation, held.netns),
+        next_step: next_step.to_owned(),
+        generation: held.generation.0,
+        ..v1::Finding::default()
+    })
 }
 
 /// Where memory and disk differ.

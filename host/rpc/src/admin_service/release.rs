@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_ledger::Book;
+use tenure_runtime::{Trace, Traces};
 use tenure_types::{Allocation, End, Error, ErrorCode, Result};
 
 use super::{AdminService, allocation};
-use crate::traces::{Trace, Traces};
 use crate::v1;
 
 /// How much of an operator's words is kept.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use tenure_runtime::Traces;
 use tenure_types::{Allocation, End, Result};
 
 use super::AdminService;
-use crate::traces::Traces;
 use crate::v1;
 
 impl AdminService {

@@ -8,30 +8,37 @@ use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_types::{Allocation, ConditionName, End, Generation, Moment, NetworkName};
 
-use crate::clock::KernelClock;
-use crate::sandboxes::Sandboxes;
+use crate::Sandboxes;
 
 /// How often sandboxes are looked for at least.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The watch over sandboxes that are gone.
-pub(crate) struct Leaks {
+pub struct Leaks {
     engine: Arc<Engine>,
     sandboxes: Arc<Sandboxes>,
+    clock: Arc<dyn Clock>,
     grace: Duration,
     /// Since when each look has found the sandbox gone. A look that could not tell begins anew, and so does an ADD that is repeated.
     gone_since: HashMap<(NetworkName, Generation, Moment), Duration>,
 }
 
 impl Leaks {
-    pub(crate) fn new(engine: Arc<Engine>, sandboxes: Arc<Sandboxes>, grace: Duration) -> Self {
-        Self { engine, sandboxes, grace, gone_since: HashMap::new() }
+    /// A watch that frees what has been gone for the grace period.
+    #[must_use]
+    pub fn new(
+        engine: Arc<Engine>,
+        sandboxes: Arc<Sandboxes>,
+        clock: Arc<dyn Clock>,
+        grace: Duration,
+    ) -> Self {
+        Self { engine, sandboxes, clock, grace, gone_since: HashMap::new() }
     }
 
     /// Looks at once, so that what a crash has left behind goes a grace period after it, and for as long as the daemon serves.
-    pub(crate) async fn watch(mut self) {
+    pub async fn watch(mut self) {
         loop {
-            let pause = self.look(KernelClock.monotonic()).await;
+            let pause = self.look(self.clock.monotonic()).await;
             tokio::time::sleep(pause).await;
         }
     }

@@ -2,26 +2,25 @@
 
 use std::sync::Arc;
 
-use tenure_rpc::netns;
-use tenure_rpc::traces::{Trace, Traces};
 use tenure_types::{Allocation, Error};
 
-use crate::runtime::Runtime;
+use crate::{Runtime, Trace, Traces, netns};
 
 /// Where sandboxes are looked for.
 #[derive(Debug)]
-pub(crate) struct Sandboxes {
+pub struct Sandboxes {
     runtime: Option<Runtime>,
 }
 
 impl Sandboxes {
     /// Looks also in the runtime's list, where one is configured.
-    pub(crate) fn new(runtime: Option<Runtime>) -> Self {
+    #[must_use]
+    pub fn new(runtime: Option<Runtime>) -> Self {
         Self { runtime }
     }
 
     /// The traces of each, and why the runtime could not be asked.
-    pub(crate) async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>) {
+    pub async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>) {
         let listed = match &self.runtime {
             None => None,
             Some(runtime) => Some(runtime.sandboxes().await),

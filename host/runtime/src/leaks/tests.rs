@@ -10,10 +10,8 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::runtime::Runtime;
-use crate::runtime::fake::Fake;
-use tenure_rpc::netns;
-use tenure_rpc::v1::Invocation;
+use crate::fake::Fake;
+use crate::{Runtime, netns};
 
 /// What nothing here asks for.
 struct Nothing;
@@ -42,6 +40,18 @@ impl Observer for Nothing {
     fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 
+/// A clock that stands still: each look says itself when it is.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Moment {
+        Moment::default()
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
 /// Durable at once; the one book of the tests begins behind its first ten places.
 struct AtOnce;
 
@@ -65,14 +75,10 @@ fn network() -> NetworkName {
 
 /// The place that a namespace of the tests was seen in, unless it is one that never was.
 fn seen(netns: &Path) -> Option<Place> {
-    let call = |path: &Path| {
-        let metadata = std::fs::metadata(path).unwrap();
-        let (netns_device, netns_inode) = (metadata.dev(), metadata.ino());
-        Invocation { netns: path.display().to_string(), netns_device, netns_inode, ..Invocation::default() }
-    };
     let beside = netns.parent()?.join("beside");
     std::fs::write(&beside, "").ok()?;
-    netns::see(&call(&beside))
+    let metadata = std::fs::metadata(&beside).ok()?;
+    netns::see(beside.to_str()?, Place { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// An engine that holds one allocation, of a container in a namespace.
@@ -104,7 +110,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     };
     book.apply(1, &Record::Allocate(Arc::new(allocation))).unwrap();
     let ports = Ports {
-        clock: Arc::new(KernelClock),
+        clock: Arc::new(Still),
         catalogue: Arc::new(Nothing),
         journal: Arc::new(AtOnce),
         observer: Arc::new(Nothing),
@@ -125,7 +131,8 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("cri.sock");
     let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
-    let mut leaks = Leaks::new(engine("ghost", &directory.path().join("gone")), sandboxes, GRACE);
+    let engine = engine("ghost", &directory.path().join("gone"));
+    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(Still), GRACE);
     let serving = Fake(vec!["other"]).serve(&socket);
     assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
     let nearly = Duration::from_millis(1);
@@ -156,7 +163,8 @@ async fn what_one_source_still_has_is_kept() {
     Fake(vec!["old-listed"]).serve(&socket);
     for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
-        let mut leaks = Leaks::new(engine(container, &directory.path().join(netns)), sandboxes, GRACE);
+        let engine = engine(container, &directory.path().join(netns));
+        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(Still), GRACE);
         leaks.look(BEGIN).await;
         leaks.look(BEGIN + 2 * GRACE).await;
         assert_eq!(held(&leaks).await, 1, "{container} in {netns}");

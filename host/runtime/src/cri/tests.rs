@@ -1,5 +1,5 @@
-use super::fake::Fake;
 use super::*;
+use crate::fake::Fake;
 
 #[tokio::test]
 async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
@@ -9,7 +9,7 @@ async fn a_pod_counts_that_runs_in_a_network_of_its_own() {
             .into_iter()
             .enumerate()
     {
-        let runtime = Runtime::at(directory.path().join(format!("{index}/cri.sock")));
+        let runtime = Runtime::at(directory.path().join(format!("cri-{index}.sock")));
         let ids: HashSet<String> = sandboxes.iter().map(ToString::to_string).collect();
         let serving = Fake(sandboxes).serve(&runtime.socket);
         assert_eq!(runtime.has_pods().await.unwrap(), expected, "{ids:?}");

@@ -4,20 +4,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_rpc::client::connect;
 use tenure_types::{Error, ErrorCode};
-use tonic::transport::Channel;
+use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Status};
 
-use self::cri::runtime_service_client::RuntimeServiceClient;
-use self::cri::{ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest};
-
-/// The generated part of the container runtime interface.
-pub(crate) mod cri {
-    #![expect(unreachable_pub, reason = "generated; the Kubernetes project documents it")]
-    #![cfg_attr(test, expect(clippy::allow_attributes, reason = "generated"))]
-    tonic::include_proto!("runtime.v1");
-}
+use crate::v1::runtime_service_client::RuntimeServiceClient;
+use crate::v1::{ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest};
 
 /// How long an answer may take: a runtime under load lists slowly, and nobody waits for it but a timer or an operator.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -27,13 +19,14 @@ const LONGEST_LIST: usize = 64 << 20;
 
 /// A container runtime by its socket. Each question is a connection of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct Runtime {
+pub struct Runtime {
     socket: PathBuf,
 }
 
 impl Runtime {
     /// The runtime that listens there.
-    pub(crate) fn at(socket: PathBuf) -> Self {
+    #[must_use]
+    pub fn at(socket: PathBuf) -> Self {
         Self { socket }
     }
 
@@ -41,7 +34,7 @@ impl Runtime {
     ///
     /// # Errors
     /// `Unreachable` when it cannot be asked.
-    pub(crate) async fn sandboxes(&self) -> Result<HashSet<String>, Error> {
+    pub async fn sandboxes(&self) -> Result<HashSet<String>, Error> {
         let list = async {
             Ok(list(&mut self.client().await?).await?.into_iter().map(|sandbox| sandbox.id).collect())
         };
@@ -52,7 +45,7 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`sandboxes`](Self::sandboxes).
-    pub(crate) async fn has_pods(&self) -> Result<bool, Error> {
+    pub async fn has_pods(&self) -> Result<bool, Error> {
         self.in_time(async {
             let mut client = self.client().await?;
             for sandbox in list(&mut client).await? {
@@ -68,8 +61,19 @@ impl Runtime {
     }
 
     async fn client(&self) -> Result<RuntimeServiceClient<Channel>, Error> {
-        let channel = connect(&self.socket).await?;
+        let address = format!("unix:{}", self.socket.display());
+        let endpoint = Endpoint::from_shared(address).map_err(|error| self.unreachable(&error))?;
+        let channel = endpoint.connect().await.map_err(|error| self.unreachable(&error))?;
         Ok(RuntimeServiceClient::new(channel).max_decoding_message_size(LONGEST_LIST))
+    }
+
+    fn unreachable(&self, error: &transport::Error) -> Error {
+        // The outermost error only says "transport error"; the innermost is the system's.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        Error::new(ErrorCode::Unreachable, format_args!("{}: {cause}", self.socket.display()))
     }
 
     async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -103,7 +107,5 @@ fn silent(status: &Status) -> Error {
     Error::new(ErrorCode::Unreachable, format_args!("the container runtime: {}", status.message()))
 }
 
-#[cfg(test)]
-pub(crate) mod fake;
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use tenure_rpc::socket::{listen, trusted};
+use futures_util::stream;
+use tokio::net::UnixListener;
 use tokio::task::AbortHandle;
 use tonic::{Request, Response, Status};
 
-use super::cri::runtime_service_server::{RuntimeService, RuntimeServiceServer};
-use super::cri::{
+use crate::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
+use crate::v1::{
     LinuxPodSandboxStatus, ListPodSandboxRequest, ListPodSandboxResponse, Namespace, NamespaceMode,
     NamespaceOption, PodSandbox, PodSandboxState, PodSandboxStatus, PodSandboxStatusRequest,
     PodSandboxStatusResponse,
@@ -19,7 +20,10 @@ pub(crate) struct Fake(pub(crate) Vec<&'static str>);
 impl Fake {
     /// Serves at a socket until the handle is used.
     pub(crate) fn serve(self, socket: &Path) -> AbortHandle {
-        let incoming = trusted(listen(socket).unwrap());
+        let incoming = stream::unfold(UnixListener::bind(socket).unwrap(), async |listener| {
+            let accepted = listener.accept().await.map(|(stream, _)| stream);
+            Some((accepted, listener))
+        });
         let server = tonic::transport::Server::builder().add_service(RuntimeServiceServer::new(self));
         tokio::spawn(server.serve_with_incoming(incoming)).abort_handle()
     }

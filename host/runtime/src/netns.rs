@@ -11,24 +11,23 @@ use std::path::Path;
 
 use tenure_types::Place;
 
-use crate::traces::Trace;
-use crate::v1::Invocation;
+use crate::Trace;
 
-/// Where the daemon sees the namespace that the plugin was called with, if it does.
+/// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is where the path leads the plugin.
+///
+/// An older plugin does not tell, which is an inode number of zero; then nobody knows whether it is the same.
 #[must_use]
-pub fn see(call: &Invocation) -> Option<Place> {
-    let path = Path::new(&call.netns);
-    if !path.is_absolute() || call.netns_inode == 0 {
-        // Of what an older plugin was called with, nobody knows whether it is the same.
+pub fn see(path: &str, told: Place) -> Option<Place> {
+    let path = Path::new(path);
+    if !path.is_absolute() || told.inode == 0 {
         return None;
     }
-    let told = Place { device: call.netns_device, inode: call.netns_inode };
     if identity(path) == Some(told) { place(path) } else { None }
 }
 
 /// What is to be seen now of a namespace that was seen there, or never.
 #[must_use]
-pub fn look(path: &str, seen: Option<Place>) -> Trace {
+pub(crate) fn look(path: &str, seen: Option<Place>) -> Trace {
     let path = Path::new(path);
     let Some(seen) = seen else { return Trace::Unknown };
     match fs::symlink_metadata(path) {
@@ -56,11 +55,9 @@ fn identity(path: &Path) -> Option<Place> {
 mod tests {
     use super::*;
 
-    /// A call that names a path, by a plugin that sees there what we see at another.
-    fn call(path: &Path, really: &Path) -> Invocation {
-        let Place { device, inode } = identity(really).unwrap_or(Place { device: 0, inode: 0 });
-        let netns = path.display().to_string();
-        Invocation { netns, netns_device: device, netns_inode: inode, ..Invocation::default() }
+    /// What is seen at a path, by a plugin that sees there what we see at another.
+    fn seen(path: &Path, really: &Path) -> Option<Place> {
+        see(path.to_str().unwrap(), identity(really).unwrap_or(Place { device: 0, inode: 0 }))
     }
 
     #[test]
@@ -68,7 +65,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cni-1");
         fs::write(&path, "").unwrap();
-        let seen = see(&call(&path, &path));
+        let seen = seen(&path, &path);
         assert!(seen.is_some());
         let now = || look(path.to_str().unwrap(), seen);
         assert_eq!(now(), Trace::There);
@@ -90,10 +87,10 @@ mod tests {
         fs::write(&ours, "").unwrap();
         fs::write(&theirs, "").unwrap();
         for (path, really) in [(&ours, &theirs), (&nowhere, &ours), (&ours, &nowhere)] {
-            assert_eq!(see(&call(path, really)), None, "{} for {}", path.display(), really.display());
+            assert_eq!(seen(path, really), None, "{} for {}", path.display(), really.display());
         }
-        assert_eq!(see(&call(Path::new("ours"), &ours)), None);
-        assert_eq!(see(&Invocation::default()), None);
+        assert_eq!(seen(Path::new("ours"), &ours), None);
+        assert_eq!(see("", Place { device: 0, inode: 0 }), None);
         assert_eq!(look(nowhere.to_str().unwrap(), None), Trace::Unknown, "it was never there");
         assert_eq!(look(ours.to_str().unwrap(), None), Trace::Unknown);
     }
@@ -101,7 +98,7 @@ mod tests {
     #[test]
     fn a_process_is_gone_from_the_namespace_that_it_was_seen_in() {
         let own = Path::new("/proc/self/ns/net");
-        let seen = see(&call(own, own));
+        let seen = seen(own, own);
         assert!(seen.is_some());
         assert_eq!(look("/proc/self/ns/net", seen), Trace::There);
         assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process has so high an id");
