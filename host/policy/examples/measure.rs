@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);
     // As the daemon asks: the call on a thread of the sandbox's, and this one asleep until the answer is there.
-    let policy = AskedPolicy::new(Arc::clone(&runtime), policy);
+    let policy = AskedPolicy::new(policy);
     let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
     println!(
         r#"{{"propose": {propose}, "asked": {asked}, "define": {define}, "proposals_per_second": {rate:.0}}}"#

@@ -9,10 +9,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Policy};
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
-use crate::bytes::Bytes;
-use crate::kept::KeptComponents;
-use crate::loader::{Failed, Loader, Rank, Standing};
-use crate::{AskedPolicy, CatalogueSource, Compiler, Limits, Runtime, embedded, sha256};
+use crate::digest::sha256;
+use crate::embedded;
+use crate::loader::{
+    Bytes, CatalogueSource, Compiler, Failed, KeptComponents, Loader, Rank, Runtime, Standing,
+};
+use crate::sandbox::{AskedPolicy, Limits};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
@@ -53,9 +55,9 @@ impl Policies {
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
         state_directory: &Path,
     ) -> Result<Self, Error> {
-        let embedded = embedded::ALL.into_iter().map(|(name, source)| {
+        let embedded = embedded::ALL.into_iter().map(|(name, bytes)| {
             let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-            Ok((name, source))
+            Ok((name, CatalogueSource::Embedded(bytes)))
         });
         let mut sources = embedded.collect::<Result<BTreeMap<_, _>, Error>>()?;
         sources.extend(files);
@@ -66,7 +68,6 @@ impl Policies {
             };
             (name.clone(), (PolicyStamp { name, digest: digest.into() }, source))
         };
-        let runtime = Arc::new(runtime);
         let bytes = Arc::new(Bytes {
             sources: sources.into_iter().map(stamped).collect(),
             kept: KeptComponents::new(state_directory.join("policies")),
@@ -79,7 +80,7 @@ impl Policies {
             let policy =
                 policy.map_err(|error| Failed { error, missing: sha256(&component) != *stamp.digest })?;
             found.kept.put(&stamp.digest, &component);
-            Ok(AskedPolicy::new(Arc::clone(&runtime), policy))
+            Ok(AskedPolicy::new(policy))
         };
         Ok(Self { bytes, loaded: RwLock::default(), loader: Loader::new(Box::new(load)) })
     }

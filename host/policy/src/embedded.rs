@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use tenure_types::PolicyStamp;
 
-use crate::{CatalogueSource, sha256};
+use crate::digest::sha256;
 
 /// The rules of the reference host-local plugin; what a network gets that names no policy.
 pub const HOST_LOCAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-local.wasm"));
@@ -13,10 +13,7 @@ pub const HOST_LOCAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-loc
 pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highest-first.wasm"));
 
 /// All of them by name.
-pub(crate) const ALL: [(&str, CatalogueSource); 2] = [
-    ("host-local", CatalogueSource::Embedded(HOST_LOCAL)),
-    ("highest-first", CatalogueSource::Embedded(HIGHEST_FIRST)),
-];
+pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
 /// Whether a stamp is the embedded host-local's, under whatever name it is in the catalogue.
 pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {

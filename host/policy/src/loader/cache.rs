@@ -11,22 +11,24 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::private::PrivateDirectory;
+use super::private::PrivateDirectory;
+use crate::digest::hexadecimal;
+use crate::text::clean;
 
 /// The length of the checksum in front of each file.
 const CHECKSUM: usize = 32;
 
 /// A directory of compiled policies.
 #[derive(Debug)]
-pub(crate) struct CompiledCache(PrivateDirectory);
+pub(super) struct CompiledCache(PrivateDirectory);
 
 impl CompiledCache {
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self(PrivateDirectory::new(directory))
     }
 
     /// The compiled form of a component, when it is here and whole.
-    pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
+    pub(super) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = file_name(engine, digest);
         if !self.0.has(&name) {
             return None;
@@ -46,7 +48,7 @@ impl CompiledCache {
     }
 
     /// Keeps a compiled form. A failure costs the next start a compilation, nothing else.
-    pub(crate) fn put(&self, engine: &Engine, digest: &str, compiled: &[u8]) {
+    pub(super) fn put(&self, engine: &Engine, digest: &str, compiled: &[u8]) {
         let mut file = Sha256::digest(compiled).to_vec();
         file.extend_from_slice(compiled);
         if let Err(error) = self.0.write(&file_name(engine, digest), &file) {
@@ -59,8 +61,7 @@ impl CompiledCache {
 fn file_name(engine: &Engine, digest: &str) -> String {
     let mut compatibility = Compatibility(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut compatibility);
-    let compatibility: String =
-        crate::digest::hexadecimal(&compatibility.0.finalize()).chars().take(16).collect();
+    let compatibility: String = hexadecimal(&compatibility.0.finalize()).chars().take(16).collect();
     format!("{digest}-{compatibility}.cwasm")
 }
 
@@ -79,9 +80,8 @@ impl Hasher for Compatibility {
 
 /// Takes compiled code for what it says it is.
 #[expect(unsafe_code, reason = "native code cannot be checked, only its origin can")]
-pub(crate) fn trust(engine: &Engine, compiled: &[u8]) -> Result<Component, String> {
+pub(super) fn trust(engine: &Engine, compiled: &[u8]) -> Result<Component, String> {
     // SAFETY: the bytes come from our own compiler, either just now through a pipe that no one else holds, or from a
     // file that only this user could write and whose checksum fits. wasmtime itself refuses another version's code.
-    unsafe { Component::deserialize(engine, compiled) }
-        .map_err(|error| crate::text::clean(&format!("{error:#}")))
+    unsafe { Component::deserialize(engine, compiled) }.map_err(|error| clean(&format!("{error:#}")))
 }

@@ -8,7 +8,10 @@ use rustix::process::{
     Resource, Rlimit, Signal, set_parent_process_death_signal, setpriority_process, setrlimit,
 };
 
-use super::ARGUMENT;
+use super::here;
+
+/// What tells a child that it is one; the seconds that it has follow.
+pub(super) const ARGUMENT: &str = "--compile-policy-from-standard-input";
 
 /// The child's address space.
 const MEMORY: u64 = 2 << 30;
@@ -43,7 +46,7 @@ fn serve(seconds: u64) -> Result<(), String> {
     confine(seconds).map_err(|error| format!("cannot limit the compiler: {error}"))?;
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let compiled = super::compile(&bytes)?;
+    let compiled = here::compile(&bytes)?;
     io::stdout().lock().write_all(&compiled).map_err(|error| error.to_string())
 }
 

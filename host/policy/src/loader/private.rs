@@ -10,16 +10,16 @@ const OTHERS: u32 = 0o077;
 
 /// A directory that nobody else may enter.
 #[derive(Debug)]
-pub(crate) struct PrivateDirectory(PathBuf);
+pub(super) struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
     /// Names a directory; it is made when something is written.
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
     /// A file's bytes, when it and the directory are the daemon's own.
-    pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let directory = self.0.symlink_metadata()?;
         check(directory.is_dir() && is_private(&directory), &self.0)?;
         let path = self.0.join(name);
@@ -32,12 +32,12 @@ impl PrivateDirectory {
     }
 
     /// Whether a file is there.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.0.join(name).is_file()
     }
 
     /// Writes a file: new, synced, renamed, the directory synced.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         let temporary = self.0.join(format!(".{name}.new"));
         // What a crash left behind; it may have been anyone's, so it is not opened.

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use tenure_types::PolicyStamp;
 use tracing::Level;
 
-use crate::throttle::{Admission, Throttle};
+use super::throttle::{Admission, Throttle};
 
 /// The most lines that one call may log.
-pub(crate) const MOST_IN_A_CALL: u32 = 16;
+pub(super) const MOST_IN_A_CALL: u32 = 16;
 
 /// Lines that a policy may log at once, and then in a second.
 const BURST: u32 = 64;
@@ -16,7 +16,7 @@ const PER_SECOND: u32 = 16;
 
 /// The lines of one policy. The lock is held for a few additions and never across anything that waits.
 #[derive(Debug)]
-pub(crate) struct Lines(Mutex<Counted>);
+pub(super) struct Lines(Mutex<Counted>);
 
 #[derive(Debug)]
 struct Counted {
@@ -33,7 +33,7 @@ impl Default for Lines {
 
 impl Lines {
     /// Writes a call's line of this number, unless it is one too many.
-    pub(crate) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
+    pub(super) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
         let wanted = match level {
             Level::WARN => tracing::enabled!(Level::WARN),
             Level::INFO => tracing::enabled!(Level::INFO),
@@ -52,7 +52,7 @@ impl Lines {
     }
 
     /// How many lines were left out since this was asked last.
-    pub(crate) fn take_silenced(&self) -> u64 {
+    pub(super) fn take_silenced(&self) -> u64 {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).silenced)
     }
 

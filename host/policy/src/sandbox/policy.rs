@@ -9,17 +9,19 @@ use tenure_types::{
 use wasmtime::Store;
 use wasmtime::component::Component;
 
-use crate::bindings::exports::tenure::ipam::{allocation, network};
-use crate::bindings::tenure::ipam::types::{Attribute, Refusal};
-use crate::bindings::{self, PolicyPre};
-use crate::call::Call;
-use crate::lines::Lines;
-use crate::watch::Watch;
-use crate::{Runtime, answer, interface};
+use super::answer;
+use super::bindings::exports::tenure::ipam::{allocation, network};
+use super::bindings::tenure::ipam::types::Refusal;
+use super::bindings::{self, PolicyPre};
+use super::call::Call;
+use super::engine::Sandbox;
+use super::lines::Lines;
+use super::question::{configuration, question};
+use super::watch::Watch;
 
 /// A policy that is a component. Each call is a fresh instance.
 pub struct WasmPolicy {
-    runtime: Arc<Runtime>,
+    sandbox: Arc<Sandbox>,
     stamp: PolicyStamp,
     lines: Arc<Lines>,
     /// Imports are linked and exports found once, not in each call.
@@ -27,21 +29,14 @@ pub struct WasmPolicy {
 }
 
 impl WasmPolicy {
+    /// A policy of a component; an error is what wasmtime says of one that does not fit the interface.
     pub(crate) fn new(
-        runtime: Arc<Runtime>,
+        sandbox: Arc<Sandbox>,
         stamp: PolicyStamp,
         component: &Component,
-    ) -> Result<Self, Error> {
-        let unloadable = |cause: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::PolicyUnloadable, format_args!("policy {stamp}: {cause}"))
-        };
-        interface::check(runtime.engine(), component).map_err(|cause| unloadable(&cause))?;
-        let instance = runtime.linker().instantiate_pre(component).and_then(PolicyPre::new);
-        let instance = instance.map_err(|error| {
-            let (cause, offered) = (crate::text::clean(&format!("{error:#}")), interface::offered());
-            unloadable(&format_args!("it is not a policy of this interface: {cause}; {offered}"))
-        })?;
-        Ok(Self { runtime, stamp, lines: Arc::default(), instance })
+    ) -> wasmtime::Result<Self> {
+        let instance = sandbox.linker().instantiate_pre(component).and_then(PolicyPre::new)?;
+        Ok(Self { sandbox, stamp, lines: Arc::default(), instance })
     }
 
     /// Runs one call in a fresh instance.
@@ -51,12 +46,13 @@ impl WasmPolicy {
         watch: Option<&Arc<Watch>>,
         call: impl FnOnce(&bindings::Policy, &mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
-        let _place = self.runtime.gate().enter();
-        let mut store = Call::store(&self.runtime, &self.stamp, &self.lines, book, watch);
+        let _place = self.sandbox.gate().enter();
+        let (engine, limits) = (self.sandbox.engine(), self.sandbox.limits());
+        let mut store = Call::store(engine, limits, &self.stamp, &self.lines, book, watch);
         match self.instance.instantiate(&mut store).and_then(|policy| call(&policy, &mut store)) {
             Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
             Err(error) => {
-                let (failure, cause) = store.data().failure(&error, self.runtime.limits());
+                let (failure, cause) = store.data().failure(&error, limits);
                 Err(self.failed(failure, cause))
             }
         }
@@ -75,7 +71,11 @@ impl WasmPolicy {
         &self.stamp
     }
 
-    pub(crate) fn silenced(&self) -> u64 {
+    pub(super) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    pub(super) fn silenced(&self) -> u64 {
         self.lines.take_silenced()
     }
 
@@ -95,7 +95,7 @@ impl WasmPolicy {
         self.propose_watched(&question(request), Arc::clone(book), None)
     }
 
-    pub(crate) fn define_watched(
+    pub(super) fn define_watched(
         &self,
         config: &network::Config,
         watch: Option<&Arc<Watch>>,
@@ -105,7 +105,7 @@ impl WasmPolicy {
         answer::definition(definition).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
-    pub(crate) fn propose_watched(
+    pub(super) fn propose_watched(
         &self,
         request: &allocation::Request,
         book: Arc<Book>,
@@ -122,40 +122,4 @@ impl std::fmt::Debug for WasmPolicy {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("WasmPolicy").field(&self.stamp).finish()
     }
-}
-
-/// A network's configuration as a policy gets it.
-pub(crate) fn configuration(network: &NetworkName, config: &NetworkConfig) -> network::Config {
-    network::Config {
-        name: network.as_str().into(),
-        ipam: config.ipam.clone(),
-        attributes: config.attributes.iter().map(|(name, value)| attribute(name, value)).collect(),
-    }
-}
-
-/// A request as a policy gets it.
-pub(crate) fn question(request: &Request) -> allocation::Request {
-    allocation::Request {
-        requested: request.requested.iter().map(ToString::to_string).collect(),
-        attributes: attributes(request),
-    }
-}
-
-/// What a policy may know of a request; `wit/README.md` lists the names.
-fn attributes(request: &Request) -> Vec<Attribute> {
-    let mut attributes = Vec::new();
-    if let Some((container, interface)) = request.owner.attachment() {
-        attributes.push(attribute("container-id", container.as_str()));
-        attributes.push(attribute("interface", interface.as_str()));
-    }
-    if let Some(pod) = &request.pod {
-        attributes.push(attribute("pod.namespace", &pod.namespace));
-        attributes.push(attribute("pod.name", &pod.name));
-        attributes.push(attribute("pod.uid", &pod.uid));
-    }
-    attributes
-}
-
-fn attribute(name: &str, value: &str) -> Attribute {
-    Attribute { name: name.into(), value: value.into() }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use wasmtime::Engine;
 
 /// How far apart two looks at a running call are.
-pub(crate) const TICK: Duration = Duration::from_millis(1);
+pub(super) const TICK: Duration = Duration::from_millis(1);
 
 /// The ticks without a call after which the ticker sleeps; waking it costs a call more than ticking on for a moment.
 const LINGER: u32 = 100;
 
 /// Lets calls in and keeps their clock.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(super) struct Gate {
     shared: Arc<Shared>,
     /// `None` once it was joined.
     ticker: Option<JoinHandle<()>>,
@@ -42,11 +42,11 @@ struct State {
 
 /// A running call's place; free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'gate>(&'gate Shared);
+pub(super) struct Place<'gate>(&'gate Shared);
 
 impl Gate {
     /// A gate that lets `most` calls run at once and ticks an engine's epoch.
-    pub(crate) fn new(engine: Engine, most: u32) -> std::io::Result<Self> {
+    pub(super) fn new(engine: Engine, most: u32) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             left: Condvar::new(),
@@ -60,7 +60,7 @@ impl Gate {
     }
 
     /// Waits for a place. Calls are short, so the wait is.
-    pub(crate) fn enter(&self) -> Place<'_> {
+    pub(super) fn enter(&self) -> Place<'_> {
         let mut state = self.shared.lock();
         while state.running >= self.shared.most {
             state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -5,17 +5,11 @@
 //! component from standard input and writes the compiled form to standard output.
 
 mod child;
+mod here;
 mod parent;
 
-use wasmtime::Engine;
-
 pub use self::child::maybe_run_compiler_child;
-use crate::Limits;
-use crate::runtime::compiled_config;
-use crate::text::clean;
-
-/// What tells a child that it is one; the seconds that it has follow.
-const ARGUMENT: &str = "--compile-policy-from-standard-input";
+use crate::sandbox::Limits;
 
 /// Where components are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,20 +22,10 @@ pub enum Compiler {
 
 impl Compiler {
     /// Compiles a component.
-    pub(crate) fn compile(self, bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, String> {
+    pub(super) fn compile(self, bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, String> {
         match self {
-            Self::InProcess => compile(bytes),
+            Self::InProcess => here::compile(bytes),
             Self::Child => parent::compile(bytes, limits.compile),
         }
     }
-}
-
-fn compile(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let is_module = bytes.starts_with(b"\0asm\x01\0\0\0");
-    if is_module {
-        return Err("it is a core module, not a component; make one of it with tenure-sdk-build or `wasm-tools component new`".into());
-    }
-    crate::imports::check(bytes)?;
-    let engine = Engine::new(&compiled_config()).map_err(|error| format!("{error:#}"))?;
-    engine.precompile_component(bytes).map_err(|error| clean(&format!("it does not compile: {error:#}")))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::ARGUMENT;
+use super::child::ARGUMENT;
 use crate::text::clean;
 
 /// The most bytes of compiled code; the largest policies of other languages' tools have a quarter of it.

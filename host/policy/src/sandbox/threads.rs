@@ -17,16 +17,16 @@ use std::time::Duration;
 const LINGER: Duration = Duration::from_secs(5);
 
 /// A call to be made.
-pub(crate) struct Job {
+pub(super) struct Job {
     /// The policy's digest.
-    pub(crate) policy: Arc<str>,
+    pub(super) policy: Arc<str>,
     /// Makes the call and answers; says whether its thread may be used again.
-    pub(crate) work: Box<dyn FnOnce() -> bool + Send>,
+    pub(super) work: Box<dyn FnOnce() -> bool + Send>,
 }
 
 /// The threads. Dropping it ends those that are idle now, and each other one behind its call.
 #[derive(Debug)]
-pub(crate) struct Threads(Arc<Shared>);
+pub(super) struct Threads(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -51,14 +51,14 @@ struct State {
 
 impl Threads {
     /// No thread yet, and never more than `most`.
-    pub(crate) fn new(most: u32) -> Self {
+    pub(super) fn new(most: u32) -> Self {
         let most = most.max(1);
         let share = (most - most / 4).max(1);
         Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share }))
     }
 
     /// Has a call made as soon as a thread is free for it. Where none can be had at all, the job is dropped.
-    pub(crate) fn run(&self, job: Job) {
+    pub(super) fn run(&self, job: Job) {
         let mut state = self.0.lock();
         state.waiting.push_back(job);
         // What waits for its own policy's share of the threads is no work for those that are idle, but this may be.

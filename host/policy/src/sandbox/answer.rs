@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use tenure_types::{Cooling, Definition, Error, ErrorCode, PolicyStamp, Pool, Proposal, Range};
 
-use crate::bindings::exports::tenure::ipam::{allocation, network};
-use crate::bindings::tenure::ipam::types;
+use super::bindings::exports::tenure::ipam::{allocation, network};
+use super::bindings::tenure::ipam::types;
 use crate::embedded;
 use crate::text::clean;
 
 /// Why an answer is not one: what the policy said that it cannot mean.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Nonsense {
+pub(super) enum Nonsense {
     /// A text that should be an address.
     #[error("it answered with {0:?}, which is not an address")]
     NotAnAddress(String),
@@ -28,7 +28,7 @@ pub(crate) enum Nonsense {
 }
 
 /// A definition as the ledger takes it.
-pub(crate) fn definition(answer: network::Definition) -> Result<Definition, Nonsense> {
+pub(super) fn definition(answer: network::Definition) -> Result<Definition, Nonsense> {
     let cooling = match answer.cooling {
         types::Cooling::Strict => Cooling::Strict,
         types::Cooling::Preferred => Cooling::Preferred,
@@ -47,7 +47,7 @@ fn range(range: &types::AddressRange) -> Result<Range, Nonsense> {
 }
 
 /// A proposal as the ledger checks it.
-pub(crate) fn proposal(answer: &allocation::Proposal) -> Result<Proposal, Nonsense> {
+pub(super) fn proposal(answer: &allocation::Proposal) -> Result<Proposal, Nonsense> {
     let assignment = |assignment: &allocation::Assignment| {
         // An index beyond the host's is no pool either.
         let pool = usize::try_from(assignment.pool).unwrap_or(usize::MAX);
@@ -63,7 +63,7 @@ fn address(text: &str) -> Result<IpAddr, Nonsense> {
 /// A policy's refusal in the shape that every caller sees: its own text behind its name and digest.
 ///
 /// The embedded host-local repeats the reference plugin's texts, which CNI callers compare as a whole, so they are told them bare.
-pub(crate) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
+pub(super) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
     let (code, text) = match refusal {
         types::Refusal::InvalidConfig(types::ConfigError { path, message }) => {
             let message = said(&message, "the network's configuration is wrong");

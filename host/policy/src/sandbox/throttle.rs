@@ -5,7 +5,7 @@
 
 /// Lets a burst of lines through, then so many in a second.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub(super) struct Throttle {
     burst: u32,
     /// How long one more line takes to be earned.
     interval_ms: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Throttle {
 
 /// Whether a line may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub(super) enum Admission {
     /// Write it; so many before it were left out.
     Write {
         /// Lines left out since the last one that was written.
@@ -29,13 +29,13 @@ pub(crate) enum Admission {
 
 impl Throttle {
     /// A full bucket of `burst` lines that earns `per_second` of them again.
-    pub(crate) fn new(burst: u32, per_second: u32) -> Self {
+    pub(super) fn new(burst: u32, per_second: u32) -> Self {
         let interval_ms = 1000 / u64::from(per_second.clamp(1, 1000));
         Self { burst, interval_ms, tokens: burst, earned_until_ms: 0, suppressed: 0 }
     }
 
     /// Whether a line may be written at `now_ms` of a clock that never goes back.
-    pub(crate) fn admit(&mut self, now_ms: u64) -> Admission {
+    pub(super) fn admit(&mut self, now_ms: u64) -> Admission {
         let earned = now_ms.saturating_sub(self.earned_until_ms) / self.interval_ms;
         self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
         self.earned_until_ms += earned * self.interval_ms;
@@ -48,7 +48,7 @@ impl Throttle {
     }
 
     /// Counts a line that is left out for another reason.
-    pub(crate) fn suppress(&mut self) -> Admission {
+    pub(super) fn suppress(&mut self) -> Admission {
         self.suppressed += 1;
         Admission::Suppress
     }

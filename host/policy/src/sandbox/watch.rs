@@ -9,7 +9,7 @@ const LAST: i32 = 19;
 
 /// One running call.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     /// Nobody waits for the answer any more.
     gone: AtomicBool,
     /// The thread of the call was made to give way to everybody else.
@@ -18,16 +18,16 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Nobody waits any more: the call ends at its next look at the clock.
-    pub(crate) fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         self.gone.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_given_up(&self) -> bool {
+    pub(super) fn is_given_up(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
     }
 
     /// Lets the calling thread run only when nobody else on the machine wants to. There is no way back without privileges.
-    pub(crate) fn demote(&self) {
+    pub(super) fn demote(&self) {
         if self.demoted.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -37,7 +37,7 @@ impl Watch {
         }
     }
 
-    pub(crate) fn is_demoted(&self) -> bool {
+    pub(super) fn is_demoted(&self) -> bool {
         self.demoted.load(Ordering::Relaxed)
     }
 }

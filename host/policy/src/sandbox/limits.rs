@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Elements of a table; every function that a policy calls by pointer has one.
+pub(super) const TABLE_ELEMENTS: usize = 20_000;
+
 /// What a call of a policy may use, and how many may run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

@@ -1,14 +1,15 @@
-//! What a component must import and export to be a policy, checked when it is loaded.
+//! What a component must import and export to be a policy: its imports are read before it is compiled, its type behind that.
 //!
 //! wasmtime would find most of it by itself, some of it at the first call only, and in words that name no interface. Here the
 //! reader is whoever built the component: each text says what it has, what this host has, and what to do.
 
+use wasmparser::{Parser, Payload};
 use wasmtime::Engine;
 use wasmtime::component::types::{Component as ComponentType, ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, ComponentNamedList};
 
-use crate::bindings::exports::tenure::ipam::{allocation, network};
-use crate::bindings::tenure::ipam::types::Refusal;
+use crate::sandbox::bindings::exports::tenure::ipam::{allocation, network};
+use crate::sandbox::bindings::tenure::ipam::types::Refusal;
 use crate::text::clean;
 
 /// The interface's package; `wit/` has it.
@@ -20,11 +21,30 @@ const VERSION: &str = "0.1.0";
 /// What a policy may import.
 const IMPORTS: [&str; 3] = ["types", "ledger", "log"];
 
+/// Refuses a component that imports what is not offered. Whatever else is wrong with its bytes is the compiler's to say.
+pub(super) fn imports(bytes: &[u8]) -> Result<(), String> {
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload {
+            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
+            Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
+            Ok(Payload::ComponentImportSection(imports)) if depth == 0 => {
+                for found in imports.into_iter().flatten() {
+                    import(found.name.name)?;
+                }
+            }
+            Ok(_) => {}
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
 /// Why a component is not a policy, as far as its type says.
-pub(crate) fn check(engine: &Engine, component: &Component) -> Result<(), String> {
+pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), String> {
     let ty = component.component_type();
     for (name, _) in ty.imports(engine) {
-        check_import(name)?;
+        import(name)?;
     }
     let define = function(engine, &ty, "network", "define")?;
     typed::<(network::Config,), (Result<network::Definition, Refusal>,)>(&ty, &define, "network", "define")?;
@@ -38,7 +58,7 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<(), String
 }
 
 /// What the host has, and how a component comes to fit it.
-pub(crate) fn offered() -> String {
+pub(super) fn offered() -> String {
     format!(
         "this host has {PACKAGE}@{VERSION}: build the policy against the `wit/` of this version of tenured, or use a \
          tenured that has the policy's version"
@@ -46,7 +66,7 @@ pub(crate) fn offered() -> String {
 }
 
 /// Why an import is not one of a policy.
-pub(crate) fn check_import(name: &str) -> Result<(), String> {
+fn import(name: &str) -> Result<(), String> {
     let shown = clean(name);
     match ours(name) {
         None if name.starts_with("wasi:") => Err(format!(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
-use crate::CatalogueSource;
-use crate::kept::KeptComponents;
+use super::kept::KeptComponents;
+use super::source::CatalogueSource;
 
 /// Where components are found.
 #[derive(Debug)]

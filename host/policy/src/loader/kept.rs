@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use crate::private::PrivateDirectory;
-use crate::sha256;
+use super::private::PrivateDirectory;
+use crate::digest::sha256;
 
 /// A directory of components by digest.
 #[derive(Debug)]

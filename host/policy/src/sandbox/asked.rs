@@ -9,23 +9,22 @@ use tenure_types::{
 };
 use tokio::sync::oneshot;
 
-use crate::policy::{configuration, question};
-use crate::threads::Job;
-use crate::watch::Watch;
-use crate::{Runtime, WasmPolicy};
+use super::policy::WasmPolicy;
+use super::question::{configuration, question};
+use super::threads::Job;
+use super::watch::Watch;
 
-/// A loaded policy and the threads that it is called on.
+/// A loaded policy that is called on the sandbox's threads.
 #[derive(Debug)]
 pub struct AskedPolicy {
     policy: Arc<WasmPolicy>,
-    runtime: Arc<Runtime>,
 }
 
 impl AskedPolicy {
     /// Calls a policy on the sandbox's threads.
     #[must_use]
-    pub fn new(runtime: Arc<Runtime>, policy: WasmPolicy) -> Self {
-        Self { policy: Arc::new(policy), runtime }
+    pub fn new(policy: WasmPolicy) -> Self {
+        Self { policy: Arc::new(policy) }
     }
 
     /// Has a call made; the future is its answer, and dropping it ends the call soon.
@@ -44,7 +43,7 @@ impl AskedPolicy {
             }
             !watch.is_demoted()
         });
-        self.runtime.threads().run(Job { policy: digest, work });
+        self.policy.sandbox().threads().run(Job { policy: digest, work });
         answer.await.unwrap_or_else(|_| {
             let cause = format_args!("a call of policy {} came to no end", self.policy.stamp());
             Err(Error::new(ErrorCode::Internal, cause))

@@ -1,0 +1,96 @@
+//! From the bytes of one component to a policy that can be called.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use wasmtime::component::Component;
+
+use super::cache::{CompiledCache, trust};
+use super::compile::Compiler;
+use super::verify;
+use crate::digest::sha256;
+use crate::sandbox::{Limits, Sandbox, WasmPolicy, named};
+use crate::text::clean;
+
+/// A sandbox and the way into it. One for each daemon: all policies share its instances, its memory and its ticker.
+pub struct Runtime {
+    sandbox: Arc<Sandbox>,
+    compiler: Compiler,
+    cache: Option<CompiledCache>,
+}
+
+impl Runtime {
+    /// A sandbox with its limits.
+    ///
+    /// # Errors
+    /// `Internal` when the address space does not hold the pool or the ticker cannot start.
+    pub fn new(limits: Limits, compiler: Compiler) -> Result<Self, Error> {
+        Ok(Self { sandbox: Arc::new(Sandbox::new(limits)?), compiler, cache: None })
+    }
+
+    /// Keeps what was compiled in a directory, which must be the daemon's own.
+    #[must_use]
+    pub fn with_cache(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cache = Some(CompiledCache::new(directory.into()));
+        self
+    }
+
+    /// Makes a policy of a component's bytes.
+    ///
+    /// # Errors
+    /// `PolicyUnloadable` when the bytes are not those expected, do not compile or are not a policy.
+    pub fn load(
+        &self,
+        name: &PolicyName,
+        bytes: &[u8],
+        expected_sha256: Option<&str>,
+    ) -> Result<WasmPolicy, Error> {
+        let stamp = PolicyStamp { name: name.clone(), digest: sha256(bytes).into() };
+        let unloadable = |cause: &dyn std::fmt::Display| {
+            Error::new(ErrorCode::PolicyUnloadable, format_args!("policy {stamp}: {cause}"))
+        };
+        if let Some(expected) = expected_sha256.filter(|expected| **expected != *stamp.digest) {
+            return Err(unloadable(&format_args!(
+                "its sha256 is {}, but the configuration says {expected}",
+                stamp.digest
+            )));
+        }
+        let limits = self.limits();
+        if bytes.len() > limits.component {
+            let (size, most) = (bytes.len() >> 20, limits.component >> 20);
+            return Err(unloadable(&format_args!("it has {size} MiB, and {most} MiB is the most")));
+        }
+        let component =
+            self.component(&stamp.digest, bytes).map_err(|cause| unloadable(&named(cause, limits)))?;
+        verify::interface(self.sandbox.engine(), &component).map_err(|cause| unloadable(&cause))?;
+        WasmPolicy::new(Arc::clone(&self.sandbox), stamp.clone(), &component).map_err(|error| {
+            let (cause, offered) = (clean(&format!("{error:#}")), verify::offered());
+            unloadable(&format_args!("it is not a policy of this interface: {cause}; {offered}"))
+        })
+    }
+
+    /// Takes a component from the cache, or compiles these very bytes.
+    fn component(&self, digest: &str, bytes: &[u8]) -> Result<Component, String> {
+        let engine = self.sandbox.engine();
+        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.get(engine, digest)) {
+            return Ok(component);
+        }
+        let compiled = self.compiler.compile(bytes, self.limits())?;
+        let component = trust(engine, &compiled)?;
+        if let Some(cache) = &self.cache {
+            cache.put(engine, digest, &compiled);
+        }
+        Ok(component)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        self.sandbox.limits()
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Runtime").field("limits", self.limits()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+//! Where policies run: one engine with its limits, and a fresh instance for each call.
+//!
+//! Where a component came from, and what it took to load it, is not known here.
+//!
+//! ```text
+//! asked (on a thread of its own kind) -> policy -> gate -> call (limits) -> instance
+//!                        question ------------------^         |      ^--- view (what it may see)
+//!                          answer <---------------------------+
+//! ```
+
+mod answer;
+mod asked;
+pub(crate) mod bindings;
+mod call;
+mod engine;
+mod gate;
+mod limits;
+mod lines;
+mod policy;
+mod question;
+mod threads;
+mod throttle;
+mod view;
+mod watch;
+
+pub use asked::AskedPolicy;
+pub(crate) use engine::{Sandbox, compiled_config};
+pub use limits::Limits;
+pub(crate) use limits::named;
+pub use policy::WasmPolicy;

@@ -1,0 +1,100 @@
+//! The engine that all policies of a node share: its pool of instances, its linker, and what bounds its calls.
+
+use tenure_types::{Error, ErrorCode};
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::bindings;
+use super::call::Call;
+use super::gate::Gate;
+use super::limits::{Limits, TABLE_ELEMENTS};
+use super::threads::Threads;
+
+/// Core instances of one component: its own modules and the adapters between them. Python's tools make the most.
+const CORE_INSTANCES: u32 = 48;
+
+/// Bytes of a slot's memory and tables that are cleared in place rather than given back to the kernel, which would cost
+/// page faults and, with several threads, interrupts of every processor.
+const KEEP_RESIDENT: usize = 256 << 10;
+
+/// The sandbox. One for each daemon: its instances, memory and ticker are shared by all policies.
+pub(crate) struct Sandbox {
+    engine: Engine,
+    linker: Linker<Call>,
+    gate: Gate,
+    threads: Threads,
+    limits: Limits,
+}
+
+impl Sandbox {
+    /// A sandbox with its limits.
+    ///
+    /// # Errors
+    /// `Internal` when the address space does not hold the pool or the ticker cannot start.
+    pub(crate) fn new(limits: Limits) -> Result<Self, Error> {
+        let mut config = compiled_config();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(&limits)));
+        let engine = Engine::new(&config).map_err(|error| internal(&error))?;
+        let mut linker = Linker::new(&engine);
+        bindings::Policy::add_to_linker::<_, HasSelf<Call>>(&mut linker, |call| call)
+            .map_err(|error| internal(&error))?;
+        let gate = Gate::new(engine.clone(), limits.concurrency)
+            .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
+        let threads = Threads::new(limits.concurrency);
+        Ok(Self { engine, linker, gate, threads, limits })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(super) fn linker(&self) -> &Linker<Call> {
+        &self.linker
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(super) fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// What compiled code depends on: the same in the daemon and in the compiling child.
+pub(crate) fn compiled_config() -> Config {
+    let mut config = Config::new();
+    config
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        // A decision must be replayable bit for bit, on any node.
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true);
+    config
+}
+
+fn pool(limits: &Limits) -> PoolingAllocationConfig {
+    let calls = limits.concurrency.max(1);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
+        .total_memories(calls)
+        .total_tables(calls.saturating_mul(4))
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(1)
+        .max_tables_per_component(4)
+        .table_elements(TABLE_ELEMENTS)
+        .max_memory_size(limits.memory)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT);
+    pool
+}
+
+fn internal(error: &wasmtime::Error) -> Error {
+    Error::new(ErrorCode::Internal, format_args!("policy sandbox: {error:#}"))
+}
