@@ -89,6 +89,10 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         queue: usize::try_from(config.limits.queue)?,
         networks: usize::try_from(config.limits.networks)?,
     };
+    // What an older state names may be meant again once it is put back.
+    if !state_seen.is_lost() {
+        catalogue.prune(recovered.books.iter().map(|book| Arc::clone(&book.network().policy.digest)));
+    }
     // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
     catalogue.begin(recovered.books.iter().map(|book| book.network().policy.clone()));
     let (engine, abandoned) = Engine::new(recovered.books, ports, settings);

@@ -2,7 +2,7 @@
 //!
 //! What is loaded is behind a `std::sync::RwLock`, held to look and to insert; what is not, is the loader's.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,6 +25,7 @@ const DEFAULT: &str = "host-local";
 #[derive(Debug)]
 pub struct Policies {
     bytes: Arc<Bytes>,
+    runtime: Arc<Runtime>,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
     loaded: RwLock<Loaded>,
     loader: Loader,
@@ -68,21 +69,39 @@ impl Policies {
             };
             (name.clone(), (PolicyStamp { name, digest: digest.into() }, source))
         };
+        let runtime = Arc::new(runtime);
         let bytes = Arc::new(Bytes {
             sources: sources.into_iter().map(stamped).collect(),
             kept: KeptComponents::new(state_directory.join("policies")),
             most: runtime.limits().component,
         });
-        let found = Arc::clone(&bytes);
+        let (found, loading) = (Arc::clone(&bytes), Arc::clone(&runtime));
         let load = move |stamp: &PolicyStamp| {
             let component = found.find(stamp).map_err(|error| Failed { error, missing: true })?;
-            let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest));
+            let policy = loading.load(&stamp.name, &component, Some(&stamp.digest));
             let policy =
                 policy.map_err(|error| Failed { error, missing: sha256(&component) != *stamp.digest })?;
             found.kept.put(&stamp.digest, &component);
             Ok(AskedPolicy::new(policy))
         };
-        Ok(Self { bytes, loaded: RwLock::default(), loader: Loader::new(Box::new(load)) })
+        Ok(Self { bytes, runtime, loaded: RwLock::default(), loader: Loader::new(Box::new(load)) })
+    }
+
+    /// Removes from the state directory what nobody names any more, and returns how many files: copies and compiled forms of policies
+    /// that neither the catalogue nor `serving` has, and forms that another version of the program has compiled.
+    ///
+    /// For a start, before anything is loaded. What is not named as this crate names its files is left alone.
+    pub fn prune(&self, serving: impl IntoIterator<Item = Arc<str>>) -> usize {
+        let catalogued = self.bytes.sources.values().map(|(stamp, _)| Arc::clone(&stamp.digest));
+        let named: HashSet<Arc<str>> = serving.into_iter().chain(catalogued).collect();
+        let removed = self.bytes.kept.prune(&named) + self.runtime.prune(&named);
+        if removed > 0 {
+            tracing::info!(
+                removed,
+                "removed policies that neither a network nor the catalogue names any more"
+            );
+        }
+        removed
     }
 
     /// Begins to load: what networks are served by, then what came with the program, then what the configuration names.

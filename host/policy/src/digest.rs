@@ -4,10 +4,18 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
+/// The digits of a sha256.
+pub(crate) const DIGITS: usize = 64;
+
 /// The sha256 of bytes, in lower-case hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Whether a text is `digits` digits of lower-case hexadecimal.
+pub(crate) fn is_hexadecimal(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

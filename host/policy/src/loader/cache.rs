@@ -4,15 +4,17 @@
 //! is here was written by the daemon, in a directory that is its alone, keyed by the component's digest and by what
 //! the compiled form depends on, and closed by a checksum over it. Anything else is compiled again.
 
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::private::PrivateDirectory;
-use crate::digest::hexadecimal;
+use crate::digest::{DIGITS, hexadecimal, is_hexadecimal};
 use crate::text::clean;
 
 /// The length of the checksum in front of each file.
@@ -55,14 +57,46 @@ impl CompiledCache {
             tracing::warn!(%error, "a compiled policy could not be kept");
         }
     }
+
+    /// Removes what none of these digests names, and what another engine has compiled; returns how many. A failure costs room on the
+    /// disk, nothing else.
+    pub(super) fn prune(&self, engine: &Engine, named: &HashSet<Arc<str>>) -> usize {
+        let engine = compatibility(engine);
+        let pruned = self.0.prune(|name| {
+            let (digest, compiled_for) = parts(name)?;
+            Some(named.contains(digest) && compiled_for == engine)
+        });
+        pruned
+            .inspect_err(
+                |error| tracing::warn!(%error, "compiled policies that nobody needs are not removed"),
+            )
+            .unwrap_or_default()
+    }
 }
+
+/// What ends a compiled form's name.
+const EXTENSION: &str = ".cwasm";
+
+/// How much of the compatibility hash is in a name.
+const COMPATIBILITY_DIGITS: usize = 16;
 
 /// What a compiled form is good for: this component, this engine, this processor.
 fn file_name(engine: &Engine, digest: &str) -> String {
-    let mut compatibility = Compatibility(Sha256::new());
-    engine.precompile_compatibility_hash().hash(&mut compatibility);
-    let compatibility: String = hexadecimal(&compatibility.0.finalize()).chars().take(16).collect();
-    format!("{digest}-{compatibility}.cwasm")
+    format!("{digest}-{}{EXTENSION}", compatibility(engine))
+}
+
+/// The digest and the compatibility in a compiled form's name, if it is one's.
+fn parts(name: &str) -> Option<(&str, &str)> {
+    let (digest, compatibility) = name.strip_suffix(EXTENSION)?.split_once('-')?;
+    let ours = is_hexadecimal(digest, DIGITS) && is_hexadecimal(compatibility, COMPATIBILITY_DIGITS);
+    ours.then_some((digest, compatibility))
+}
+
+/// What compiled code depends on beside its component.
+fn compatibility(engine: &Engine) -> String {
+    let mut hasher = Compatibility(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hexadecimal(&hasher.0.finalize()).chars().take(COMPATIBILITY_DIGITS).collect()
 }
 
 /// A hasher whose outcome is the same in every build, which the standard library's does not promise.

@@ -4,10 +4,12 @@
 //! another, or the daemon carries a newer one of that name. Where nobody has chosen, the name in the network's configuration
 //! counts: a newer component of it serves from the next ADD on, and the copy stands in for a file that is gone.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::private::PrivateDirectory;
-use crate::digest::sha256;
+use crate::digest::{DIGITS, is_hexadecimal, sha256};
 
 /// A directory of components by digest.
 #[derive(Debug)]
@@ -35,10 +37,28 @@ impl KeptComponents {
             tracing::warn!(%error, file = name, "a policy could not be kept");
         }
     }
+
+    /// Removes the copies that none of these digests names; returns how many. A failure costs room on the disk, nothing else.
+    pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
+        let pruned = self.0.prune(|name| Some(named.contains(digest_of(name)?)));
+        pruned
+            .inspect_err(
+                |error| tracing::warn!(%error, "copies of policies that nobody needs are not removed"),
+            )
+            .unwrap_or_default()
+    }
 }
 
+/// What ends a copy's name.
+const EXTENSION: &str = ".wasm";
+
 fn file_name(digest: &str) -> String {
-    format!("{digest}.wasm")
+    format!("{digest}{EXTENSION}")
+}
+
+/// The digest in a copy's name, if it is one's.
+fn digest_of(name: &str) -> Option<&str> {
+    name.strip_suffix(EXTENSION).filter(|digest| is_hexadecimal(digest, DIGITS))
 }
 
 #[cfg(test)]

@@ -56,6 +56,36 @@ impl PrivateDirectory {
         std::fs::rename(&temporary, self.0.join(name))?;
         File::open(&self.0)?.sync_all()
     }
+
+    /// Removes what is no longer wanted, and what a crash left half written; returns how many files. Nothing may be written meanwhile.
+    ///
+    /// `is_wanted` knows the names of this directory's files; one that it does not know (`None`) is left alone.
+    pub(super) fn prune(&self, is_wanted: impl Fn(&str) -> Option<bool>) -> io::Result<usize> {
+        let directory = match self.0.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            other => other?,
+        };
+        check(directory.is_dir() && is_private(&directory), &self.0)?;
+        let mut removed = 0;
+        for entry in std::fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            else {
+                continue;
+            };
+            let draft = name.strip_prefix('.').and_then(|name| name.strip_suffix(".new"));
+            let is_over = match draft {
+                Some(draft) => is_wanted(draft).is_some(),
+                None => is_wanted(name) == Some(false),
+            };
+            if is_over {
+                std::fs::remove_file(entry.path())?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
 }
 
 fn is_private(metadata: &std::fs::Metadata) -> bool {

@@ -1,5 +1,6 @@
 //! From the bytes of one component to a policy that can be called.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -82,6 +83,11 @@ impl Runtime {
             cache.put(engine, digest, &compiled);
         }
         Ok(component)
+    }
+
+    /// Removes from the cache what none of these digests names, and what another version has compiled; returns how many files.
+    pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
+        self.cache.as_ref().map_or(0, |cache| cache.prune(self.sandbox.engine(), named))
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -6,3 +6,4 @@ mod host_local;
 mod hostile;
 mod loading;
 mod node;
+mod pruning;

@@ -1,0 +1,123 @@
+//! What is removed from the state directory when nobody names it any more.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::node;
+use tenure_engine::ports::Catalogue;
+use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
+use tenure_types::PolicyName;
+
+fn name(text: &str) -> PolicyName {
+    PolicyName::new(text).unwrap()
+}
+
+/// A catalogue that has a file's component beside the embedded ones, if one is given.
+fn policies(state: &Path, file: Option<&Path>) -> Policies {
+    let limits = Limits { concurrency: 2, ..Limits::default() };
+    let runtime = Runtime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
+    let source =
+        |path: &Path| CatalogueSource::File { path: path.into(), sha256: sha256(&fs::read(path).unwrap()) };
+    let files = file.map(|path| (name("mine"), source(path)));
+    Policies::with_runtime(runtime, files, state).unwrap()
+}
+
+/// Files of a directory by name.
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A state directory with what a component leaves that no catalogue has any more, and its digest.
+fn left_by_mine(state: &Path) -> String {
+    let file = state.join("mine.wasm");
+    let mut component = embedded::HIGHEST_FIRST.to_vec();
+    // A custom section of no bytes: another component that does the same.
+    component.extend([0, 1, 0]);
+    fs::write(&file, &component).unwrap();
+    let before = policies(state, Some(&file));
+    for policy in ["mine", "host-local"] {
+        node::wait(before.load(&name(policy))).map(drop).unwrap();
+    }
+    sha256(&component)
+}
+
+#[test]
+fn what_neither_a_network_nor_the_catalogue_names_is_removed() {
+    let state = tempfile::tempdir().unwrap();
+    let digest = left_by_mine(state.path());
+    let (kept, compiled) = (state.path().join("policies"), state.path().join("compiled"));
+    let before = (names(&kept), names(&compiled));
+    assert_eq!((before.0.len(), before.1.len()), (2, 2));
+
+    let now = policies(state.path(), None);
+    assert_eq!(now.prune([digest.as_str().into()]), 0, "it serves a network");
+    let file = state.path().join("mine.wasm");
+    assert_eq!(policies(state.path(), Some(&file)).prune([]), 0, "the catalogue names it");
+    assert_eq!((names(&kept), names(&compiled)), before);
+
+    assert_eq!(now.prune([]), 2);
+    let host_local = sha256(embedded::HOST_LOCAL);
+    assert_eq!(names(&kept), [format!("{host_local}.wasm")]);
+    assert!(names(&compiled).iter().all(|name| name.starts_with(&host_local)));
+    assert!(file.exists(), "the operator's own file");
+}
+
+#[test]
+fn what_another_version_compiled_and_what_a_crash_left_is_removed() {
+    let state = tempfile::tempdir().unwrap();
+    left_by_mine(state.path());
+    let (kept, compiled) = (state.path().join("policies"), state.path().join("compiled"));
+    let host_local = sha256(embedded::HOST_LOCAL);
+    fs::write(compiled.join(format!("{host_local}-{}.cwasm", "0".repeat(16))), "another engine's").unwrap();
+    fs::write(kept.join(format!(".{host_local}.wasm.new")), "half a comp").unwrap();
+    let now = policies(state.path(), None);
+    assert_eq!(now.prune([]), 4);
+    assert_eq!(now.prune([]), 0);
+    assert_eq!((names(&kept).len(), names(&compiled).len()), (1, 1));
+}
+
+#[test]
+fn what_is_not_named_as_ours_is_left_alone() {
+    let state = tempfile::tempdir().unwrap();
+    let digest = left_by_mine(state.path());
+    let (kept, compiled) = (state.path().join("policies"), state.path().join("compiled"));
+    policies(state.path(), None).prune([]);
+    let strange = [
+        "notes.txt".to_owned(),
+        format!("{digest}.wasm.bak"),
+        format!("{}.wasm", digest.to_uppercase()),
+        format!("{}.wasm", &digest[1..]),
+        format!("{digest}.cwasm"),
+        format!("{digest}-0.cwasm"),
+        ".new".to_owned(),
+        ".notes.txt.new".to_owned(),
+    ];
+    for directory in [&kept, &compiled] {
+        strange.iter().for_each(|name| fs::write(directory.join(name), "precious").unwrap());
+    }
+    fs::create_dir(kept.join(format!("{digest}.wasm"))).unwrap();
+    std::os::unix::fs::symlink("notes.txt", compiled.join(format!("{digest}-{}.cwasm", "0".repeat(16))))
+        .unwrap();
+    let before = (names(&kept), names(&compiled));
+    assert_eq!(policies(state.path(), None).prune([]), 0);
+    assert_eq!((names(&kept), names(&compiled)), before);
+}
+
+#[test]
+fn a_directory_that_others_may_enter_is_left_alone() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(policies(state.path(), None).prune([]), 0, "there is none yet");
+    left_by_mine(state.path());
+    for directory in ["policies", "compiled"] {
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(state.path().join(directory), open).unwrap();
+    }
+    assert_eq!(policies(state.path(), None).prune([]), 0);
+    assert_eq!(names(&state.path().join("policies")).len(), 2);
+}
