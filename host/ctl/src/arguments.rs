@@ -20,11 +20,11 @@ const EXAMPLES: &str = "Examples:
   tenurectl status                                  is the node well, and if not, why
   tenurectl allocation 10.1.0.7                     who has this address
   tenurectl allocations --output json | jq .        for programs
-  tenurectl policy activate pods highest-first      exchange a network's policy
+  tenurectl policy activate pods highest-first      replace a network's policy
 
 ";
 
-/// Looks at a node's addresses and exchanges its policies.
+/// Shows a node's addresses and activates its policies.
 #[derive(Debug, Parser)]
 #[command(name = "tenurectl", version, after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
 pub(crate) struct Arguments {
@@ -195,7 +195,7 @@ older copy of the state does not list the pods that came after it; drain the nod
         #[arg(long, required = true)]
         empty: bool,
     },
-    /// Lists policies and exchanges them.
+    /// Lists policies and activates them.
     #[command(subcommand)]
     Policy(Policy),
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::Value;
-use tenure_rpc::socket::{listen, trusted};
+use tenure_rpc::door::Door;
 use tenure_rpc::status::to_status;
 use tenure_rpc::v1;
 use tenure_rpc::v1::admin_server::{Admin, AdminServer};
@@ -140,10 +140,10 @@ impl Admin for Fake {
 /// Runs the program against a fresh daemon.
 async fn ask(arguments: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
-    let listener = listen(&directory.path().join("admin.sock")).unwrap();
+    let door = Door::open(directory.path().join("admin.sock")).unwrap();
     let server = tonic::transport::Server::builder()
         .add_service(AdminServer::new(Fake::default()))
-        .serve_with_incoming(trusted(listener));
+        .serve_with_incoming(door.connections(|_| {}));
     let server = tokio::spawn(server);
     let output = run(directory.path(), arguments).await;
     server.abort();
@@ -240,7 +240,7 @@ async fn a_wait_that_is_over_tells_the_last_reason() {
 async fn a_daemon_that_hangs_ends_with_3_at_the_deadline() {
     let directory = tempfile::tempdir().unwrap();
     // It accepts and never says a word.
-    let _listener = listen(&directory.path().join("admin.sock")).unwrap();
+    let _door = Door::open(directory.path().join("admin.sock")).unwrap();
     for arguments in [
         &["status", "--wait", "1"][..],
         &["--timeout", "0.5", "networks"],

@@ -79,7 +79,7 @@ impl Replay {
                 return false;
             }
         };
-        match self.cni.release(&invocation).await {
+        match self.cni.del(&invocation).await {
             Ok(()) => {
                 if let Err(error) = self.spool.settle(path) {
                     tracing::warn!(%error, "a replayed DEL stays in the spool; doing it again does no harm");

@@ -1,4 +1,4 @@
-//! Policies that misbehave, policies of one's own, and policies that are exchanged while pods come.
+//! Policies that misbehave, policies of one's own, and policies that are activated while pods come.
 
 #[path = "support/component.rs"]
 mod component;
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         .test("each_misbehaviour_fails_its_request_alone", &[], misbehaviours)
         .test("each_failure_and_each_dropped_line_is_counted", &[], counted)
         .test("each_refusal_names_the_policy_its_digest_and_a_reason", &[], refusals)
-        .test("a_policy_of_ones_own_is_exchanged_while_pods_come", &[], exchange_under_load)
+        .test("a_policy_of_ones_own_is_activated_while_pods_come", &[], activated_under_load)
         .test("a_policy_that_does_not_load_leaves_the_old_one_serving", &[], unloadable)
         .test("an_operators_choice_survives_a_crash_and_the_loss_of_its_file", &[], choice_survives)
         .test("a_name_is_never_looked_up_on_the_disk", &[], never_a_path)
@@ -190,7 +190,7 @@ fn refusals() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn exchange_under_load() -> anyhow::Result<()> {
+fn activated_under_load() -> anyhow::Result<()> {
     const CALLERS: usize = 4;
     const PODS: usize = 40;
     let mut daemon = Daemon::prepare()?;

@@ -36,7 +36,7 @@ fn both_logs() -> anyhow::Result<()> {
     );
     daemon.ctl(&["policy", "activate", "pods", "highest-first"])?;
     ensure!(
-        daemon.log("exchanged a network's policy").contains("highest-first"),
+        daemon.log("changed a network's policy").contains("highest-first"),
         "the journal has no activation"
     );
     let networks = records(&daemon, "network")?;

@@ -8,11 +8,11 @@
 //! [`Engine::add`] shows it in one function. The engine spawns nothing and sleeps nowhere: it runs on any executor, so
 //! a simulation can drive it step by step.
 
+mod activate;
 mod admission;
 mod asking;
 mod conditions;
 mod engine;
-mod exchange;
 mod import;
 mod inspect;
 mod networks;

@@ -220,7 +220,7 @@ fn tell(before: Option<&Network>, after: &Network) {
     };
     if before.policy != after.policy || before.activated != after.activated {
         let (was, activated) = (&before.policy, after.activated);
-        tracing::info!(%network, %policy, %was, activated, "exchanged a network's policy");
+        tracing::info!(%network, %policy, %was, activated, "changed a network's policy");
     }
     if before.definition != after.definition {
         let was = ranges(before);

@@ -11,7 +11,7 @@ use tenure_types::cni::{
     Arguments, Command, Configuration, Dns, Environment, ErrorReport, PluginSettings, Route, SpecVersion,
     Success, versions,
 };
-use tenure_types::{AssignedAddress, Error, ErrorCode, NetworkName};
+use tenure_types::{AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, NetworkName};
 
 const VARIABLES: [&str; 7] = [
     "CNI_COMMAND",
@@ -42,7 +42,9 @@ pub fn cni_input(data: &[u8]) {
     let command = Command::new(&lookup("CNI_COMMAND").unwrap_or_default());
     assert_eq!(command, Command::new(&command.to_string()), "a command is not what it is called");
     if let Some(environment) = environment.filter(|environment| environment.command.names_attachment()) {
-        assert!(environment.attachment().is_ok(), "a checked environment names no attachment");
+        let container = ContainerId::new(&environment.container_id);
+        let interface = InterfaceName::new(&environment.interface);
+        assert!(container.is_ok() && interface.is_ok(), "a checked environment names no attachment");
     }
     let arguments = checked(Arguments::parse(&lookup("CNI_ARGS").unwrap_or_default())).unwrap_or_default();
     let Some(configuration) = checked(Configuration::parse(text)) else { return };

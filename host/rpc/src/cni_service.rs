@@ -42,7 +42,7 @@ impl CniService {
         Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
-    async fn allocate(&self, call: &Invocation) -> Result<Answer> {
+    async fn add(&self, call: &Invocation) -> Result<Answer> {
         let read = self.read(call).await;
         let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
         let success =
@@ -100,14 +100,14 @@ impl CniService {
     ///
     /// # Errors
     /// Those of [`Engine::del`], and `InvalidEnvironment` or `InvalidConfig` for a call that names no attachment.
-    pub async fn release(&self, call: &Invocation) -> Result<()> {
+    pub async fn del(&self, call: &Invocation) -> Result<()> {
         let read = || Ok((Configuration::parse(&call.config)?.name().clone(), owner(call)?));
         let (network, owner) = read().inspect_err(|error| unread(&Command::Del, call, error))?;
         let del = Del { network, owner, requested_at: self.started(&Command::Del, call) };
         self.engine.del(del).await
     }
 
-    async fn confirm(&self, call: &Invocation) -> Result<()> {
+    async fn check(&self, call: &Invocation) -> Result<()> {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Check)?;
@@ -117,7 +117,7 @@ impl CniService {
         self.engine.check(&network, &owner).await.map(drop)
     }
 
-    async fn collect(&self, call: &Invocation) -> Result<()> {
+    async fn gc(&self, call: &Invocation) -> Result<()> {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Gc)?;
@@ -130,7 +130,7 @@ impl CniService {
         self.engine.gc(gc).await.map(drop)
     }
 
-    async fn probe(&self, call: &Invocation) -> Result<()> {
+    async fn status(&self, call: &Invocation) -> Result<()> {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Status)?;
@@ -207,22 +207,22 @@ fn silent(result: Result<()>) -> Result<Response<Answer>, Status> {
 #[tonic::async_trait]
 impl v1::cni_server::Cni for CniService {
     async fn add(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        self.allocate(call.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
+        self.add(call.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
     }
 
     async fn del(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.release(call.get_ref()).await)
+        silent(self.del(call.get_ref()).await)
     }
 
     async fn check(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.confirm(call.get_ref()).await)
+        silent(self.check(call.get_ref()).await)
     }
 
     async fn gc(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.collect(call.get_ref()).await)
+        silent(self.gc(call.get_ref()).await)
     }
 
     async fn status(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.probe(call.get_ref()).await)
+        silent(self.status(call.get_ref()).await)
     }
 }

@@ -35,10 +35,10 @@ struct File {
 pub type Told<'a> = Result<(), &'a str>;
 
 impl Door {
-    /// Makes a socket and listens on it, as [`socket::listen`] does. Needs a tokio runtime.
+    /// Makes a socket and listens on it, readable by its owner only. Needs a tokio runtime.
     ///
     /// # Errors
-    /// As [`socket::listen`].
+    /// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let listener = socket::listen(&path)?;
         let file = File::at(&path)?;

@@ -1,7 +1,7 @@
 //! The tenure.v1 protocol: generated messages, errors on the wire, and the server.
 //!
 //! What a request means is the engine's business. This crate knows how it travels, who may send it
-//! ([`socket`]), and how a failure is told ([`status`]).
+//! ([`door`]), and how a failure is told ([`status`]).
 
 #[cfg(feature = "server")]
 pub mod admin_service;
@@ -16,7 +16,7 @@ pub mod run_dir;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "server")]
-pub mod socket;
+mod socket;
 pub mod status;
 #[cfg(feature = "server")]
 mod unimported;

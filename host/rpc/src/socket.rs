@@ -10,7 +10,6 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures_util::Stream;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
@@ -28,7 +27,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
-pub fn listen(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     if let Some(directory) = path.parent() {
         run_dir::create(directory)?;
     }
@@ -44,15 +43,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// The connections of root and of the daemon's own user; others are closed unheard.
-pub fn trusted(listener: UnixListener) -> impl Stream<Item = io::Result<UnixStream>> {
-    futures_util::stream::unfold(listener, |listener| async move {
-        let stream = accept(&listener).await;
-        Some((Ok(stream), listener))
-    })
-}
-
-/// The next connection of root or of the daemon's own user. Dropping the future loses none.
+/// The next connection of root or of the daemon's own user; others are closed unheard. Dropping the future loses none.
 pub(crate) async fn accept(listener: &UnixListener) -> UnixStream {
     let own = rustix::process::geteuid().as_raw();
     loop {

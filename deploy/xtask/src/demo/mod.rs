@@ -20,7 +20,7 @@ use self::tell::Teller;
 use crate::workspace::Workspace;
 use crate::{command, tools};
 
-/// How many pods come before the policy is exchanged, and how many after.
+/// How many pods come before the policy is activated, and how many after.
 const BEFORE: usize = 5;
 const AFTER: usize = 8;
 /// How many may come in the meantime, before the demonstration is taken to have failed.
@@ -56,7 +56,7 @@ fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
     let node = Node::start(enclave, binaries.clone())?;
     tell.line("tenured serves, without a configuration file");
     let mut pods = first_pods(runtime, tell)?;
-    pods.extend(exchange(runtime, &node, tell)?);
+    pods.extend(activate(runtime, &node, tell)?);
     let node = crash(runtime, node, &pods, tell)?;
     delete(runtime, &node, &pods, tell)
 }
@@ -74,12 +74,12 @@ fn first_pods(runtime: Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
 }
 
 /// Act two: the rule changes while pods come.
-fn exchange(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
+fn activate(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
     tell.act("2. Another policy, while pods come");
     let (come, coming) = mpsc::channel();
-    let exchanged = &AtomicBool::new(false);
+    let activated = &AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(move || stream(runtime, exchanged, &come));
+        scope.spawn(move || stream(runtime, activated, &come));
         let mut pods: Vec<Pod> = Vec::new();
         for pod in coming {
             let pod = pod?;
@@ -87,7 +87,7 @@ fn exchange(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<
             pods.push(pod);
             if pods.len() == BEFORE {
                 node.ctl(&["policy", "activate", NETWORK, "highest-first"])?;
-                exchanged.store(true, Ordering::Release);
+                activated.store(true, Ordering::Release);
                 tell.turn("tenurectl policy activate demo highest-first");
             }
         }
@@ -101,11 +101,11 @@ fn exchange(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<
     })
 }
 
-/// Adds one pod after the other, until enough have come since the exchange.
-fn stream(runtime: Runtime<'_>, exchanged: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
+/// Adds one pod after the other, until enough have come since the activation.
+fn stream(runtime: Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
     let mut after = 0;
     for number in 1..=MOST {
-        after += usize::from(exchanged.load(Ordering::Acquire));
+        after += usize::from(activated.load(Ordering::Acquire));
         // The receiver is gone only when the demonstration has failed already.
         if come.send(runtime.add(&format!("pod-{number:02}"))).is_err() || after == AFTER {
             return;

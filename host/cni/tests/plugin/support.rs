@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use tenure_rpc::door::Door;
 use tenure_rpc::v1::cni_server::Cni;
 use tenure_rpc::v1::{Answer, Invocation};
-use tenure_rpc::{server, socket, status};
+use tenure_rpc::{server, status};
 use tenure_types::Error;
 use tokio::runtime::Runtime;
 use tonic::{Request, Response, Status};
@@ -34,11 +35,11 @@ impl Daemon {
         let runtime = Runtime::new().unwrap();
         let calls = Arc::default();
         let service = Service { reply, calls: Arc::clone(&calls) };
-        let listener = {
+        let calls_in = {
             let _entered = runtime.enter();
-            socket::listen(&directory.path().join("cni.sock")).unwrap()
+            Door::open(directory.path().join("cni.sock")).unwrap().connections(|_| {})
         };
-        runtime.spawn(server::serve_cni(socket::trusted(listener), service, std::future::pending()));
+        runtime.spawn(server::serve_cni(calls_in, service, std::future::pending()));
         Self { directory, calls, _runtime: runtime }
     }
 

@@ -1,4 +1,4 @@
-//! The catalogue, and what an exchange did.
+//! The catalogue, and what an activation did.
 
 use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
 
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_names_both() {
+    fn an_activation_names_both() {
         let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("highest-first") };
         insta::assert_snapshot!(activated("pods", &answer), @"pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c");
         let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("host-local") };

@@ -4,9 +4,10 @@ use tokio::sync::{Notify, oneshot};
 use tonic::{Request, Response, Status};
 
 use super::*;
+use crate::client;
+use crate::door::Door;
 use crate::v1::cni_client::CniClient;
 use crate::v1::{Answer, Invocation};
-use crate::{client, socket};
 
 /// Says when an ADD has come in, and answers it when told.
 #[derive(Clone, Default)]
@@ -42,7 +43,8 @@ async fn a_stopping_server_answers_what_is_under_way() {
     let path = directory.path().join("cni.sock");
     let service = Slow::default();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = serve_cni(socket::trusted(socket::listen(&path).unwrap()), service.clone(), async {
+    let calls = Door::open(path.clone()).unwrap().connections(|_| {});
+    let serving = serve_cni(calls, service.clone(), async {
         stopped.await.unwrap();
     });
     let serving = tokio::spawn(serving);

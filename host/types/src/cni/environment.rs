@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ContainerId, Error, ErrorCode, InterfaceName, Owner};
+use crate::{ContainerId, Error, ErrorCode, InterfaceName};
 
 /// What the runtime wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,16 +98,6 @@ impl Environment {
         Ok(environment)
     }
 
-    /// The owner of what the call is about.
-    ///
-    /// # Errors
-    /// `InvalidEnvironment` when the container id or the interface name is missing or malformed.
-    pub fn attachment(&self) -> Result<Owner, Error> {
-        let container = ContainerId::new(&self.container_id).map_err(invalid)?;
-        let interface = InterfaceName::new(&self.interface).map_err(invalid)?;
-        Ok(Owner::Attachment { container, interface })
-    }
-
     fn check(&self) -> Result<(), Error> {
         if self.command.names_attachment() {
             if !self.container_id.is_empty() {
@@ -188,13 +178,6 @@ mod tests {
     fn variables_of_other_commands_are_not_checked() {
         assert!(read(["GC", "/", "", "..", "/bin"]).is_ok());
         assert!(read(["VERSION", "/", "", "..", ""]).is_ok());
-    }
-
-    #[test]
-    fn the_attachment_is_the_owner() {
-        let environment = read(["ADD", "c", "/netns", "eth0", "/bin"]).unwrap();
-        assert_eq!(environment.attachment().unwrap().to_string(), "c/eth0");
-        assert!(read(["GC", "", "", "", "/bin"]).unwrap().attachment().is_err());
     }
 
     #[test]

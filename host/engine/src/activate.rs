@@ -1,4 +1,4 @@
-//! Exchanging a network's policy while it serves.
+//! Activating a policy on a network while it serves.
 
 use std::sync::Arc;
 
