@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::values;
+
 /// The environment variable that names the daemon's run directory.
 const RUN_DIR: &str = "TENURE_RUN_DIR";
 
@@ -35,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
     pub(crate) output: Output,
     /// How long the daemon may take for an answer, and for each further part of a long one.
-    #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) timeout: Duration,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -105,7 +107,7 @@ pub(crate) enum Question {
 Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
     Status {
         /// Waits until the node serves, for at most so many seconds.
-        #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+        #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
         wait: Option<Duration>,
     },
     /// Lists the networks with their policies and how full they are.
@@ -117,7 +119,7 @@ Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
   tenurectl allocation 10.1.0.7/16                 as the tables print it")]
     Allocation {
         /// The address; a prefix length behind it is read over.
-        #[arg(value_parser = address)]
+        #[arg(value_parser = values::address)]
         address: IpAddr,
     },
     /// Ends whoever has an address, on your word: for what no runtime will ever give back.
@@ -128,7 +130,7 @@ Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
 An address whose sandbox is still there is kept, unless --force is given. The address cools before it is handed out again.")]
     Release {
         /// The address; a prefix length behind it is read over.
-        #[arg(value_parser = address)]
+        #[arg(value_parser = values::address)]
         address: IpAddr,
         /// The network, where more than one has the address.
         #[arg(long, value_name = "NAME")]
@@ -242,25 +244,6 @@ The choice survives a restart and wins over the `policy` key of the network's co
     },
 }
 
-/// An address, with or without the prefix length that tables print behind it.
-fn address(text: &str) -> Result<IpAddr, String> {
-    let (address, prefix) =
-        text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
-    let address: IpAddr = address.parse().map_err(|_| "not an IP address".to_owned())?;
-    let longest = if address.is_ipv4() { 32 } else { 128 };
-    match prefix.map(str::parse::<u8>) {
-        None => Ok(address),
-        Some(Ok(prefix)) if prefix <= longest => Ok(address),
-        Some(_) => Err(format!("not a prefix length, which is a number up to {longest}")),
-    }
-}
-
-/// Whole or broken seconds.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -270,24 +253,5 @@ mod tests {
     #[test]
     fn the_command_line_holds_together() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn an_address_may_have_the_prefix_length_of_a_table() {
-        let expected: IpAddr = "10.88.0.2".parse().unwrap();
-        assert_eq!(address("10.88.0.2/16"), Ok(expected));
-        assert_eq!(address("10.88.0.2"), Ok(expected));
-        assert_eq!(address("fd00::7/64"), Ok("fd00::7".parse().unwrap()));
-        for wrong in ["pods", "10.88.0.2/33", "10.88.0.2/", "10.88.0.2/x", "/16"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_wait_is_a_number_of_seconds() {
-        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
-        for wrong in ["-1", "soon", "NaN", "1e300"] {
-            assert!(seconds(wrong).is_err(), "{wrong}");
-        }
     }
 }

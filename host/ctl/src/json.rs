@@ -4,10 +4,33 @@
 
 use serde_json::{Value, json};
 use tenure_rpc::v1;
+use tenure_types::Error;
 
-use crate::{import, repair};
+use crate::exit::next_step;
+use crate::report::{Entry, Finding, Import, Judged, Release, Repair, Report};
 
-pub(crate) fn status(status: &v1::GetStatusResponse) -> Value {
+/// A report.
+pub(crate) fn report(report: &Report) -> Value {
+    match report {
+        Report::Status(answer) => status(answer),
+        Report::Networks(answer) => networks(answer),
+        Report::Address(found) => address(&found.answer),
+        Report::Check(answer) => check(answer),
+        Report::Release(done) => release(done),
+        Report::Repair(done) => repair(done),
+        Report::Import(done) => import(done),
+        Report::Adopted(answer) => adopted(answer),
+        Report::Policies(answer) => policies(answer),
+        Report::Activated(done) => activated(&done.answer),
+    }
+}
+
+/// Why there is no report.
+pub(crate) fn error(error: &Error) -> Value {
+    json!({ "error": { "code": error.code.name(), "cause": error.cause, "next_step": next_step(error.code) } })
+}
+
+fn status(status: &v1::GetStatusResponse) -> Value {
     json!({
         "state": status.state,
         "reasons": status.reasons,
@@ -33,7 +56,7 @@ pub(crate) fn status(status: &v1::GetStatusResponse) -> Value {
     })
 }
 
-pub(crate) fn networks(answer: &v1::ListNetworksResponse) -> Value {
+fn networks(answer: &v1::ListNetworksResponse) -> Value {
     json!({ "networks": list(&answer.networks, network) })
 }
 
@@ -92,7 +115,7 @@ fn allocation(allocation: &v1::Allocation) -> Value {
     })
 }
 
-pub(crate) fn address(answer: &v1::GetAddressResponse) -> Value {
+fn address(answer: &v1::GetAddressResponse) -> Value {
     json!({
         "states": list(&answer.states, |state| json!({
             "network": state.network,
@@ -104,7 +127,7 @@ pub(crate) fn address(answer: &v1::GetAddressResponse) -> Value {
     })
 }
 
-pub(crate) fn check(answer: &v1::CheckResponse) -> Value {
+fn check(answer: &v1::CheckResponse) -> Value {
     json!({
         "compared": answer.compared,
         "findings": list(&answer.findings, |finding| json!({
@@ -121,7 +144,7 @@ pub(crate) fn check(answer: &v1::CheckResponse) -> Value {
     })
 }
 
-pub(crate) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
+fn policies(answer: &v1::ListPoliciesResponse) -> Value {
     json!({
         "policies": list(&answer.policies, |policy| json!({
             "policy": policy.policy.as_ref().map(policy_ref),
@@ -133,18 +156,18 @@ pub(crate) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
     })
 }
 
-pub(crate) fn activated(answer: &v1::ActivatePolicyResponse) -> Value {
+fn activated(answer: &v1::ActivatePolicyResponse) -> Value {
     json!({
         "before": answer.before.as_ref().map(policy_ref),
         "after": answer.after.as_ref().map(policy_ref),
     })
 }
 
-pub(crate) fn adopted(answer: &v1::AdoptResponse) -> Value {
+fn adopted(answer: &v1::AdoptResponse) -> Value {
     json!({ "was_lost": answer.was_lost })
 }
 
-pub(crate) fn release(applied: bool, answer: &v1::ReleaseResponse) -> Value {
+fn release(Release { applied, answer, .. }: &Release) -> Value {
     json!({
         "applied": applied,
         "outcome": answer.outcome,
@@ -153,10 +176,10 @@ pub(crate) fn release(applied: bool, answer: &v1::ReleaseResponse) -> Value {
     })
 }
 
-pub(crate) fn import(report: &import::Report) -> Value {
+fn import(report: &Import) -> Value {
     json!({
         "applied": report.applied,
-        "entries": list(&report.judged, |import::Judged { entry: import::Entry { network, entry }, outcome }| json!({
+        "entries": list(&report.judged, |Judged { entry: Entry { network, entry }, outcome }| json!({
             "network": network,
             "container_id": entry.container_id,
             "interface": entry.interface,
@@ -170,8 +193,8 @@ pub(crate) fn import(report: &import::Report) -> Value {
     })
 }
 
-pub(crate) fn repair(report: &repair::Report) -> Value {
-    let finding = |finding: &repair::Finding| {
+fn repair(report: &Repair) -> Value {
+    let finding = |finding: &Finding| {
         json!({
             "kind": finding.kind,
             "network": finding.network,
@@ -199,4 +222,17 @@ fn policy_ref(policy: &v1::PolicyRef) -> Value {
 
 fn list<T>(items: &[T], item: impl Fn(&T) -> Value) -> Vec<Value> {
     items.iter().map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_and_why_and_what_next() {
+        let error = Error::new(ErrorCode::UnknownNetwork, "no network \"p\u{1b}[2Jods\" on this node");
+        insta::assert_snapshot!(super::error(&error), @r#"{"error":{"cause":"no network \"p\u001b[2Jods\" on this node","code":"unknown-network","next_step":"a network exists from its first ADD on; `tenurectl networks` shows them"}}"#);
+    }
 }

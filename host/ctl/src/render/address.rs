@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use tenure_rpc::v1::{AddressState, Allocation, GetAddressResponse};
 
-use super::{ago, clean, duration, joined, or_dash, pod, policy};
+use super::parts::{ago, clean, duration, joined, or_dash, pod, policy};
 
 /// A block for each network that has the address in its ranges.
-pub(crate) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
+pub(super) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
     answer.states.iter().map(|state| block(address, state, now_ms)).collect::<Vec<_>>().join("\n")
 }
 

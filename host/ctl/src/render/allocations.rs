@@ -2,8 +2,8 @@
 
 use tenure_rpc::v1::Allocation;
 
+use super::parts::{ago, clean, counted, joined, or_dash, owner, pod};
 use super::table::Columns;
-use super::{ago, clean, counted, joined, or_dash, owner, pod};
 
 /// A line for each allocation, in the daemon's order, as they come.
 pub(crate) struct Allocations {

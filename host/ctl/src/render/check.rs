@@ -2,10 +2,10 @@
 
 use tenure_rpc::v1::{CheckResponse, Finding};
 
-use super::{clean, counted, joined, pod_name};
+use super::parts::{clean, counted, joined, pod_name};
 
 /// The verdict first, then each finding with what to do about it.
-pub(crate) fn check(answer: &CheckResponse) -> String {
+pub(super) fn check(answer: &CheckResponse) -> String {
     let compared = counted(answer.compared, "fact", "facts");
     if answer.findings.is_empty() {
         return format!("ok: {compared} compared, and nothing differs\n");

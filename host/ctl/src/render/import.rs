@@ -2,12 +2,12 @@
 
 use tenure_rpc::v1::ImportOutcome;
 
+use super::parts::{clean, counted, joined, or_dash, short};
 use super::table::Columns;
-use super::{clean, counted, joined, or_dash, short};
-use crate::import::{Judged, Report};
+use crate::report::{Import, Judged};
 
 /// A line for each attachment, then what was left out, then the count.
-pub(crate) fn import(report: &Report) -> String {
+pub(super) fn import(report: &Import) -> String {
     let mut out = String::new();
     if !report.judged.is_empty() {
         let mut table = Columns::new(["NETWORK", "ADDRESSES", "CONTAINER", "INTERFACE", "RESULT"]);
@@ -60,9 +60,9 @@ mod tests {
     use tenure_rpc::v1::ImportEntry;
 
     use super::*;
-    use crate::import::{Entry, PassedOver};
+    use crate::report::{Entry, PassedOver};
 
-    fn report(applied: bool) -> Report {
+    fn report(applied: bool) -> Import {
         let judged = |container: &str, address: &str, outcome: &str, reason: &str| Judged {
             entry: Entry {
                 network: "pods".into(),
@@ -77,7 +77,7 @@ mod tests {
         };
         let what = "/var/lib/cni/networks/pods/notes.txt".to_owned();
         let why = "not named by an address".to_owned();
-        Report {
+        Import {
             applied,
             judged: vec![
                 judged("c1", "10.1.0.2", "taken", ""),

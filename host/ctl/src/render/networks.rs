@@ -2,11 +2,11 @@
 
 use tenure_rpc::v1::{ListNetworksResponse, Network, Pool};
 
+use super::parts::{clean, counted, joined, policy};
 use super::table::{align_right, table, text};
-use super::{clean, counted, joined, policy};
 
 /// A line for each pool; what lies outside the present ranges is told below.
-pub(crate) fn networks(answer: &ListNetworksResponse) -> String {
+pub(super) fn networks(answer: &ListNetworksResponse) -> String {
     if answer.networks.is_empty() {
         return "No networks yet: a network exists from its first ADD on.\n".to_owned();
     }

@@ -2,11 +2,11 @@
 
 use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
 
+use super::parts::{clean, joined, or_dash, policy, short};
 use super::table::{table, text};
-use super::{clean, joined, or_dash, policy, short};
 
 /// A line for each policy; why one cannot be used stands below.
-pub(crate) fn policies(answer: &ListPoliciesResponse) -> String {
+pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
     if answer.policies.is_empty() {
         return "No policies: name a component's file in the daemon's configuration.\n".to_owned();
     }
@@ -34,7 +34,7 @@ pub(crate) fn policies(answer: &ListPoliciesResponse) -> String {
 }
 
 /// What serves now, and what did.
-pub(crate) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
+pub(super) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
     let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
     if answer.before == answer.after {
         return format!("{}: {after} serves, as before\n", clean(network));

@@ -1,11 +1,12 @@
 //! What a release did, or would do.
 
-use tenure_rpc::v1::{Allocation, ReleaseResponse};
+use tenure_rpc::v1::Allocation;
 
-use super::{clean, joined, pod};
+use super::parts::{clean, joined, pod};
+use crate::report::Release;
 
 /// One line: who had the address, and what becomes of it.
-pub(crate) fn release(address: &str, applied: bool, answer: &ReleaseResponse) -> String {
+pub(super) fn release(Release { address, applied, answer }: &Release) -> String {
     let held = answer.allocation.clone().unwrap_or_default();
     let what = format!(
         "{address} on {}: allocation {} of {}, with {}",
@@ -14,7 +15,7 @@ pub(crate) fn release(address: &str, applied: bool, answer: &ReleaseResponse) ->
         owner(&held),
         joined(&held.addresses, ", ")
     );
-    match (answer.outcome.as_str(), applied) {
+    match (answer.outcome.as_str(), *applied) {
         ("kept", _) => format!("{what}, is kept: {}\n", clean(&answer.reason)),
         ("ended", _) => format!("{what}, has ended already\n"),
         (_, true) => format!("{what}, is released\n"),
@@ -31,7 +32,13 @@ fn owner(held: &Allocation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tenure_rpc::v1::ReleaseResponse;
+
     use super::*;
+
+    fn said(applied: bool, answer: ReleaseResponse) -> String {
+        release(&Release { address: "10.1.0.7".parse().unwrap(), applied, answer })
+    }
 
     #[test]
     fn it_says_who_had_it() {
@@ -49,7 +56,7 @@ mod tests {
             allocation: Some(held.clone()),
             ..Default::default()
         };
-        insta::assert_snapshot!(release("10.1.0.7", false, &answer), @"
+        insta::assert_snapshot!(said(false, answer), @"
         10.1.0.7 on pods: allocation 7 of an unknown owner (host-local /var/lib/cni/networks: c1/eth0: named for 2 addresses), with 10.1.0.7/24, would be released
         dry run; pass --apply to release it
         ");
@@ -61,6 +68,6 @@ mod tests {
         };
         let reason = "the container runtime lists its sandbox".into();
         let answer = ReleaseResponse { outcome: "kept".into(), reason, allocation: Some(held) };
-        insta::assert_snapshot!(release("10.1.0.7", true, &answer), @"10.1.0.7 on pods: allocation 7 of c1/eth0, pod -, with 10.1.0.7/24, is kept: the container runtime lists its sandbox");
+        insta::assert_snapshot!(said(true, answer), @"10.1.0.7 on pods: allocation 7 of c1/eth0, pod -, with 10.1.0.7/24, is kept: the container runtime lists its sandbox");
     }
 }

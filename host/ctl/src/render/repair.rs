@@ -1,11 +1,11 @@
 //! What a repair did, or would do.
 
+use super::parts::{clean, counted, joined, pod_name};
 use super::table::{table, text};
-use super::{clean, counted, joined, pod_name};
-use crate::repair::Report;
+use crate::report::Repair;
 
 /// A line for each allocation that a report says is gone, then what is left to a person.
-pub(crate) fn repair(report: &Report) -> String {
+pub(super) fn repair(report: &Repair) -> String {
     let mut out = String::new();
     if !report.repaired.is_empty() {
         let mut table = table(["NETWORK", "ADDRESSES", "POD", "OWNER", "ALLOCATION", "RESULT"]);
@@ -43,7 +43,7 @@ pub(crate) fn repair(report: &Report) -> String {
     let released = counted(released, "allocation", "allocations");
     out + &match report.applied {
         true => format!("{released} released\n"),
-        false => format!("{released} would be released; nothing was changed: say --apply\n"),
+        false => format!("{released} would be released\ndry run; pass --apply to release them\n"),
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use tenure_rpc::v1::RepairOutcome;
 
     use super::*;
-    use crate::repair::Finding;
+    use crate::report::Finding;
 
     #[test]
     fn a_dry_run_says_what_would_be_done_and_what_needs_a_person() {
@@ -67,7 +67,7 @@ mod tests {
         };
         let outcome =
             |outcome: &str, reason: &str| RepairOutcome { outcome: outcome.into(), reason: reason.into() };
-        let report = Report {
+        let report = Repair {
             applied: false,
             repaired: vec![
                 (finding("sandbox-gone", 7), outcome("released", "")),
@@ -82,7 +82,8 @@ mod tests {
         pods     10.1.0.8/24  default/web-8  c8/eth0  8           kept: c8/eth0 is not known to be gone
         pods     10.1.0.9/24  default/web-9  c9/eth0  9           ended already
         not repaired: missing-from-memory: c3/eth0 10.1.0.3/24
-        1 allocation would be released; nothing was changed: say --apply
+        1 allocation would be released
+        dry run; pass --apply to release them
         ");
     }
 }

@@ -2,10 +2,10 @@
 
 use tenure_rpc::v1::{AdoptResponse, Condition, GetStatusResponse};
 
-use super::{bytes, clean, duration};
+use super::parts::{bytes, clean, duration};
 
 /// The state first, then why, then the figures.
-pub(crate) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
+pub(super) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
     let mut text = format!("{}\n", clean(&status.state));
     match status.conditions.as_slice() {
         // A daemon of before there were conditions has reasons only.
@@ -45,7 +45,7 @@ fn condition(condition: &Condition, now_ms: u64) -> String {
 }
 
 /// Whether there was anything to confirm.
-pub(crate) fn adopted(answer: &AdoptResponse) -> String {
+pub(super) fn adopted(answer: &AdoptResponse) -> String {
     match answer.was_lost {
         true => "confirmed: the state is what the node shows, and ADD is served again\n".to_owned(),
         false => "nothing to confirm: no state was lost\n".to_owned(),

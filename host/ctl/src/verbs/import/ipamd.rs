@@ -7,7 +7,9 @@ use serde::Deserialize;
 use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
-use super::{Entry, Found, PassedOver, unreadable};
+use super::found::Found;
+use crate::report::{Entry, PassedOver};
+use crate::verbs::file::unreadable;
 
 /// The one version there is.
 const VERSION: &str = "vpc-cni-ipam/1";

@@ -13,7 +13,9 @@ use std::path::Path;
 use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
-use super::{Entry, Found, PassedOver, unreadable};
+use super::found::Found;
+use crate::report::{Entry, PassedOver};
+use crate::verbs::file::unreadable;
 
 /// host-local's own bookkeeping.
 const LAST_RESERVED: &str = "last_reserved_ip.";

@@ -7,7 +7,7 @@ use tenure_types::Error;
 
 use crate::daemon::Daemon;
 use crate::exit::Exit;
-use crate::{Outcome, json, render};
+use crate::report::Report;
 
 /// How soon a waiting caller asks again.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -16,13 +16,13 @@ const AGAIN: Duration = Duration::from_millis(100);
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Asks once, or until the node serves or the time is over; then what was said last counts.
-pub(crate) async fn ask(daemon: &Daemon, wait: Option<Duration>) -> Result<Outcome, Error> {
+pub(super) async fn status(daemon: &Daemon, wait: Option<Duration>) -> Result<Report, Error> {
     let Some(wait) = wait else { return once(daemon).await };
     let started = tokio::time::Instant::now();
     loop {
         let left = wait.saturating_sub(started.elapsed());
         let last = once(&daemon.within(left.max(SHORTEST))).await;
-        let served = last.as_ref().is_ok_and(|outcome| outcome.exit == Exit::Done);
+        let served = last.as_ref().is_ok_and(|report| report.exit() == Exit::Done);
         if served || started.elapsed() + AGAIN >= wait {
             return last;
         }
@@ -30,8 +30,6 @@ pub(crate) async fn ask(daemon: &Daemon, wait: Option<Duration>) -> Result<Outco
     }
 }
 
-async fn once(daemon: &Daemon) -> Result<Outcome, Error> {
-    let answer = daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await?;
-    let exit = if answer.state == "not-ready" { Exit::Problems } else { Exit::Done };
-    Ok(Outcome { text: render::status(&answer, render::now_ms()), json: json::status(&answer), exit })
+async fn once(daemon: &Daemon) -> Result<Report, Error> {
+    daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await.map(Report::Status)
 }

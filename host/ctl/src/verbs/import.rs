@@ -5,6 +5,7 @@
 //! import ends.
 
 mod config;
+mod found;
 mod host_local;
 mod ipamd;
 
@@ -13,66 +14,22 @@ use std::path::Path;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
+use self::found::Found;
+use super::file::unreadable;
 use crate::arguments::Source;
 use crate::daemon::Daemon;
-use crate::exit::Exit;
-use crate::{Outcome, json, render};
+use crate::report::{Entry, Import, Judged, Report};
 
 /// How many entries a message has.
 const IN_A_PART: usize = 2048;
 
-/// What was found on disk.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Found {
-    /// Attachments, in the order in which they were found.
-    pub(crate) entries: Vec<Entry>,
-    /// What cannot be an attachment, and why.
-    pub(crate) passed_over: Vec<PassedOver>,
-}
-
-/// An attachment with its addresses.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
-    /// The network.
-    pub(crate) network: String,
-    /// The attachment; without a container where nobody knows whose the addresses are.
-    pub(crate) entry: v1::ImportEntry,
-}
-
-/// Something that is not imported.
-#[derive(Debug, PartialEq)]
-pub(crate) struct PassedOver {
-    /// The file, or the row in it.
-    pub(crate) what: String,
-    /// Why.
-    pub(crate) why: String,
-}
-
-/// A network's attachments and what the daemon says of each.
-pub(crate) struct Judged {
-    /// The attachment.
-    pub(crate) entry: Entry,
-    /// What becomes of it.
-    pub(crate) outcome: v1::ImportOutcome,
-}
-
-/// What an import did or would do.
-pub(crate) struct Report {
-    /// Whether it was done.
-    pub(crate) applied: bool,
-    /// Each attachment with what became of it.
-    pub(crate) judged: Vec<Judged>,
-    /// What was left out.
-    pub(crate) passed_over: Vec<PassedOver>,
-}
-
 /// Imports from a source.
-pub(crate) async fn run(
+pub(super) async fn import(
     daemon: &Daemon,
     source: &Source,
     config: Option<&Path>,
     apply: bool,
-) -> Result<Outcome, Error> {
+) -> Result<Report, Error> {
     let (found, source, exclusive) = match source {
         Source::HostLocal { directory, interface } => {
             (host_local::read(directory, interface), format!("host-local {}", absolute(directory)?), true)
@@ -90,7 +47,7 @@ pub(crate) async fn run(
             format_args!("nothing to import is of network {network}, which the configuration defines");
         return Err(Error::new(ErrorCode::InvalidConfig, cause));
     }
-    let mut report = Report { applied: apply, judged: Vec::new(), passed_over };
+    let mut import = Import { applied: apply, judged: Vec::new(), passed_over };
     for of_network in entries.chunk_by(|one, next| one.network == next.network) {
         let Some(network) = of_network.first().map(|entry| entry.network.clone()) else { continue };
         let config = config.as_ref().filter(|(name, _)| *name == network).map(|(_, text)| text.clone());
@@ -112,15 +69,9 @@ pub(crate) async fn run(
             Err(error) => return Err(error),
         };
         let judged = of_network.iter().cloned().zip(outcomes);
-        report.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
+        import.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
     }
-    let problem = |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
-    let exit = if report.judged.iter().any(problem) || !report.passed_over.is_empty() {
-        Exit::Problems
-    } else {
-        Exit::Done
-    };
-    Ok(Outcome { text: render::import(&report), json: json::import(&report), exit })
+    Ok(Report::Import(import))
 }
 
 /// What the daemon says of a network's entries, part by part.
@@ -154,9 +105,4 @@ async fn judged(
 fn absolute(path: &Path) -> Result<String, Error> {
     let path = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
     Ok(path.display().to_string())
-}
-
-/// What keeps a file from being read.
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
 }

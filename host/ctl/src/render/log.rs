@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use tenure_checkpoint::{LogHeader, LogItem};
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Record};
 
-use crate::render::{clean, short};
+use super::parts::{clean, short};
 
 /// Makes lines. It remembers live allocations, since a release names one by its generation only, and a boot ends them all without
 /// a record of each.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     live: BTreeMap<(NetworkName, Generation), String>,
     /// The boot that the last segment was of.
     boot: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// An item's line; empty for a segment that goes on in the same boot.
-    pub(super) fn text(&mut self, item: &LogItem) -> String {
+    pub(crate) fn text(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => self.segment(header),
             LogItem::Record { place, record, .. } => {
@@ -49,7 +49,7 @@ impl Lines {
     }
 
     /// An item as the checkpoint has it, with a record's place; a line each. What a boot has ended is a release without a place.
-    pub(super) fn json(&mut self, item: &LogItem) -> String {
+    pub(crate) fn json(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => {
                 let mut text = format!("{}\n", json!({ "log": header }));

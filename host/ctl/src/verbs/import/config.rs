@@ -1,16 +1,15 @@
 //! The CNI configuration that defines a network before its first ADD: a plugin's own, or a list that has one of tenure's.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use tenure_types::{Error, ErrorCode};
 
-use super::unreadable;
+use crate::verbs::file::{read as bytes_of, unreadable};
 
 /// Reads a configuration; the network's name, and what the daemon would get from the plugin.
 pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
-    let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
+    let text = bytes_of(file)?;
     let config: Value = serde_json::from_slice(&text).map_err(|error| unreadable(file, &error))?;
     let invalid =
         |what: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {what}", file.display()));
@@ -37,6 +36,8 @@ pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read_text(text: &str) -> Result<(String, Value), Error> {

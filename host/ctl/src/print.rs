@@ -1,0 +1,110 @@
+//! What goes to the standard streams, in the form that was asked for. A reader that has seen enough, such as `head`, is no failure.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use tenure_checkpoint::LogItem;
+use tenure_rpc::v1;
+use tenure_types::{Error, ErrorCode};
+
+use crate::arguments::Output;
+use crate::clock::now_ms;
+use crate::report::Report;
+use crate::{json, render};
+
+/// How much of a list is printed at a time.
+const PIECE: usize = 64 << 10;
+
+/// Prints a text to standard output; `false` when whoever read has seen enough.
+pub(crate) fn text(text: &str) -> Result<bool, Error> {
+    let mut out = io::stdout().lock();
+    read_on(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Prints a report.
+pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
+    match output {
+        Output::Table => text(&render::report(report, now_ms())),
+        Output::Json => text(&format!("{}\n", json::report(report))),
+    }
+    .map(drop)
+}
+
+/// Prints to standard error why there is no report.
+pub(crate) fn error(error: &Error, output: Output) {
+    let text = match output {
+        Output::Table => render::error(error),
+        Output::Json => format!("{}\n", json::error(error)),
+    };
+    // There is nobody left to tell when standard error is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Prints allocations as they come, and keeps none.
+pub(crate) struct Allocations {
+    form: Form,
+    text: String,
+}
+
+enum Form {
+    Table(render::Allocations),
+    Json(json::Allocations),
+}
+
+impl Allocations {
+    /// A list of one network's, or of all where it has no name.
+    pub(crate) fn new(network: &str, output: Output) -> Self {
+        let form = match output {
+            Output::Table => Form::Table(render::Allocations::new(network, now_ms())),
+            Output::Json => Form::Json(json::Allocations::default()),
+        };
+        Self { form, text: String::new() }
+    }
+
+    /// Prints the next, or that there is none left; `false` when whoever read has seen enough.
+    pub(crate) fn print(&mut self, next: Option<&v1::Allocation>) -> Result<bool, Error> {
+        match (&mut self.form, next) {
+            (Form::Table(table), Some(allocation)) => table.add(allocation, &mut self.text),
+            (Form::Json(list), Some(allocation)) => list.add(allocation, &mut self.text),
+            (Form::Table(table), None) => table.end(&mut self.text),
+            (Form::Json(list), None) => list.end(&mut self.text),
+        }
+        if next.is_some() && self.text.len() < PIECE {
+            return Ok(true);
+        }
+        let goes_on = text(&self.text)?;
+        self.text.clear();
+        Ok(goes_on)
+    }
+}
+
+/// Prints the log's items as they are read.
+pub(crate) struct Log {
+    lines: render::LogLines,
+    output: Output,
+    out: BufWriter<Stdout>,
+}
+
+impl Log {
+    /// A log from its first item on.
+    pub(crate) fn new(output: Output) -> Self {
+        Self { lines: render::LogLines::default(), output, out: BufWriter::new(io::stdout()) }
+    }
+
+    /// Prints the next item, or that this is all for now; `false` when whoever read has seen enough.
+    pub(crate) fn print(&mut self, next: Option<&LogItem>) -> Result<bool, Error> {
+        read_on(match (next, self.output) {
+            (Some(item), Output::Table) => self.out.write_all(self.lines.text(item).as_bytes()),
+            (Some(item), Output::Json) => self.out.write_all(self.lines.json(item).as_bytes()),
+            (None, _) => self.out.flush(),
+        })
+    }
+}
+
+/// Whether anybody reads on.
+fn read_on(written: io::Result<()>) -> Result<bool, Error> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::new(ErrorCode::InputOutput, format_args!("standard output: {error}"))),
+        Ok(()) => Ok(true),
+    }
+}

@@ -1,0 +1,32 @@
+//! Why there is no report.
+
+use tenure_types::Error;
+
+use super::parts::clean;
+use crate::exit::next_step;
+
+/// What went wrong, why, and what to do next.
+pub(crate) fn error(error: &Error) -> String {
+    format!("error: {}: {}\n next: {}\n", error.code, clean(&error.cause), next_step(error.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_and_why_and_what_next() {
+        let error = Error::new(ErrorCode::UnknownNetwork, "no network \"p\u{1b}[2Jods\" on this node");
+        insta::assert_snapshot!(super::error(&error), @r#"
+        error: unknown-network: no network "p\u{1b}[2Jods" on this node
+         next: a network exists from its first ADD on; `tenurectl networks` shows them
+        "#);
+        let error = Error::new(ErrorCode::Unreachable, "/run/tenure/admin.sock: No such file or directory");
+        insta::assert_snapshot!(super::error(&error), @"
+        error: daemon-unreachable: /run/tenure/admin.sock: No such file or directory
+         next: start tenured, or name the running one's directory with --run-dir; only root may ask it
+        ");
+    }
+}

@@ -1,0 +1,138 @@
+//! Parts of a text: ids, names, times and sizes as people read them.
+//!
+//! Names and ids come from outside, so what could steer a terminal is shown escaped. Long ids are cut to what tells
+//! them apart; JSON has them whole.
+
+use std::fmt::Write;
+
+use tenure_rpc::v1;
+
+/// How much of a container's id or a digest tells it apart.
+const SHORT: usize = 12;
+
+/// Text from outside with control characters escaped.
+pub(crate) fn clean(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            cleaned.extend(character.escape_default());
+        } else {
+            cleaned.push(character);
+        }
+    }
+    cleaned
+}
+
+/// The beginning of an id.
+pub(crate) fn short(id: &str) -> String {
+    id.chars().take(SHORT).flat_map(char::escape_debug).collect()
+}
+
+/// A list in one cell, or a dash.
+pub(crate) fn joined(items: &[String], separator: &str) -> String {
+    if items.is_empty() {
+        return "-".to_owned();
+    }
+    items.iter().map(|item| clean(item)).collect::<Vec<_>>().join(separator)
+}
+
+/// A text in a cell, or a dash.
+pub(crate) fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { clean(text) }
+}
+
+/// The container that has an allocation, cut; or that nobody knows who has.
+pub(crate) fn owner(allocation: &v1::Allocation) -> String {
+    match allocation.kind.as_str() {
+        "unknown" => "unknown".to_owned(),
+        _ => short(&allocation.container_id),
+    }
+}
+
+/// `namespace/name`, or a dash where the runtime named no pod.
+pub(crate) fn pod(allocation: &v1::Allocation) -> String {
+    pod_name(&allocation.pod_namespace, &allocation.pod_name)
+}
+
+/// A pod by its names.
+pub(crate) fn pod_name(namespace: &str, name: &str) -> String {
+    match (namespace, name) {
+        ("", "") => "-".to_owned(),
+        ("", name) => clean(name),
+        (namespace, name) => format!("{}/{}", clean(namespace), clean(name)),
+    }
+}
+
+/// `name@digest`, the digest cut.
+pub(crate) fn policy(policy: Option<&v1::PolicyRef>) -> String {
+    match policy {
+        None => "-".to_owned(),
+        Some(policy) if policy.sha256.is_empty() => clean(&policy.name),
+        Some(policy) => format!("{}@{}", clean(&policy.name), short(&policy.sha256)),
+    }
+}
+
+/// How long something lasts, to two units: `3d 4h`, `5m 7s`, `0s`.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+    let first = units.iter().position(|(unit, _)| seconds >= *unit).unwrap_or(units.len() - 1);
+    let mut left = seconds;
+    let mut text = String::new();
+    for (index, (unit, name)) in units.iter().enumerate().skip(first).take(2) {
+        let count = left / unit;
+        left %= unit;
+        if index == first || count > 0 {
+            let space = if text.is_empty() { "" } else { " " };
+            // Writing to a string does not fail.
+            let _ = write!(text, "{space}{count}{name}");
+        }
+    }
+    text
+}
+
+/// How long ago; a clock that was set back makes it now.
+pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
+    format!("{} ago", duration(now_ms.saturating_sub(then_ms)))
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(shift, _)| count >> shift > 0) {
+        None => format!("{count} B"),
+        Some((shift, unit)) => {
+            let tenths = (u128::from(count) * 10) >> shift;
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+/// A number with its noun.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_units_at_most() {
+        let texts = [0, 999, 1_000, 61_000, 3_600_000, 3_661_000, 90_000_000, 864_000_000].map(duration);
+        assert_eq!(texts, ["0s", "0s", "1s", "1m 1s", "1h", "1h 1m", "1d 1h", "10d"]);
+        assert_eq!(ago(2_000, 1_000), "0s ago");
+    }
+
+    #[test]
+    fn bytes_are_in_their_unit() {
+        let texts = [0, 1023, 1024, 1536, 4 << 20, u64::MAX].map(bytes);
+        assert_eq!(texts, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "4.0 MiB", "17179869183.9 GiB"]);
+    }
+
+    #[test]
+    fn nothing_from_outside_steers_the_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{9b}dé"), "a\\u{1b}[31mb\\nc\\u{9b}dé");
+        assert_eq!(short("0123456789abcdef"), "0123456789ab");
+    }
+}

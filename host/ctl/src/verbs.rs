@@ -1,0 +1,73 @@
+//! What can be asked of a node: a verb asks the daemon or reads files, and says what came of it.
+//!
+//! A verb that is one question to the daemon is asked here; one that takes more has a file of its own.
+
+mod allocations;
+mod file;
+mod import;
+mod log;
+mod repair;
+mod status;
+
+use tenure_rpc::v1;
+use tenure_types::{Error, ErrorCode};
+
+use crate::arguments::{Policy, Question};
+use crate::daemon::Daemon;
+use crate::report::{Activated, Address, Release, Report};
+
+pub(crate) use allocations::allocations;
+pub(crate) use log::log;
+
+/// Asks one question.
+pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, Error> {
+    match question {
+        Question::Status { wait } => status::status(daemon, wait).await,
+        Question::Networks => {
+            let request = v1::ListNetworksRequest {};
+            daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::Networks)
+        }
+        Question::Allocation { address } => {
+            let request = v1::GetAddressRequest { address: address.to_string() };
+            let answer = daemon.call(async |mut admin| admin.get_address(request).await).await?;
+            if answer.states.is_empty() {
+                let cause = format!("{address} is in no range of any network on this node");
+                return Err(Error::new(ErrorCode::UnknownAddress, cause));
+            }
+            Ok(Report::Address(Address { address, answer }))
+        }
+        Question::Check => {
+            let request = v1::CheckRequest {};
+            daemon.call(async |mut admin| admin.check(request).await).await.map(Report::Check)
+        }
+        Question::Release { address, network, generation, reason, force, apply } => {
+            let request = v1::ReleaseRequest {
+                address: address.to_string(),
+                network: network.unwrap_or_default(),
+                generation: generation.unwrap_or_default(),
+                apply,
+                reason: reason.unwrap_or_default(),
+                force,
+            };
+            let answer = daemon.call(async |mut admin| admin.release(request).await).await?;
+            Ok(Report::Release(Box::new(Release { address, applied: apply, answer })))
+        }
+        Question::Repair { from, apply } => repair::repair(daemon, &from, apply).await,
+        Question::Import { source, config, apply } => {
+            import::import(daemon, &source, config.as_deref(), apply).await
+        }
+        Question::Adopt { .. } => {
+            let request = v1::AdoptRequest {};
+            daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::Adopted)
+        }
+        Question::Policy(Policy::List) => {
+            let request = v1::ListPoliciesRequest {};
+            daemon.call(async |mut admin| admin.list_policies(request).await).await.map(Report::Policies)
+        }
+        Question::Policy(Policy::Activate { network, name }) => {
+            let request = v1::ActivatePolicyRequest { network: network.clone(), policy: name };
+            let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
+            Ok(Report::Activated(Activated { network, answer }))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `tenurectl repair`: frees what a check's report says is gone. The daemon looks again before it does.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tenure_rpc::v1;
+use tenure_types::Error;
+
+use super::file::{read, unreadable};
+use crate::daemon::Daemon;
+use crate::report::{Finding, Repair, Report};
+
+/// The only kind of finding that is two sources' word, and so can be repaired.
+const PROVEN: &str = "sandbox-gone";
+
+/// What `tenurectl check --output json` printed.
+#[derive(Deserialize)]
+struct CheckReport {
+    findings: Vec<Finding>,
+}
+
+/// Repairs what a report says.
+pub(super) async fn repair(daemon: &Daemon, from: &Path, apply: bool) -> Result<Report, Error> {
+    let CheckReport { findings } =
+        serde_json::from_slice(&read(from)?).map_err(|error| unreadable(from, &error))?;
+    let (proven, left): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.kind == PROVEN);
+    let meant = |finding: &Finding| v1::AllocationRef {
+        network: finding.network.clone(),
+        generation: finding.generation,
+    };
+    let request = v1::RepairRequest { allocations: proven.iter().map(meant).collect(), apply };
+    let answer = daemon.call(async |mut admin| admin.repair(request).await).await?;
+    let repaired = proven.into_iter().zip(answer.outcomes).collect();
+    Ok(Report::Repair(Repair { applied: apply, repaired, left }))
+}
