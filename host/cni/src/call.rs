@@ -13,7 +13,7 @@ use tenure_types::{Error, ErrorCode};
 
 use crate::daemon::{self, Failure};
 use crate::deadline::Deadline;
-use crate::{input, netns, variable};
+use crate::{input, netns};
 
 /// The variable that names the daemon's socket where the configuration does not.
 const SOCKET_VARIABLE: &str = "TENURE_SOCKET";
@@ -144,4 +144,9 @@ fn spool(socket: &Path, invocation: &Invocation, cause: &str) -> Result<String, 
         let cause = format!("{cause}; nor could the DEL be kept for later: {error}");
         ErrorReport::from(&Error::new(ErrorCode::Unreachable, cause))
     })
+}
+
+/// A variable of the environment. What is not UTF-8 becomes what no name may contain, and is refused as such.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

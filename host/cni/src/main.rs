@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         print(&format!("{}\n", ErrorReport::from(&error).render(SpecVersion::NEWEST)));
         std::process::exit(1);
     }));
-    if variable("CNI_COMMAND").is_none_or(|command| command.is_empty()) {
+    if call::variable("CNI_COMMAND").is_none_or(|command| command.is_empty()) {
         eprintln!("{}", cni::about());
         return ExitCode::SUCCESS;
     }
@@ -46,9 +46,4 @@ fn print(text: &str) -> ExitCode {
         // Whoever started the plugin no longer reads; the exit code is all that can still be said.
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-/// A variable of the environment. What is not UTF-8 becomes what no name may contain, and is refused as such.
-fn variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

@@ -57,7 +57,7 @@ impl Node {
 }
 
 #[tonic::async_trait]
-impl tenure_rpc::admin_service::Node for Node {
+impl tenure_rpc::admin::Node for Node {
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_observe::Metrics;
-use tenure_rpc::cni_service::CniService;
+use tenure_rpc::cni::CniService;
 use tenure_rpc::status::{GrpcCode, grpc_code};
 use tenure_spool::{Aside, Spool};
 

@@ -4,11 +4,11 @@
 //! ([`door`]), and how a failure is told ([`status`]).
 
 #[cfg(feature = "server")]
-pub mod admin_service;
+pub mod admin;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
-pub mod cni_service;
+pub mod cni;
 #[cfg(feature = "server")]
 pub mod door;
 pub mod resolv_conf;
@@ -18,8 +18,6 @@ pub mod server;
 #[cfg(feature = "server")]
 mod socket;
 pub mod status;
-#[cfg(feature = "server")]
-mod unimported;
 pub mod v1;
 
 /// The most bytes that a network configuration, and so a request, may have.

@@ -1,5 +1,7 @@
 //! The Cni service: from an invocation to the engine's words, and from a grant to what the plugin prints.
 
+mod unimported;
+
 use std::sync::Arc;
 
 use tenure_engine::{Add, Del, Engine, Gc};
@@ -12,9 +14,9 @@ use tenure_types::{
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
+use self::unimported::Unimported;
 use crate::resolv_conf;
 use crate::status::to_status;
-use crate::unimported::Unimported;
 use crate::v1::{self, Answer, Invocation};
 
 /// Nanoseconds in a millisecond.

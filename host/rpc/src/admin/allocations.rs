@@ -8,7 +8,7 @@ use tenure_engine::{Engine, Listed};
 use tenure_types::{Generation, NetworkName, Result};
 use tonic::Status;
 
-use super::{AdminService, shown, unknown_network};
+use super::shown::{shown, unknown_network};
 use crate::v1;
 
 /// What a list answers.
@@ -17,21 +17,19 @@ pub(super) type AllocationStream = Pin<Box<dyn Stream<Item = Result<v1::Allocati
 /// How many allocations are looked at with the book held.
 const PART: usize = 4096;
 
-impl AdminService {
-    /// The allocations of one network, or of all where its name is empty; by network and address.
-    pub(super) async fn list(&self, only: &str) -> Result<AllocationStream> {
-        let names = match only {
-            "" => self.engine.network_names(),
-            only => match NetworkName::new(only) {
-                Ok(name) if self.engine.book(&name).await.is_some() => vec![name],
-                _ => return Err(unknown_network(only)),
-            },
-        };
-        let engine = Arc::clone(&self.engine);
-        let of_each = stream::iter(names).then(move |name| of_network(Arc::clone(&engine), name));
-        let shown = |listed: Listed| Ok(shown(&listed.allocation, listed.outside, listed.waiting));
-        Ok(Box::pin(of_each.flat_map(move |listed| stream::iter(listed).map(shown))))
-    }
+/// The allocations of one network, or of all where its name is empty; by network and address.
+pub(super) async fn allocations(engine: &Arc<Engine>, only: &str) -> Result<AllocationStream> {
+    let names = match only {
+        "" => engine.network_names(),
+        only => match NetworkName::new(only) {
+            Ok(name) if engine.book(&name).await.is_some() => vec![name],
+            _ => return Err(unknown_network(only)),
+        },
+    };
+    let engine = Arc::clone(engine);
+    let of_each = stream::iter(names).then(move |name| of_network(Arc::clone(&engine), name));
+    let shown = |listed: Listed| Ok(shown(&listed.allocation, listed.outside, listed.waiting));
+    Ok(Box::pin(of_each.flat_map(move |listed| stream::iter(listed).map(shown))))
 }
 
 /// A network's allocations by address.

@@ -3,43 +3,50 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::{Trace, Traces};
-use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName};
-use tonic::Status;
+use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Result};
 
-use super::{AdminService, addresses};
-use crate::status::to_status;
+use super::books::books;
+use super::node::Node;
+use super::shown::addresses;
 use crate::v1;
 
-impl AdminService {
-    /// Everything that differs, and how many facts were looked at. Nothing is locked, so a difference may be of the moment.
-    pub(super) async fn compare(&self) -> Result<(u64, Vec<v1::Finding>), Status> {
-        let node = Arc::clone(&self.node);
-        let on_disk = tokio::task::spawn_blocking(move || node.books_on_disk())
-            .await
-            .map_err(|error| to_status(&Error::new(ErrorCode::Internal, error)))?
-            .map_err(|error| to_status(&error))?;
-        let in_memory = self.books().await;
-        let (compared, mut findings) = differences(&on_disk, &in_memory);
-        let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
-        let (traces, problem) = self.node.look_for(&held).await;
-        let gone = held.iter().zip(traces);
-        findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
-        findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
-        findings.extend(problem.map(|error| {
-            v1::Finding {
-                kind: "runtime-unreachable".to_owned(),
-                subject: "container runtime".to_owned(),
-                detail: error.cause,
-                next_step:
-                    "start the runtime or mend `runtime.socket`; until then nothing is freed for its silence"
-                        .to_owned(),
-                ..v1::Finding::default()
-            }
-        }));
-        Ok((compared, findings))
-    }
+/// Everything that differs in memory, on disk and on the node.
+pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
+    // Requests go on meanwhile, so memory and disk are read at different moments: only what both looks show is real.
+    let (_, first) = compare(engine, node).await?;
+    let (compared, mut findings) = compare(engine, node).await?;
+    findings.retain(|finding| first.contains(finding));
+    Ok(v1::CheckResponse { compared, findings })
+}
+
+/// What differs now, and how many facts were looked at. Nothing is locked, so a difference may be of the moment.
+async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<(u64, Vec<v1::Finding>)> {
+    let reading = Arc::clone(node);
+    let on_disk = tokio::task::spawn_blocking(move || reading.books_on_disk())
+        .await
+        .map_err(|error| Error::new(ErrorCode::Internal, error))??;
+    let in_memory = books(engine).await;
+    let (compared, mut findings) = differences(&on_disk, &in_memory);
+    let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
+    let (traces, problem) = node.look_for(&held).await;
+    let gone = held.iter().zip(traces);
+    findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
+    findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
+    findings.extend(problem.map(|error| {
+        v1::Finding {
+            kind: "runtime-unreachable".to_owned(),
+            subject: "container runtime".to_owned(),
+            detail: error.cause,
+            next_step:
+                "start the runtime or mend `runtime.socket`; until then nothing is freed for its silence"
+                    .to_owned(),
+            ..v1::Finding::default()
+        }
+    }));
+    Ok((compared, findings))
 }
 
 /// What is said of an allocation whose sandbox leaves these traces; nothing where none speaks against it.

@@ -10,8 +10,7 @@ use tenure_types::cni::Configuration;
 use tenure_types::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, Owner, PodIdentity, Result};
 use tonic::{Status, Streaming};
 
-use super::AdminService;
-use crate::cni_service::network_config;
+use crate::cni::network_config;
 use crate::status::to_status;
 use crate::v1;
 
@@ -25,72 +24,63 @@ struct Session {
     source: String,
 }
 
-impl AdminService {
-    /// The import of one message.
-    pub(super) async fn take_over(&self, request: v1::ImportRequest) -> Result<v1::ImportResponse> {
-        let v1::ImportRequest { network, config, entries, apply } = request;
-        let head = v1::ImportHead {
-            network,
-            config,
-            apply,
-            source: "import".to_owned(),
-            ..v1::ImportHead::default()
+/// The import of one message.
+pub(super) async fn import(engine: &Arc<Engine>, request: v1::ImportRequest) -> Result<v1::ImportResponse> {
+    let v1::ImportRequest { network, config, entries, apply } = request;
+    let head =
+        v1::ImportHead { network, config, apply, source: "import".to_owned(), ..v1::ImportHead::default() };
+    let mut session = begin(engine, head).await?;
+    let outcomes = session.judge(&entries).await?;
+    session.end().await?;
+    Ok(v1::ImportResponse { outcomes })
+}
+
+/// The import of any number of messages, each answered by one.
+pub(super) async fn import_all(
+    engine: &Arc<Engine>,
+    mut parts: Streaming<v1::ImportPart>,
+) -> Result<OutcomeStream, Status> {
+    let first = parts.message().await?.unwrap_or_default();
+    let session = begin(engine, first.head.unwrap_or_default()).await.map_err(|error| to_status(&error))?;
+    let state = (session, parts, Some(first.entries));
+    let answers = stream::try_unfold(state, async |(mut session, mut parts, first)| {
+        let entries = match first {
+            Some(entries) => Some(entries),
+            None => parts.message().await?.map(|part| part.entries),
         };
-        let mut session = self.begin(head).await?;
-        let outcomes = session.judge(&entries).await?;
-        session.end().await?;
-        Ok(v1::ImportResponse { outcomes })
-    }
+        let Some(entries) = entries else {
+            session.end().await.map_err(|error| to_status(&error))?;
+            return Ok(None);
+        };
+        let outcomes = session.judge(&entries).await.map_err(|error| to_status(&error))?;
+        Ok(Some((v1::ImportOutcomes { outcomes }, (session, parts, None))))
+    });
+    Ok(Box::pin(answers))
+}
 
-    /// The import of any number of messages, each answered by one.
-    pub(super) async fn take_all_over(
-        &self,
-        mut parts: Streaming<v1::ImportPart>,
-    ) -> Result<OutcomeStream, Status> {
-        let first = parts.message().await?.unwrap_or_default();
-        let session = self.begin(first.head.unwrap_or_default()).await.map_err(|error| to_status(&error))?;
-        let state = (session, parts, Some(first.entries));
-        let answers = stream::try_unfold(state, async |(mut session, mut parts, first)| {
-            let entries = match first {
-                Some(entries) => Some(entries),
-                None => parts.message().await?.map(|part| part.entries),
-            };
-            let Some(entries) = entries else {
-                session.end().await.map_err(|error| to_status(&error))?;
-                return Ok(None);
-            };
-            let outcomes = session.judge(&entries).await.map_err(|error| to_status(&error))?;
-            Ok(Some((v1::ImportOutcomes { outcomes }, (session, parts, None))))
-        });
-        Ok(Box::pin(answers))
-    }
-
-    async fn begin(&self, head: v1::ImportHead) -> Result<Session> {
-        let v1::ImportHead { network, config, apply, source, exclusive } = head;
-        let network =
-            NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
-        let definition = match config.as_slice() {
-            [] => None,
-            text => {
-                let config = Configuration::parse(text)?;
-                if *config.name() != network {
-                    let cause =
-                        format_args!("the configuration is of network {}, not {network}", config.name());
-                    return Err(Error::new(ErrorCode::InvalidConfig, cause));
-                }
-                Some((config.policy()?, network_config(&config)?))
+async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
+    let v1::ImportHead { network, config, apply, source, exclusive } = head;
+    let network = NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
+    let definition = match config.as_slice() {
+        [] => None,
+        text => {
+            let config = Configuration::parse(text)?;
+            if *config.name() != network {
+                let cause = format_args!("the configuration is of network {}, not {network}", config.name());
+                return Err(Error::new(ErrorCode::InvalidConfig, cause));
             }
-        };
-        let import = Import { network, definition, exclusive, apply };
-        let engine = Arc::clone(&self.engine);
-        let runtime = tokio::runtime::Handle::current();
-        // A policy makes the network of its configuration, and a dry run copies a book: neither may hold up a worker.
-        let begin = move || runtime.block_on(engine.begin_import(&import));
-        let importing = tokio::task::spawn_blocking(begin)
-            .await
-            .map_err(|error| Error::new(ErrorCode::Internal, error))??;
-        Ok(Session { engine: Arc::clone(&self.engine), importing, source })
-    }
+            Some((config.policy()?, network_config(&config)?))
+        }
+    };
+    let import = Import { network, definition, exclusive, apply };
+    let beginning = Arc::clone(engine);
+    let runtime = tokio::runtime::Handle::current();
+    // A policy makes the network of its configuration, and a dry run copies a book: neither may hold up a worker.
+    let begin = move || runtime.block_on(beginning.begin_import(&import));
+    let importing = tokio::task::spawn_blocking(begin)
+        .await
+        .map_err(|error| Error::new(ErrorCode::Internal, error))??;
+    Ok(Session { engine: Arc::clone(engine), importing, source })
 }
 
 impl Session {

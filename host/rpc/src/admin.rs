@@ -1,0 +1,129 @@
+//! The Admin service: what operators see and change. Glue between messages and the engine, and nothing else.
+//!
+//! Each verb is a file of its own; here stands which call is whose.
+
+mod address;
+mod allocations;
+mod books;
+mod check;
+mod import;
+mod networks;
+mod node;
+mod policies;
+mod release;
+mod repair;
+mod shown;
+mod status;
+
+use std::sync::Arc;
+
+use tenure_engine::Engine;
+use tenure_types::Result;
+use tonic::{Request, Response, Status, Streaming};
+
+pub use self::node::Node;
+use crate::status::to_status;
+use crate::v1;
+
+/// Implements the generated service over an engine.
+pub struct AdminService {
+    engine: Arc<Engine>,
+    node: Arc<dyn Node>,
+}
+
+impl AdminService {
+    /// The service of one node.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, node: Arc<dyn Node>) -> Self {
+        Self { engine, node }
+    }
+}
+
+/// An answer, or the status that tells the error.
+fn told<T>(answer: Result<T>) -> Result<Response<T>, Status> {
+    answer.map(Response::new).map_err(|error| to_status(&error))
+}
+
+#[tonic::async_trait]
+impl v1::admin_server::Admin for AdminService {
+    type ListAllocationsStream = allocations::AllocationStream;
+    type ImportAllStream = import::OutcomeStream;
+
+    async fn get_status(
+        &self,
+        _: Request<v1::GetStatusRequest>,
+    ) -> Result<Response<v1::GetStatusResponse>, Status> {
+        Ok(Response::new(status::status(&self.engine, self.node.as_ref()).await))
+    }
+
+    async fn list_networks(
+        &self,
+        _: Request<v1::ListNetworksRequest>,
+    ) -> Result<Response<v1::ListNetworksResponse>, Status> {
+        Ok(Response::new(networks::networks(&self.engine).await))
+    }
+
+    async fn list_allocations(
+        &self,
+        request: Request<v1::ListAllocationsRequest>,
+    ) -> Result<Response<allocations::AllocationStream>, Status> {
+        told(allocations::allocations(&self.engine, &request.get_ref().network).await)
+    }
+
+    async fn get_address(
+        &self,
+        request: Request<v1::GetAddressRequest>,
+    ) -> Result<Response<v1::GetAddressResponse>, Status> {
+        told(address::address(&self.engine, &request.get_ref().address).await)
+    }
+
+    async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
+        told(check::check(&self.engine, &self.node).await)
+    }
+
+    async fn list_policies(
+        &self,
+        _: Request<v1::ListPoliciesRequest>,
+    ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
+        Ok(Response::new(policies::list(&self.engine).await))
+    }
+
+    async fn activate_policy(
+        &self,
+        request: Request<v1::ActivatePolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        told(policies::activate(&self.engine, request.into_inner()).await)
+    }
+
+    async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
+        told(self.node.adopt().map(|was_lost| v1::AdoptResponse { was_lost }))
+    }
+
+    async fn import(
+        &self,
+        request: Request<v1::ImportRequest>,
+    ) -> Result<Response<v1::ImportResponse>, Status> {
+        told(import::import(&self.engine, request.into_inner()).await)
+    }
+
+    async fn import_all(
+        &self,
+        request: Request<Streaming<v1::ImportPart>>,
+    ) -> Result<Response<import::OutcomeStream>, Status> {
+        import::import_all(&self.engine, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseResponse>, Status> {
+        told(release::release(&self.engine, self.node.as_ref(), request.get_ref()).await)
+    }
+
+    async fn repair(
+        &self,
+        request: Request<v1::RepairRequest>,
+    ) -> Result<Response<v1::RepairResponse>, Status> {
+        told(repair::repair(&self.engine, self.node.as_ref(), request.get_ref()).await)
+    }
+}

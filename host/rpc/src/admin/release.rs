@@ -1,0 +1,91 @@
+//! Ending an allocation on an operator's word.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_engine::Engine;
+use tenure_ledger::Book;
+use tenure_runtime::{Trace, Traces};
+use tenure_types::{Allocation, End, Error, ErrorCode, Result};
+
+use super::books::books;
+use super::node::Node;
+use super::shown::allocation;
+use crate::v1;
+
+/// How much of an operator's words is kept.
+const LONGEST_REASON: usize = 200;
+
+/// Finds what is meant, looks for its sandbox, and ends it where that is asked for.
+pub(super) async fn release(
+    engine: &Engine,
+    node: &dyn Node,
+    request: &v1::ReleaseRequest,
+) -> Result<v1::ReleaseResponse> {
+    let unknown = |cause: String| Error::new(ErrorCode::UnknownAddress, cause);
+    let address: IpAddr = request
+        .address
+        .parse()
+        .map_err(|_| unknown(format!("{:?} is not an IP address", request.address)))?;
+    let (held, shown) = meant(engine, address, request).await?;
+    let answer = |outcome: &str, reason: String| v1::ReleaseResponse {
+        outcome: outcome.to_owned(),
+        reason,
+        allocation: Some(shown.clone()),
+    };
+    let (traces, _) = node.look_for(std::slice::from_ref(&held)).await;
+    if let Some(there) = traces.first().and_then(|traces| seen(*traces)).filter(|_| !request.force) {
+        return Ok(answer("kept", format!("{there}; its own DEL frees the address, --force does so now")));
+    }
+    if !request.apply {
+        return Ok(answer("released", String::new()));
+    }
+    let words: String = request.reason.chars().take(LONGEST_REASON).collect();
+    let outcome = match engine.reap(&held, End::Operator, &words).await? {
+        true => "released",
+        false => "ended",
+    };
+    Ok(answer(outcome, String::new()))
+}
+
+/// The one allocation that is meant, and how operators see it.
+async fn meant(
+    engine: &Engine,
+    address: IpAddr,
+    request: &v1::ReleaseRequest,
+) -> Result<(Arc<Allocation>, v1::Allocation)> {
+    let mut found = Vec::new();
+    for book in books(engine).await {
+        if request.network.is_empty() || book.network().name.as_str() == request.network {
+            let claims = claims(&book, address);
+            found.extend(claims.map(|held| (Arc::clone(held), allocation(&book, held))));
+        }
+    }
+    found.retain(|(held, _)| request.generation == 0 || held.generation.0 == request.generation);
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => Err(Error::new(ErrorCode::UnknownAddress, format_args!("nobody has {address}"))),
+        (Some(last), false) => {
+            let describe = |(held, _): &(Arc<Allocation>, v1::Allocation)| {
+                format!("{} (--network {} --generation {})", held.owner, held.network, held.generation)
+            };
+            let all: Vec<String> = found.iter().chain([&last]).map(describe).collect();
+            let cause = format!("{address} is claimed by {}: say which is meant", all.join(" and by "));
+            Err(Error::new(ErrorCode::AddressUnavailable, cause))
+        }
+    }
+}
+
+/// Who has an address, and who claims it behind them.
+fn claims(book: &Book, address: IpAddr) -> impl Iterator<Item = &Arc<Allocation>> {
+    book.holder(address).into_iter().chain(book.waiting_for(address))
+}
+
+/// What shows that the sandbox is there.
+fn seen(traces: Traces) -> Option<&'static str> {
+    match (traces.runtime, traces.namespace) {
+        (Trace::There, _) => Some("the container runtime lists its sandbox"),
+        (_, Trace::There) => Some("its network namespace is there"),
+        _ => None,
+    }
+}
