@@ -70,6 +70,13 @@ impl Plugin {
         self
     }
 
+    /// The same plugin, run as the last words of another command.
+    #[must_use]
+    pub fn under(mut self, words: &[&str]) -> Self {
+        self.command.splice(0..0, words.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
     /// The same plugin, run in a directory.
     #[must_use]
     pub fn working_in(mut self, directory: &Path) -> Self {
@@ -176,6 +183,7 @@ impl Running {
         Ok(Outcome {
             succeeded: output.status.success(),
             status: output.status.to_string(),
+            code: output.status.code(),
             stdout: String::from_utf8(output.stdout)?,
             stderr: String::from_utf8(output.stderr)?,
         })
@@ -204,6 +212,8 @@ pub struct Outcome {
     pub succeeded: bool,
     /// The exit status, as text.
     pub status: String,
+    /// The exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
     /// Standard error.

@@ -60,7 +60,15 @@ impl Daemon {
     /// # Errors
     /// When they cannot be made.
     pub fn prepare() -> anyhow::Result<Self> {
-        let daemon = Self { directory: scratch::directory()?, child: None, boots: 0 };
+        Self::prepare_in(scratch::directory()?)
+    }
+
+    /// The same in a directory of the caller's choice.
+    ///
+    /// # Errors
+    /// When nothing can be written there.
+    pub fn prepare_in(directory: TempDir) -> anyhow::Result<Self> {
+        let daemon = Self { directory, child: None, boots: 0 };
         daemon.configure("")?;
         Ok(daemon)
     }
@@ -154,6 +162,14 @@ impl Daemon {
         let seconds = LIMIT.as_secs().to_string();
         let output = self.ctl_output(&["status", "--wait", &seconds])?;
         ensure!(output.status.success(), "not ready: {}", told(&output));
+        self.loads_policies()
+    }
+
+    /// Waits until each policy is loaded or known not to load.
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub fn loads_policies(&self) -> anyhow::Result<()> {
         wait::holds("the policies to be loaded", LIMIT, || {
             let list = self.list(&["policy", "list"], "policies")?;
             Ok(list.iter().all(|policy| policy.get("loading") != Some(&Value::Bool(true))))

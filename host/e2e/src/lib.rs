@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod mount;
 pub mod podman;
 pub mod random;
+pub mod recording;
 pub mod scratch;
 pub mod strace;
 pub mod suite;
