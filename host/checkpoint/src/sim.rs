@@ -9,13 +9,12 @@
 //! Every choice comes from the seed. Handles from before a crash refuse.
 
 mod inode;
-mod random;
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use random::Random;
+use tenure_fixtures::random::Random;
 
 use self::inode::Inode;
 use crate::disk::{Disk, File};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use tenure_checkpoint::sim::Random;
+use tenure_fixtures::random::Random;
 
 /// Remembers that a task was woken.
 struct Flag(AtomicBool);

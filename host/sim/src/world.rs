@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tenure_checkpoint::sim::{Faults, Random, SimDisk};
+use tenure_checkpoint::sim::{Faults, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover_after};
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
+use tenure_fixtures::random::Random;
 use tenure_types::{
     BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place,
     PolicyName,

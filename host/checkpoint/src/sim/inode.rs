@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Random;
+use tenure_fixtures::random::Random;
 
 const SECTOR: usize = 512;
 
