@@ -4,11 +4,13 @@
 mod component;
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, anyhow, ensure};
-use component::{build, entry, entry_with};
+use component::{build, digest, entry, entry_with};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Suite};
 
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         .test("a_policy_of_ones_own_is_activated_while_pods_come", &[], activated_under_load)
         .test("a_policy_that_does_not_load_leaves_the_old_one_serving", &[], unloadable)
         .test("an_operators_choice_survives_a_crash_and_the_loss_of_its_file", &[], choice_survives)
+        .test("what_nobody_names_any_more_is_removed_by_the_next_start", &[], pruned)
         .test("a_name_is_never_looked_up_on_the_disk", &[], never_a_path)
         .test("more_than_the_queue_holds_is_refused", &[], overload)
         .run()
@@ -287,6 +290,41 @@ fn choice_survives() -> anyhow::Result<()> {
     let address = shim.call("ADD", &Attachment::of("fourth"), &network)?.address()?;
     ensure!(address.starts_with("10.81.0."), "not host-local's choice: {address}");
     Ok(())
+}
+
+/// A copy stays while a network or the configuration names it, and no longer.
+fn pruned() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let mine = build("tenure-highest-first", &daemon)?;
+    // A custom section of no bytes makes another component of it, which is not built in.
+    std::fs::OpenOptions::new().append(true).open(&mine)?.write_all(&[0, 1, 0])?;
+    daemon.configure(&entry("mine", &mine)?)?;
+    daemon.start_again()?;
+    let network = config("net", "host-local");
+    daemon.shim()?.call("ADD", &Attachment::of("first"), &network)?.address()?;
+    daemon.ctl(&["policy", "activate", "net", "mine"])?;
+    ensure!(copies(&daemon, &mine)? == 2, "there is no copy, or no compiled form");
+    daemon.kill()?;
+    daemon.configure("")?;
+    daemon.start_again()?;
+    ensure!(copies(&daemon, &mine)? == 2, "what serves a network is gone");
+    daemon.ctl(&["policy", "activate", "net", "host-local"])?;
+    daemon.kill()?;
+    daemon.start_again()?;
+    ensure!(copies(&daemon, &mine)? == 0, "what nobody names is still there");
+    Ok(())
+}
+
+/// How many files of the state directory are a component's, as it is or compiled.
+fn copies(daemon: &Daemon, component: &Path) -> anyhow::Result<usize> {
+    let digest = digest(component)?;
+    let mut count = 0;
+    for directory in ["policies", "compiled"] {
+        for file in std::fs::read_dir(daemon.state_directory().join(directory))? {
+            count += usize::from(file?.file_name().to_string_lossy().starts_with(&digest));
+        }
+    }
+    Ok(count)
 }
 
 /// A policy that would load lies in the daemon's working directory, and the configuration names it by its file's name.

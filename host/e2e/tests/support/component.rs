@@ -23,9 +23,12 @@ pub(crate) fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
 
 /// A configuration's entry for a policy in a file.
 pub(crate) fn entry(name: &str, path: &Path) -> anyhow::Result<String> {
-    let digest: String =
-        Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(entry_with(name, path, &digest))
+    Ok(entry_with(name, path, &digest(path)?))
+}
+
+/// The digest of a component's file.
+pub(crate) fn digest(path: &Path) -> anyhow::Result<String> {
+    Ok(Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The same with a digest that may be another's.
