@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::{Enclave, image, scratch, suite, wait};
+use crate::{Enclave, evidence, image, scratch, wait};
 
 /// The generated part of the container runtime interface.
 pub mod cri {
@@ -153,7 +153,7 @@ impl Drop for Containerd {
         let log = fs::read_to_string(self.directory.path().join("containerd.log")).unwrap_or_default();
         let errors: Vec<&str> = log.lines().filter(|line| !line.contains("level=info")).collect();
         let tail = errors.get(errors.len().saturating_sub(40)..).unwrap_or_default();
-        suite::evidence(format!("--- containerd's log, without level=info\n{}", tail.join("\n")));
+        evidence::keep(format!("--- containerd's log, without level=info\n{}", tail.join("\n")));
         // Ends nsenter only; the enclave's end is containerd's.
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -3,13 +3,12 @@
 //! A test that needs root or a package is skipped where that is missing, by name and with the reason; with `CI=true`
 //! that is a failure, so that a test cannot vanish there unseen.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::scratch;
+use crate::{evidence, scratch};
 
 /// What a test cannot run without.
 #[derive(Debug, Clone, Copy)]
@@ -46,16 +45,6 @@ impl Need {
             Self::File(path, package) => Some(format!("needs {path} of the package {package}")),
         }
     }
-}
-
-thread_local! {
-    /// What would explain a failure of the test that runs on this thread: the logs of what it started.
-    static EVIDENCE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Keeps something to be printed if the running test fails.
-pub fn evidence(text: String) {
-    EVIDENCE.with_borrow_mut(|evidence| evidence.push(text));
 }
 
 /// Tests that run together.
@@ -119,8 +108,8 @@ impl Suite {
 
 /// Runs a test and adds its evidence to its failure.
 fn attempt(run: impl FnOnce() -> anyhow::Result<()>) -> Result<(), Failed> {
-    EVIDENCE.take();
+    drop(evidence::take());
     let result = run();
-    let evidence = EVIDENCE.take();
+    let evidence = evidence::take();
     result.map_err(|error| Failed::from(format!("{error:#}\n{}", evidence.join("\n"))))
 }

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenure_e2e::cni::CniError;
 use tenure_e2e::daemon::Shared;
+use tenure_e2e::plugin::CniError;
 use tenure_e2e::{Attachment, Outcome, Plugin, Suite};
 
 const CASES: [&str; 6] = [

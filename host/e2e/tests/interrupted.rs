@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use tenure_e2e::cni::Running;
 use tenure_e2e::containerd::Containerd;
+use tenure_e2e::plugin::Running;
 use tenure_e2e::strace::{Fault, Tracer};
 use tenure_e2e::{Attachment, Need, Suite, Victim, wait};
 

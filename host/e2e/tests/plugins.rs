@@ -74,7 +74,7 @@ fn reference_plugin(shared: &Shared, name: &str, enclave: &Enclave) -> anyhow::R
     let daemon = shared.get()?;
     let tenure = daemon.plugin_directory(&["tenure", "host-local"])?;
     Ok(Plugin::new(format!("/usr/lib/cni/{name}").as_ref())
-        .inside(enclave)
+        .under(&enclave.command("env"))
         .env("CNI_PATH", tenure.display().to_string())
         .env("TENURE_SOCKET", daemon.socket()))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use tenure_e2e::cni::Running;
+use tenure_e2e::plugin::Running;
 use tenure_e2e::{Attachment, Daemon, Plugin, Suite};
 use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;

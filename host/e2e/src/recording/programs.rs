@@ -74,7 +74,9 @@ impl Programs {
     pub fn plugin_by_its_clock(&self, call: &PluginCall) -> anyhow::Result<Printed> {
         let offset = call.clock.offset()?.to_string();
         let plugin = Plugin::new(&binaries::find("tenure")?);
-        self.call(plugin.under(&["unshare", "--time", "--boottime", &offset]), call)
+        let mut clock = Command::new("unshare");
+        clock.args(["--time", "--boottime", &offset]);
+        self.call(plugin.under(&clock), call)
     }
 
     fn call(&self, plugin: Plugin, call: &PluginCall) -> anyhow::Result<Printed> {
