@@ -13,6 +13,7 @@ mod failures;
 mod fuzz;
 mod pages;
 mod progress;
+mod shape;
 mod tally;
 mod test;
 mod tools;
@@ -39,6 +40,8 @@ enum Task {
     Test,
     /// Shows what tenure does, on this machine, with real pods: needs root, leaves nothing behind.
     Demo,
+    /// Looks for modules that import each other in a circle, and for files that are too long.
+    Shape,
     /// Builds what is released into target/dist.
     Dist,
     /// Writes the generated pages of the book, then the book.
@@ -89,6 +92,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     match task {
         Task::Test => Ok(test::test(&workspace)),
         Task::Demo => demo::demo(&workspace).map(|()| true),
+        Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),

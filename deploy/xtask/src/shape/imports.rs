@@ -1,0 +1,122 @@
+//! What a module imports, read from its text: `use` of its own crate, and paths that begin with `crate` or `super`.
+//!
+//! This is no parser of Rust. It knows how our own code is formatted, and looks at nothing behind `mod tests`.
+
+/// A module: its path in the crate, and what its text names.
+#[derive(Debug, Default)]
+pub(super) struct Module {
+    /// Empty for the crate's root.
+    pub(super) path: Vec<String>,
+    /// Paths as they are written.
+    pub(super) imports: Vec<Vec<String>>,
+    /// Names that it hands on, and the path of each as it is written.
+    pub(super) exports: Vec<(String, Vec<String>)>,
+}
+
+impl Module {
+    /// Reads a module's text.
+    pub(super) fn read(path: Vec<String>, text: &str) -> Self {
+        let mut module = Self { path, ..Self::default() };
+        let code: String = text.lines().take_while(|line| !line.starts_with("mod tests")).map(code).collect();
+        for statement in code.split(';') {
+            let (before, used) = match word(statement, "use") {
+                Some(at) => statement.split_at(at),
+                None => (statement, ""),
+            };
+            module.imports.extend(inline(before));
+            let tree = used.trim_start_matches("use").trim();
+            let is_public = before.trim_end().rsplit(char::is_whitespace).next().is_some_and(is_visibility);
+            for (path, name) in leaves(tree) {
+                if is_public {
+                    module.exports.push((name, path.clone()));
+                }
+                module.imports.push(path);
+            }
+        }
+        module
+    }
+}
+
+/// A line without its comment.
+fn code(line: &str) -> String {
+    let code = line.split("//").next().unwrap_or_default();
+    format!("{code}\n")
+}
+
+fn is_visibility(word: &str) -> bool {
+    word == "pub" || word.starts_with("pub(")
+}
+
+/// Where a word stands last in a text, by itself.
+fn word(text: &str, word: &str) -> Option<usize> {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    text.rmatch_indices(word).map(|(at, _)| at).find(|at| {
+        let (before, rest) = text.split_at(*at);
+        let behind = rest.get(word.len()..).unwrap_or_default();
+        !before.ends_with(is_part) && behind.starts_with(char::is_whitespace)
+    })
+}
+
+/// Paths in expressions and types: those that begin with `crate` or `super`, and those of two names and more, which may be a child's.
+fn inline(code: &str) -> Vec<Vec<String>> {
+    let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | ':');
+    let paths = code.split(|character: char| !is_part(character)).filter(|path| path.contains("::"));
+    paths.map(segments).filter(|path| path.len() > 1).collect()
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split("::").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Each path of a tree such as `a::{b, c::{self, d as e}}`, with the name that it has here.
+fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
+    let Some((prefix, inner)) = tree.split_once('{') else {
+        let (path, name) =
+            tree.split_once(" as ").map_or((tree, None), |(path, name)| (path, Some(name.trim())));
+        let mut path = segments(path);
+        path.pop_if(|last| last == "self" || last == "*");
+        let name = name.map(str::to_owned).or_else(|| path.last().cloned()).unwrap_or_default();
+        return if path.is_empty() { Vec::new() } else { vec![(path, name)] };
+    };
+    let inner = inner.trim_end().strip_suffix('}').unwrap_or(inner);
+    let mut depth = 0_u32;
+    let parts = inner.split(|character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    });
+    parts
+        .filter(|part| !part.trim().is_empty())
+        .flat_map(|part| leaves(&format!("{prefix}{}", part.trim())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<String> {
+        let module = Module::read(Vec::new(), text);
+        module.imports.iter().map(|path| path.join("::")).collect()
+    }
+
+    #[test]
+    fn uses_and_paths_are_found_and_nothing_in_comments_or_tests() {
+        let text = "//! use crate::comment;\nuse std::fs;\n\npub(crate) use crate::a::{b, c::{self, d as e},\n    f};\n\
+                    fn g() { super::h::i(); } // crate::no::no\nlet because = j::k();\nmod tests {\n    use crate::l;\n}\n";
+        let expected =
+            ["std::fs", "crate::a::b", "crate::a::c", "crate::a::c::d", "crate::a::f", "super::h::i", "j::k"];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn what_is_handed_on_has_its_name_here() {
+        let module = Module::read(Vec::new(), "use a::B;\npub use c::{D, E as F};\npub(super) use g::*;\n");
+        let names: Vec<_> =
+            module.exports.iter().map(|(name, path)| (name.as_str(), path.join("::"))).collect();
+        assert_eq!(names, [("D", "c::D".to_owned()), ("F", "c::E".to_owned()), ("g", "g".to_owned())]);
+    }
+}
