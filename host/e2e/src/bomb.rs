@@ -1,9 +1,9 @@
-//! A component that compiles for a very long time: small to read, and a compiler's nightmare.
+//! A small component that takes very long to compile.
 //!
-//! Each function has many loops inside of one another and uses many variables in the innermost, so that each loop must
-//! carry each of them; and there are many such functions.
+//! Each of its many functions nests many loops and uses many variables in the innermost one, so that every loop must carry
+//! every variable.
 
-/// A component of so many functions, in the text format.
+/// A component with a number of such functions, in the text format.
 #[must_use]
 pub fn component(functions: u32) -> String {
     const LOOPS: u32 = 400;

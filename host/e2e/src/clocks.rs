@@ -1,7 +1,7 @@
-//! A daemon whose clocks a test sets, while the machine's own go on.
+//! Sets a daemon's clocks without touching those of the machine.
 //!
-//! The wall clock is the C library's, replaced by libfaketime; the two that count from the boot are a time namespace's, which
-//! can only be chosen at a start.
+//! libfaketime replaces the C library's wall clock. The two clocks that count from the boot come from a time namespace, which
+//! can be chosen only when the process starts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,32 +13,32 @@ use crate::scratch;
 /// A day, in seconds.
 pub const DAY: i64 = 86_400;
 
-/// The clocks that a daemon is started with.
+/// The clocks of a daemon.
 #[derive(Debug)]
 pub struct Clocks {
     directory: TempDir,
-    /// How far ahead of the machine's, in seconds.
+    /// Seconds ahead of the machine's clock.
     boottime: i64,
     monotonic: i64,
 }
 
 impl Clocks {
-    /// The machine's.
+    /// The machine's clocks.
     ///
     /// # Errors
-    /// When there is no place for the file that the wall clock is set by.
+    /// When the file that controls the wall clock cannot be created.
     pub fn new() -> anyhow::Result<Self> {
         let clocks = Self { directory: scratch::directory()?, boottime: 0, monotonic: 0 };
         clocks.set_wall(0)?;
         Ok(clocks)
     }
 
-    /// Sets the wall clock so many seconds ahead, also of a daemon that runs.
+    /// Sets the wall clock some seconds ahead, also for a running daemon.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn set_wall(&self, ahead: i64) -> anyhow::Result<()> {
-        // Never read half written.
+        // Renamed, so that it is never read half written.
         let draft = self.directory.path().join("draft");
         fs::write(&draft, format!("{ahead:+}"))?;
         Ok(fs::rename(draft, self.wall())?)
@@ -48,12 +48,12 @@ impl Clocks {
         self.directory.path().join("wall")
     }
 
-    /// Lets the next start see so many seconds of suspend and of running time more than there were.
+    /// Sets the boot clock and the monotonic clock some seconds ahead for the next start.
     pub fn set(&mut self, boottime: i64, monotonic: i64) {
         (self.boottime, self.monotonic) = (boottime, monotonic);
     }
 
-    /// The words that start a daemon with these clocks.
+    /// The command line that starts a daemon with these clocks.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["env".to_owned()];

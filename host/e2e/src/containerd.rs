@@ -1,4 +1,4 @@
-//! containerd with everything of its own: no service manager, no network, and no trace when it is dropped.
+//! A containerd with its own directories, network and control group, and no service manager; dropping it leaves no trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ pub mod cri {
 
 use cri::runtime_service_client::RuntimeServiceClient;
 
-/// A container runtime of one's own.
+/// A private container runtime.
 #[derive(Debug)]
 pub struct Containerd {
     process: Child,
-    /// Ends before the directory goes that those inside write to.
+    /// Dropped before the directory that the processes inside write to.
     enclave: Enclave,
     directory: TempDir,
 }
 
 impl Containerd {
-    /// Starts containerd with one CNI network, and gives it an image for its pods.
+    /// Starts containerd with one CNI network and an image for its pods.
     ///
     /// # Errors
     /// When it does not answer.
@@ -95,7 +95,7 @@ disabled_plugins = [
         )
     }
 
-    /// Waits until it answers, and imports the pause image.
+    /// Waits until it answers, then imports the pause image.
     fn ready(&self) -> anyhow::Result<()> {
         let socket = self.socket();
         wait::holds("containerd", Duration::from_secs(30), || {
@@ -113,13 +113,13 @@ disabled_plugins = [
         self.enclave.run("ctr", &all)
     }
 
-    /// Where its runtime interface is served.
+    /// The socket of its runtime interface.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.path().join("containerd.sock")
     }
 
-    /// The room that containerd and its pods are in.
+    /// The enclave that containerd and its pods run in.
     #[must_use]
     pub fn enclave(&self) -> &Enclave {
         &self.enclave
@@ -135,7 +135,7 @@ disabled_plugins = [
         Ok(Pods { client, control_group: self.enclave.control_group() })
     }
 
-    /// The CNI namespaces that are still there.
+    /// The CNI network namespaces that exist.
     ///
     /// # Errors
     /// When they cannot be listed.
@@ -154,7 +154,7 @@ impl Drop for Containerd {
         let errors: Vec<&str> = log.lines().filter(|line| !line.contains("level=info")).collect();
         let tail = errors.get(errors.len().saturating_sub(40)..).unwrap_or_default();
         evidence::keep(format!("--- containerd's log, without level=info\n{}", tail.join("\n")));
-        // Ends nsenter only; the enclave's end is containerd's.
+        // This kills nsenter only; containerd ends with the enclave.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -167,20 +167,20 @@ pub struct Pods {
     control_group: String,
 }
 
-/// A pod that was asked for.
+/// A running pod.
 #[derive(Debug, Clone)]
 pub struct Pod {
-    /// Its id: what CNI plugins see as the container's.
+    /// Its ID, which CNI plugins get as the container ID.
     pub id: String,
-    /// Its addresses, the first one first.
+    /// Its addresses, the primary one first.
     pub addresses: Vec<String>,
 }
 
 impl Pods {
-    /// Starts a pod, and asks for its addresses.
+    /// Starts a pod and returns its addresses.
     ///
     /// # Errors
-    /// containerd's, as a kubelet would see them; also when it does not answer within the limit.
+    /// containerd's errors, as a kubelet would see them, or a timeout.
     pub async fn run(&mut self, name: &str, limit: Duration) -> anyhow::Result<Pod> {
         let metadata = cri::PodSandboxMetadata {
             name: name.to_owned(),
@@ -210,10 +210,10 @@ impl Pods {
         Ok(Pod { id, addresses: std::iter::once(status.ip).chain(more).collect() })
     }
 
-    /// Stops a pod; its network goes.
+    /// Stops a pod, which tears down its network.
     ///
     /// # Errors
-    /// containerd's.
+    /// containerd's errors.
     pub async fn stop(&mut self, id: &str) -> anyhow::Result<()> {
         self.client.stop_pod_sandbox(cri::StopPodSandboxRequest { pod_sandbox_id: id.to_owned() }).await?;
         Ok(())
@@ -222,7 +222,7 @@ impl Pods {
     /// Removes a stopped pod.
     ///
     /// # Errors
-    /// containerd's.
+    /// containerd's errors.
     pub async fn remove(&mut self, id: &str) -> anyhow::Result<()> {
         self.client
             .remove_pod_sandbox(cri::RemovePodSandboxRequest { pod_sandbox_id: id.to_owned() })

@@ -1,8 +1,8 @@
-//! A private room for a test: network, mount and process namespaces that end with it.
+//! An enclave for a test: network, mount and process namespaces that end with it.
 //!
-//! A holder process is the room's first process and waits on a pipe from the test. When the test drops the room, or dies
-//! in whatever way, the pipe closes, the holder ends, and the kernel kills and unmounts all that was inside. Control groups
-//! are the one thing that it does not clear away; those are removed when the room is dropped.
+//! A holder process is the first process of the enclave and waits on a pipe from the test. When the test drops the enclave, or
+//! dies, the pipe closes, the holder exits, and the kernel kills and unmounts everything inside. It does not remove control
+//! groups; dropping the enclave does.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,25 +15,25 @@ use anyhow::{Context, ensure};
 
 use crate::{scratch, wait};
 
-/// Numbers the rooms of this process.
+/// Numbers the enclaves of this process.
 static ROOMS: AtomicU32 = AtomicU32::new(0);
 
-/// A private room; see the module's text.
+/// A private set of namespaces; see the module documentation.
 #[derive(Debug)]
 pub struct Enclave {
     holder: Child,
-    /// The room's first process, as the host numbers it.
+    /// The first process of the enclave, by its ID on the host.
     first: u32,
     name: String,
 }
 
 impl Enclave {
-    /// Makes a room with an empty /run, and with a place for the caches that libcni keeps.
+    /// Creates an enclave with an empty /run and a private directory for libcni's caches.
     ///
     /// # Errors
     /// Without root, or when the kernel refuses.
     pub fn new() -> anyhow::Result<Self> {
-        // bash, because it reaps the orphans that a first process inherits. It says so when the room is furnished.
+        // bash, because it reaps the orphans that a first process inherits. It writes /run/ready when everything is set up.
         let script = "set -e; mount -t tmpfs tmpfs /run; mkdir -p /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni
                       mkdir -p /run/lock; ip link set lo up; exec -a enclave bash -c 'echo >/run/ready; read -r _'";
         let mut holder = Command::new("unshare")
@@ -78,10 +78,10 @@ impl Enclave {
         command
     }
 
-    /// Runs a command inside to its end, and returns what it printed.
+    /// Runs a command inside and returns its output.
     ///
     /// # Errors
-    /// When it cannot be run or fails; the error has what it said.
+    /// When it cannot be run, or fails; the error contains its output.
     pub fn run(&self, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.command(program).args(arguments).stdin(Stdio::null()).output()?;
         ensure!(
@@ -94,7 +94,7 @@ impl Enclave {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Makes a pod's network namespace, and returns its path as those inside see it.
+    /// Creates a pod's network namespace and returns its path inside the enclave.
     ///
     /// # Errors
     /// When `ip` fails.
@@ -103,7 +103,7 @@ impl Enclave {
         Ok(format!("/run/netns/{name}"))
     }
 
-    /// A path inside, as the test sees it.
+    /// The test's path to a path inside the enclave.
     #[must_use]
     pub fn outside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.first))
@@ -113,11 +113,11 @@ impl Enclave {
 impl Drop for Enclave {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
-        // A holder that cannot be waited for is gone already.
+        // If waiting fails, the holder is already gone.
         let _ = self.holder.wait();
         let groups = scratch::control_group_roots().map(|root| root.join(&self.name));
         for group in groups.filter(|group| group.exists()) {
-            // The kernel may still be taking leave of the last process.
+            // The kernel may still be removing the last process.
             if let Err(error) = wait::holds("an empty control group", Duration::from_secs(2), || {
                 Ok(remove_group(&group).is_ok())
             }) {
@@ -127,7 +127,7 @@ impl Drop for Enclave {
     }
 }
 
-/// Removes a control group and those below it; only the directories can be, and need be, removed.
+/// Removes a control group and its children; only the directories can be removed, and removing them is enough.
 fn remove_group(group: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(group)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! A container image that does nothing: one program that waits for ever, made here so that no registry is needed.
+//! A container image that does nothing: one program that waits forever, built here so that no registry is needed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -69,7 +69,7 @@ fn program() -> Vec<u8> {
     elf
 }
 
-/// Makes a root directory that has `/pause` and nothing else.
+/// Creates a root directory that contains only `/pause`.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -81,7 +81,7 @@ pub fn root(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes an image archive of the form that `docker save` writes.
+/// Creates an image archive in the format of `docker save`.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -106,7 +106,7 @@ pub fn archive(directory: &Path) -> anyhow::Result<std::path::PathBuf> {
     Ok(archive)
 }
 
-/// What Go calls this machine.
+/// Go's name for this architecture.
 fn architecture() -> anyhow::Result<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("amd64"),

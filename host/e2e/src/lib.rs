@@ -1,8 +1,8 @@
 //! The harness of the end-to-end tests: it starts the built binaries and real runtimes, and cleans up after them.
 //!
-//! The handles of a node come from the fixtures crate; here is what only these tests need. Nothing here knows tenure's insides:
-//! the tests see what a runtime or an operator sees. What touches the network does so inside an [`Enclave`], whose namespaces
-//! end with the test process however that ends.
+//! The handles of a node come from the fixtures crate; this crate has what only the end-to-end tests need. Nothing here knows
+//! the insides of a program: a test sees what a runtime or an operator sees. Everything that touches the network does so inside
+//! an [`Enclave`], whose namespaces end with the test process, however that ends.
 
 pub mod bomb;
 pub mod clocks;

@@ -1,7 +1,7 @@
-//! Many callers at once, each with pods of its own, and a journal of what they were told.
+//! Concurrent callers, each with its own pods, and a journal of what they were told.
 //!
-//! The callers go on until the daemon breaks, or for so many requests each. A fuse breaks it: the caller that hears the
-//! last of so many answers sets it off, so that the moment comes from the seed and not from a timer.
+//! The callers continue until the daemon breaks, or for a number of requests each. A fuse breaks the daemon: the caller that
+//! receives the nth answer triggers it, so that the seed determines the moment, not a timer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,18 +19,18 @@ use crate::{Attachment, Plugin};
 
 /// The most pods that a caller has at a time.
 const PODS: usize = 8;
-/// Every so many callers use the network whose configuration never stays the same.
+/// One caller in this many uses the network whose configuration changes all the time.
 const EVERY: u32 = 4;
 
-/// What a fuse does.
+/// The action of a fuse.
 type Act = Box<dyn FnOnce() -> anyhow::Result<()> + Send>;
 
-/// Something that happens once, after so many answers.
+/// An action that happens once, after a number of answers.
 pub struct Fuse {
     answers: AtomicU64,
     left: AtomicU64,
     act: Mutex<Option<Act>>,
-    /// The power fails with it, and nobody hears anything any more.
+    /// Whether the power fails with it, so that no later answer counts.
     cuts_power: bool,
     power_is_cut: AtomicBool,
 }
@@ -52,18 +52,18 @@ impl Fuse {
         Self::new(u64::MAX, None, false)
     }
 
-    /// A fuse that acts at the so-many-th answer, from 1 on.
+    /// A fuse that acts at the nth answer, from 1 on.
     pub fn after(answers: u64, act: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> Arc<Self> {
         Self::new(answers, Some(Box::new(act)), false)
     }
 
-    /// A fuse that crashes a disk at the so-many-th answer. What is heard from then on does not count, as when the power
-    /// fails: while a file system is being shut down, the kernel lets a sync that is under way succeed and loses its data.
+    /// A fuse that crashes a disk at the nth answer. Later answers do not count, as after a power failure: while a file system
+    /// shuts down, the kernel reports a running sync as successful and loses its data.
     pub fn power_cut(answers: u64, act: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> Arc<Self> {
         Self::new(answers, Some(Box::new(act)), true)
     }
 
-    /// How many answers there were.
+    /// The number of answers so far.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.answers.load(Ordering::Relaxed)
@@ -84,24 +84,24 @@ impl Fuse {
     }
 }
 
-/// What the callers do.
+/// The load: who calls, and how often.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// What every choice comes from.
+    /// The seed of every choice.
     pub seed: u64,
-    /// How many call over gRPC.
+    /// The number of callers over gRPC.
     pub callers: u32,
-    /// How many call through the plugin.
+    /// The number of callers through the plugin.
     pub shims: u32,
-    /// How many requests each sends, unless the daemon breaks first.
+    /// The number of requests of each caller, unless the daemon breaks first.
     pub requests: u64,
-    /// How long, in bytes, the configuration is that is written to the log whenever it changes.
+    /// The size in bytes of the changing configuration, which is logged with each change.
     pub padding: usize,
     /// The CNI codes that the broken daemon may answer with; a caller that gets one stops.
     pub refusals: &'static [u32],
 }
 
-/// One caller: its pods, and how it chooses.
+/// One caller with its pods.
 struct Caller {
     load: Load,
     number: u32,
@@ -111,7 +111,7 @@ struct Caller {
     fuse: Arc<Fuse>,
 }
 
-/// What a caller asks for next.
+/// A caller's next request.
 enum Wish {
     New,
     Again(Pod),
@@ -119,7 +119,7 @@ enum Wish {
 }
 
 impl Load {
-    /// One that goes on until the daemon breaks.
+    /// A load that continues until the daemon breaks.
     #[must_use]
     pub fn endless(seed: u64) -> Self {
         Self { seed, callers: 16, shims: 0, requests: u64::MAX, padding: 16 << 10, refusals: &[] }
@@ -134,13 +134,13 @@ impl Load {
     /// Runs the load against a daemon until every caller has stopped.
     ///
     /// # Errors
-    /// When an answer breaks a promise, or is none that the fault explains.
+    /// When an answer breaks a promise, or cannot be explained by the fault.
     pub fn run(&self, victim: &Victim, journal: &Arc<Journal>, fuse: &Arc<Fuse>) -> anyhow::Result<()> {
         let shim = victim.shim()?;
         let client = victim.client()?;
         let held = journal.held();
         let caller = |number: u32| {
-            // Whoever had the pods before, somebody goes on with them.
+            // The pods of earlier callers are taken over.
             let all = (self.callers + self.shims) as usize;
             let pods = held.iter().skip(number as usize).step_by(all).cloned().collect();
             let random = Random::new(self.seed ^ (u64::from(number) << 32));
@@ -243,14 +243,14 @@ impl Caller {
         }
     }
 
-    /// A pod whose name was never used before.
+    /// A pod with a name that has not been used before.
     fn new_pod(&self, number: u64) -> Pod {
         let network = if self.number.is_multiple_of(EVERY) { "changing" } else { "net" };
         let container = format!("p{:x}-{}-{number}", self.load.seed, self.number);
         Pod { network: network.to_owned(), container }
     }
 
-    /// The network's configuration: small ranges, so that addresses are soon used again.
+    /// The network's configuration: small ranges, so that addresses are reused soon.
     fn config(&self, pod: &Pod, number: u64) -> Value {
         let comment = match pod.network.as_str() {
             "changing" => format!("{}-{number}-{}", self.number, "x".repeat(self.load.padding)),

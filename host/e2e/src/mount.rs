@@ -1,7 +1,6 @@
-//! File systems that a test fills up or crashes, in a mount namespace that only the test's thread and what it starts see.
+//! File systems that a test fills up or crashes, in a mount namespace that only the test's thread and its children see.
 //!
-//! They go when they are dropped; when the test process dies in whatever way, the kernel unmounts them with the namespace and
-//! lets their loop devices go.
+//! Dropping one unmounts it. If the test process dies, the kernel unmounts it with the namespace and releases its loop device.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -19,7 +18,7 @@ use crate::{scratch, wait};
 
 /// `FS_IOC_SHUTDOWN`, which XFS calls `XFS_IOC_GOINGDOWN`.
 const SHUTDOWN: rustix::ioctl::Opcode = 0x8004_587d;
-/// The file system forgets what was not synced, its own journal's pending part included.
+/// The file system discards everything that was not synced, including the pending part of its own journal.
 const WITHOUT_FLUSH: u32 = 2;
 
 /// A file system that can be crashed.
@@ -32,15 +31,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Makes a file system in a new image. It is sparse: only what is written takes room.
+    /// Creates a file system in a new image. The image is sparse: only written blocks take space.
     ///
     /// # Errors
     /// When mkfs fails.
     pub fn make(self, image: &Path) -> anyhow::Result<()> {
         let (program, words, bytes): (_, &[&str], _) = match self {
-            // Blocks as on larger disks.
+            // The block size of larger disks.
             Self::Ext4 => ("mkfs.ext4", &["-b", "4096"], 64 << 20),
-            // No less will do.
+            // The minimum for XFS.
             Self::Xfs => ("mkfs.xfs", &[], 320 << 20),
         };
         File::create(image)?.set_len(bytes)?;
@@ -53,19 +52,19 @@ impl Kind {
 /// # Errors
 /// Without root.
 pub fn private_namespace() -> anyhow::Result<()> {
-    // Only this thread: what it makes is no business of the tests beside it.
+    // Only this thread: its mounts must not affect other tests.
     #[expect(
         unsafe_code,
         reason = "a thread in another mount namespace; no file descriptor table is unshared"
     )]
-    // SAFETY: the flags do not include FILES, so no descriptor is closed behind anybody's back.
+    // SAFETY: the flags do not include FILES, so the descriptor table stays shared and no descriptor is closed.
     unsafe {
         rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)?;
     }
     Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
-/// A file system that is mounted as long as this lives.
+/// A mounted file system; dropping it unmounts it.
 #[derive(Debug)]
 pub struct Mount {
     directory: TempDir,
@@ -81,7 +80,7 @@ impl Mount {
         Self::with(&["-t", "tmpfs", "-o", &size, "tmpfs"])
     }
 
-    /// An image, by way of a loop device that goes when it is unmounted.
+    /// Mounts an image through a loop device, which is released with the mount.
     ///
     /// # Errors
     /// When it cannot be mounted.
@@ -95,8 +94,8 @@ impl Mount {
         Ok(Self { directory })
     }
 
-    /// Lets the disk of an image take one block at a time, so that each is lost or not: a loop device calls a longer write
-    /// that ended early a success.
+    /// Limits writes to the disk of an image to one block each, so that a block is lost or not: a loop device reports a longer
+    /// write as successful even if it was cut short.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -115,7 +114,7 @@ impl Mount {
         self.directory.path().join(name)
     }
 
-    /// A handle by which it can be crashed later, from any thread.
+    /// A handle that crashes it later, from any thread.
     ///
     /// # Errors
     /// When the file system cannot be opened.
@@ -123,10 +122,10 @@ impl Mount {
         Ok(Switch(File::open(self.directory.path())?))
     }
 
-    /// Takes whatever room is left, but for so many bytes, with a file of this name.
+    /// Fills the file system, except for some spare bytes, with a file of this name.
     ///
     /// # Errors
-    /// When the file system does not say how much that is, or refuses for another reason than being full.
+    /// When the free space cannot be determined or allocated.
     pub fn fill(&self, name: &str, spare: u64) -> anyhow::Result<()> {
         let space = rustix::fs::statvfs(self.directory.path())?;
         let room = (space.f_bavail * space.f_frsize).saturating_sub(spare);
@@ -134,12 +133,12 @@ impl Mount {
         Ok(rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, room.max(1))?)
     }
 
-    /// Unmounts it, and fails when somebody uses it.
+    /// Unmounts it. Fails if it is in use.
     ///
     /// # Errors
     /// When it cannot be unmounted.
     pub fn unmount(self) -> anyhow::Result<()> {
-        // The last file of a killed process is closed a moment after its end.
+        // The kernel closes a killed process's last file a moment after the process has exited.
         wait::until("the file system to be unused", Duration::from_secs(10), || {
             Ok(run(Command::new("umount").arg(self.directory.path())).ok())
         })
@@ -148,12 +147,12 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Fails when it was unmounted already. Lazily, so that it goes from sight whoever still uses it.
+        // Fails if it is already unmounted. Lazily, so that it disappears even if it is still in use.
         let _ = Command::new("umount").args(["--lazy", "--quiet"]).arg(self.directory.path()).output();
     }
 }
 
-/// A disk that takes one block at a time as long as this lives. The device outlives its image, so it is put back.
+/// A disk whose writes are limited to one block. Dropping this restores the setting, since the device outlives its image.
 #[derive(Debug)]
 pub struct BlockByBlock {
     setting: PathBuf,
@@ -162,7 +161,7 @@ pub struct BlockByBlock {
 
 impl Drop for BlockByBlock {
     fn drop(&mut self) {
-        // Whoever has the device next is only slower.
+        // If this fails, the next user of the device is only slower.
         let _ = std::fs::write(&self.setting, &self.before);
     }
 }
@@ -172,13 +171,13 @@ impl Drop for BlockByBlock {
 pub struct Switch(File);
 
 impl Switch {
-    /// Crashes it: what was not synced is lost, and whoever uses it gets an error from now on.
+    /// Crashes it: everything that was not synced is lost, and every later access fails.
     ///
     /// # Errors
     /// When the file system cannot be crashed.
     pub fn crash(self) -> anyhow::Result<()> {
         #[expect(unsafe_code, reason = "this ioctl has no safe wrapper")]
-        // SAFETY: the kernel reads one u32 by this number, and takes nothing else.
+        // SAFETY: for this request the kernel reads one u32 and nothing else.
         unsafe {
             let request = Setter::<SHUTDOWN, u32>::new(WITHOUT_FLUSH);
             ioctl(self.0.as_fd(), request).context("shutting the file system down")
@@ -186,10 +185,10 @@ impl Switch {
     }
 }
 
-/// Runs a program of the system that must succeed.
+/// Runs a system program, which must succeed.
 ///
 /// # Errors
-/// When it does not; the error has what it said.
+/// When it fails; the error contains its output.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);

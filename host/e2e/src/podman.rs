@@ -1,4 +1,4 @@
-//! podman with storage and networks of its own.
+//! A podman with its own storage and networks.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::{Enclave, image, scratch};
 /// A podman that shares nothing with the machine's.
 #[derive(Debug)]
 pub struct Podman {
-    /// Ends before the directory goes that those inside write to.
+    /// Dropped before the directory that the processes inside write to.
     enclave: Enclave,
     directory: TempDir,
 }
@@ -20,14 +20,14 @@ impl Podman {
     /// Prepares podman with its CNI backend and one CNI network.
     ///
     /// # Errors
-    /// When something cannot be written.
+    /// When its files cannot be written.
     pub fn new(plugins: &Path, network: &Value) -> anyhow::Result<Self> {
         let directory = scratch::directory()?;
         let at = directory.path();
         fs::create_dir_all(at.join("net.d"))?;
         fs::write(at.join("net.d/10-tenure.conflist"), network.to_string())?;
         image::root(&at.join("rootfs"))?;
-        // Without systemd there is no cgroup manager to ask, and without a journal no place for events.
+        // There is no systemd to manage control groups, and no journal to store events.
         let config = format!(
             "[network]\nnetwork_backend = \"cni\"\ncni_plugin_dirs = [\"{}\", \"/usr/lib/cni\"]\n\
              network_config_dir = \"{}\"\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\n\
@@ -42,7 +42,7 @@ impl Podman {
     /// Runs a podman command.
     ///
     /// # Errors
-    /// When it fails; the error has what podman said.
+    /// When it fails; the error contains podman's output.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let at = self.directory.path();
         let config = format!("CONTAINERS_CONF={}", at.join("containers.conf").display());
@@ -53,7 +53,7 @@ impl Podman {
         Ok(self.enclave.run("env", &all)?.trim().to_owned())
     }
 
-    /// Starts a container that waits for ever on a network, with more arguments for `podman run`.
+    /// Starts a container that waits forever on a network, with further arguments for `podman run`.
     ///
     /// # Errors
     /// When podman fails.

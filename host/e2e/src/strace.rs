@@ -1,7 +1,7 @@
-//! Faults at system calls of the daemon, injected by strace: killed at the so-many-th sync, or told that it failed.
+//! Injects faults into the daemon's system calls with strace: the nth sync kills the daemon, or fails.
 //!
-//! strace counts in each thread. So the calls of a start are counted by a tracer that starts the daemon, and those of the
-//! thread that writes the checkpoint by one that is attached once the daemon serves.
+//! strace counts calls per thread. So a tracer that starts the daemon counts the calls of the startup, and a tracer that is
+//! attached once the daemon serves counts those of the thread that writes the checkpoint.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,17 +12,17 @@ use rustix::process::Pid;
 
 use crate::wait;
 
-/// How long strace may take to attach or to end on a busy machine.
+/// The longest that strace may take to attach or to exit on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A fault at one call of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
-    /// The system calls that are counted, as strace names a set of them.
+    /// The system calls to count, in strace's syntax.
     pub calls: &'static str,
-    /// What happens, as strace names it.
+    /// The fault, in strace's syntax.
     pub effect: &'static str,
-    /// Which of the calls it happens at, from 1 on.
+    /// The number of the call to inject it into, from 1 on.
     pub at: u32,
 }
 
@@ -31,7 +31,7 @@ impl Fault {
         format!("inject={}:{}:when={}", self.calls, self.effect, self.at)
     }
 
-    /// The words that start a daemon with this fault; the tracer is no child of whoever starts it.
+    /// The command line that starts a daemon with this fault; the daemon, not the tracer, is the child of the caller.
     #[must_use]
     pub fn words(self, trace: &Path) -> Vec<String> {
         let trace = trace.display().to_string();
@@ -59,7 +59,7 @@ impl Fault {
         wait::holds("strace to attach", LIMIT, || {
             ensure!(tracer.0.try_wait()?.is_none(), "strace ended");
             for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-                // A thread may end meanwhile.
+                // A thread may exit in the meantime.
                 let status = std::fs::read_to_string(task?.path().join("status")).unwrap_or_default();
                 if status.contains("TracerPid:\t0\n") {
                     return Ok(false);
@@ -71,13 +71,13 @@ impl Fault {
     }
 }
 
-/// A tracer that is attached; dropping it lets the process go.
+/// An attached tracer; dropping it detaches.
 #[derive(Debug)]
 pub struct Tracer(Child);
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // It ends by itself when what it traces has ended. The kernel detaches what a killed tracer leaves.
+        // It exits by itself once the traced process has exited. The kernel detaches the threads of a killed tracer.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,7 +1,7 @@
-//! A suite of tests under one runner, which prints what libtest prints and skips with a reason.
+//! A suite of tests with its own runner, which prints what libtest prints and can skip a test with a reason.
 //!
-//! A test that needs root or a package is skipped where that is missing, by name and with the reason; with `CI=true`
-//! that is a failure, so that a test cannot vanish there unseen.
+//! A test that needs root or a missing package is skipped by name, with the reason. With `CI=true` that is a failure, so that a
+//! test cannot disappear there unnoticed.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,12 +10,12 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::{evidence, scratch};
 
-/// What a test cannot run without.
+/// A requirement of a test.
 #[derive(Debug, Clone, Copy)]
 pub enum Need {
-    /// Namespaces, mounts and runtimes want root.
+    /// Root, for namespaces, mounts and runtimes.
     Root,
-    /// A file, and the Debian package that it is in.
+    /// A file, and the Debian package that contains it.
     File(&'static str, &'static str),
 }
 
@@ -33,10 +33,10 @@ impl Need {
     /// `unshare` and `nsenter`.
     pub const UTIL_LINUX: Self = Self::File("/usr/bin/nsenter", "util-linux");
 
-    /// What an [`Enclave`](crate::Enclave) with plugins in it wants.
+    /// The requirements of an [`Enclave`](crate::Enclave) with plugins in it.
     pub const NAMESPACES: &[Self] = &[Self::Root, Self::PLUGINS, Self::IPROUTE, Self::UTIL_LINUX];
 
-    /// Why the need is not met.
+    /// Why the requirement is not met.
     fn missing(self) -> Option<String> {
         match self {
             Self::Root if rustix::process::geteuid().is_root() => None,
@@ -86,7 +86,7 @@ impl Suite {
         self
     }
 
-    /// Runs what the command line asks for, and sees to it that nothing is left behind.
+    /// Runs the tests that the command line selects, and checks that they leave nothing behind.
     #[must_use]
     pub fn run(self) -> ExitCode {
         let arguments = Arguments::from_args();

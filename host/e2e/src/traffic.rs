@@ -1,4 +1,4 @@
-//! Traffic between pods: one listens, the other connects, and a greeting comes through.
+//! Traffic between pods: one pod listens, the other connects and sends a greeting.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,12 +13,12 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::wait;
 
-/// What is sent.
+/// The greeting.
 const GREETING: &[u8] = b"an address of one's own";
-/// How long a part of an exchange may take; links and v6 addresses need a moment before they work.
+/// The longest that each part of an exchange may take; links and IPv6 addresses need a moment to come up.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs something in a network namespace, on a thread that ends with it.
+/// Runs a closure in a network namespace, on its own thread.
 ///
 /// # Errors
 /// When the namespace cannot be entered, or the work fails.
@@ -48,7 +48,7 @@ pub fn greet(from: &Path, to: &Path, address: IpAddr) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let receiver = scope.spawn(move || receive(&listener));
         let sent = inside(from, || send(target)).with_context(|| format!("connect to {target}"));
-        // Without a connection the receiver's accept would wait for ever.
+        // Without a connection the receiver would wait forever.
         if sent.is_err() {
             inside(to, || Ok(TcpStream::connect(target)?)).ok();
         }
