@@ -3,9 +3,9 @@
 //! Where a component came from, and what it took to load it, is not known here.
 //!
 //! ```text
-//! asked (on a thread of its own kind) -> policy -> gate -> call (limits) -> instance
-//!                        question ------------------^         |      ^--- view (what it may see)
-//!                          answer <---------------------------+
+//! asked -> trust -> here, or on one of the threads -> policy -> gate -> call (limits) -> instance
+//!                                       question ------------------^         |      ^--- view (what it may see)
+//!                                         answer <---------------------------+
 //! ```
 
 mod answer;
@@ -16,10 +16,13 @@ mod engine;
 mod gate;
 mod limits;
 mod lines;
+mod log;
 mod policy;
+mod processor;
 mod question;
 mod threads;
 mod throttle;
+mod trust;
 mod view;
 mod watch;
 

@@ -12,7 +12,7 @@ use tenure_sdk::ledger::{self, Direction};
 use tenure_sdk::{Config, Pool, Refusal, ranges, warn};
 
 /// Every way to misbehave in a proposal.
-pub const MISBEHAVIOURS: [&str; 18] = [
+pub const MISBEHAVIOURS: [&str; 19] = [
     "behave",
     "spin",
     "grow",
@@ -31,6 +31,7 @@ pub const MISBEHAVIOURS: [&str; 18] = [
     "other-family",
     "duplicate",
     "not-an-address",
+    "hesitate",
 ];
 
 /// The host part of the gateway of a network that misbehaves in the first way.
@@ -72,7 +73,7 @@ impl network::Guest for Hostile {
 }
 
 impl allocation::Guest for Hostile {
-    fn propose(_: allocation::Request) -> Result<allocation::Proposal, types::Refusal> {
+    fn propose(request: allocation::Request) -> Result<allocation::Proposal, types::Refusal> {
         let Some((_, pool)) = ledger::pools().next() else {
             return Err(types::Refusal::Other("no pools".into()));
         };
@@ -103,6 +104,15 @@ impl allocation::Guest for Hostile {
                 return Ok(proposal(vec![assignment; 2]));
             }
             "not-an-address" => "10.1.2.3; rm -rf /\n".into(),
+            "hesitate" => {
+                warn("let me think");
+                if !request.requested.is_empty() {
+                    (0..20_000_000).for_each(|number| {
+                        black_box(number);
+                    });
+                }
+                free()?.to_string()
+            }
             name => {
                 wreck(name);
                 free()?.to_string()

@@ -1,6 +1,10 @@
-//! A policy that is asked from afar: each call on a thread of its own kind, whoever waits for it waits asleep.
+//! A policy as the engine asks it: on the thread that asks where that takes a moment, else on one of the policies' threads.
+//!
+//! A proposal has no effect but log lines, so one that was begun on the thread that asks and takes too long is dropped, and made again
+//! from the start elsewhere. Whoever waits for that waits asleep.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
@@ -9,41 +13,71 @@ use tenure_types::{
 };
 use tokio::sync::oneshot;
 
+use super::bindings::exports::tenure::ipam::allocation;
 use super::policy::WasmPolicy;
+use super::processor;
 use super::question::{configuration, question};
 use super::threads::Job;
+use super::trust::{Place, Trust};
 use super::watch::Watch;
 
-/// A loaded policy that is called on the sandbox's threads.
+/// A loaded policy, and what is known of its calls.
 #[derive(Debug)]
 pub struct AskedPolicy {
     policy: Arc<WasmPolicy>,
+    /// Of definitions: they read what an operator wrote, however long, and are never made on the thread that asks.
+    definitions: Arc<Trust>,
+    proposals: Arc<Trust>,
 }
 
 impl AskedPolicy {
-    /// Calls a policy on the sandbox's threads.
+    /// A policy of which nothing is known yet.
     #[must_use]
     pub fn new(policy: WasmPolicy) -> Self {
-        Self { policy: Arc::new(policy) }
+        Self { policy: Arc::new(policy), definitions: Arc::default(), proposals: Arc::default() }
     }
 
-    /// Has a call made; the future is its answer, and dropping it ends the call soon.
+    /// Makes a proposal on the calling thread; `None` when it is to be made elsewhere, from the start.
+    fn propose_here(&self, request: &allocation::Request, book: &Arc<Book>) -> Option<Result<Proposal>> {
+        if self.proposals.place() != Place::Here {
+            return None;
+        }
+        let start = processor::time();
+        let answer = self.policy.propose_briefly(request, Arc::clone(book));
+        self.proposals.learn(processor::time().saturating_sub(start));
+        answer
+    }
+
+    /// Has a call made on a thread; the future is its answer, and dropping it ends the call soon.
     async fn ask<T: Send + 'static>(
         &self,
+        trust: &Arc<Trust>,
         call: impl FnOnce(&WasmPolicy, &Arc<Watch>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, answer) = oneshot::channel();
-        let asked = Asked(Arc::new(Watch::default()));
-        let (policy, watch) = (Arc::clone(&self.policy), Arc::clone(&asked.0));
+        let asked = Asked::default();
+        let (policy, given_up, trust) =
+            (Arc::clone(&self.policy), Arc::clone(&asked.given_up), Arc::clone(trust));
+        let sandbox = self.policy.sandbox();
+        let threads = match trust.place() {
+            Place::Behind => sandbox.behind(),
+            Place::Thread | Place::Here => sandbox.threads(),
+        };
         let digest = Arc::clone(&policy.stamp().digest);
-        let work = Box::new(move || {
-            if !watch.is_given_up() {
+        threads.run(Job {
+            policy: digest,
+            work: Box::new(move |seat| {
+                let watch = Arc::new(Watch::new(given_up, seat, trust));
+                if watch.is_given_up() {
+                    return;
+                }
+                let start = processor::time();
+                let answer = call(&policy, &watch);
+                watch.has_ended(processor::time().saturating_sub(start));
                 // Whoever asked may be gone.
-                let _ = sender.send(call(&policy, &watch));
-            }
-            !watch.is_demoted()
+                let _ = sender.send(answer);
+            }),
         });
-        self.policy.sandbox().threads().run(Job { policy: digest, work });
         answer.await.unwrap_or_else(|_| {
             let cause = format_args!("a call of policy {} came to no end", self.policy.stamp());
             Err(Error::new(ErrorCode::Internal, cause))
@@ -52,11 +86,14 @@ impl AskedPolicy {
 }
 
 /// Somebody waits for an answer.
-struct Asked(Arc<Watch>);
+#[derive(Debug, Default)]
+struct Asked {
+    given_up: Arc<AtomicBool>,
+}
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        self.0.give_up();
+        self.given_up.store(true, Ordering::Relaxed);
     }
 }
 
@@ -71,11 +108,21 @@ impl Policy for AskedPolicy {
 
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
         let config = configuration(network, config);
-        Box::pin(self.ask(move |policy, watch| policy.define_watched(&config, Some(watch))))
+        Box::pin(
+            self.ask(&self.definitions, move |policy, watch| policy.define_watched(&config, Some(watch))),
+        )
     }
 
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
         let request = question(request);
-        Box::pin(self.ask(move |policy, watch| policy.propose_watched(&request, book, Some(watch))))
+        Box::pin(async move {
+            if let Some(answer) = self.propose_here(&request, &book) {
+                return answer;
+            }
+            let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
+                policy.propose_watched(&request, book, Some(watch))
+            };
+            self.ask(&self.proposals, call).await
+        })
     }
 }

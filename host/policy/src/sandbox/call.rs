@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tenure_ledger::Book;
 use tenure_types::{PolicyFailure, PolicyStamp};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
@@ -11,30 +10,36 @@ use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
 use super::gate::TICK;
 use super::limits::{Limits, TABLE_ELEMENTS};
 use super::lines::Lines;
+use super::log::CallLog;
+use super::processor;
+use super::trust::{BRIEF, SLOW};
 use super::watch::Watch;
 use crate::text::clean;
 
 /// What wasmtime says when more crosses from the policy to the host than may.
 const OUT_OF_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// The processor time of a call that gives way to nobody; one that needs more runs when nobody else wants to.
-const QUICK: Duration = Duration::from_millis(2);
-
 /// How long a call goes on that nobody waits for any more.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// How long a call may go on.
+#[derive(Debug, Clone)]
+pub(super) enum Patience {
+    /// Until its deadline. Where it is watched, it ends once nobody waits for it any more, and gives way once it is slow.
+    Long(Option<Arc<Watch>>),
+    /// For a moment: its thread has other work. Cut short, it leaves no trace.
+    Brief,
+}
 
 /// What one call sees and has used.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) stamp: PolicyStamp,
     /// What it may see; nothing outside of an allocation.
     pub(super) book: Option<Arc<Book>>,
     memory: usize,
     /// Whether the policy asked for more memory than it may have.
     denied: bool,
-    /// Where the policy's lines go, and how many of them this call wrote.
-    pub(super) log: Arc<Lines>,
-    pub(super) lines: u32,
+    pub(super) log: CallLog,
     /// The last warning: a policy that panics says why before it traps.
     pub(super) warning: Option<String>,
 }
@@ -45,38 +50,23 @@ impl Call {
         engine: &Engine,
         limits: &Limits,
         stamp: &PolicyStamp,
-        log: &Arc<Lines>,
+        lines: &Arc<Lines>,
         book: Option<Arc<Book>>,
-        watch: Option<&Arc<Watch>>,
+        patience: Patience,
     ) -> Store<Self> {
-        let call = Self {
-            stamp: stamp.clone(),
-            book,
-            memory: limits.memory,
-            denied: false,
-            log: Arc::clone(log),
-            lines: 0,
-            warning: None,
+        let (policy, lines) = (stamp.clone(), Arc::clone(lines));
+        let log = match &patience {
+            Patience::Long(_) => CallLog::new(policy, lines),
+            Patience::Brief => CallLog::held(policy, lines),
         };
+        let call = Self { book, memory: limits.memory, denied: false, log, warning: None };
         let mut store = Store::new(engine, call);
         store.limiter(|call| call);
         store.set_hostcall_fuel(limits.answer);
-        let (deadline, start) = (limits.deadline, processor_time());
-        store.set_epoch_deadline(ticks(deadline.min(QUICK)));
-        let watch = watch.cloned();
-        store.epoch_deadline_callback(move |_| {
-            if watch.as_ref().is_some_and(|watch| watch.is_given_up()) {
-                return Ok(UpdateDeadline::Interrupt);
-            }
-            let used = processor_time().saturating_sub(start);
-            if let Some(watch) = watch.as_ref().filter(|_| used >= QUICK) {
-                watch.demote();
-            }
-            Ok(match deadline.checked_sub(used) {
-                Some(rest) if !rest.is_zero() => UpdateDeadline::Continue(ticks(rest.min(LOOK_AGAIN))),
-                _ => UpdateDeadline::Interrupt,
-            })
-        });
+        match patience {
+            Patience::Long(watch) => lasts(&mut store, limits.deadline, watch),
+            Patience::Brief => is_brief(&mut store),
+        }
         store
     }
 
@@ -106,9 +96,40 @@ impl Call {
     }
 }
 
-/// The processor time of the calling thread, on which a call runs from beginning to end.
-fn processor_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+/// Lets a call, on this thread from beginning to end, last until its deadline.
+fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>) {
+    let start = processor::time();
+    store.set_epoch_deadline(ticks(deadline.min(SLOW)));
+    store.epoch_deadline_callback(move |_| {
+        if watch.as_ref().is_some_and(|watch| watch.is_given_up()) {
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        let used = processor::time().saturating_sub(start);
+        if let Some(watch) = watch.as_ref().filter(|_| used > SLOW) {
+            watch.is_slow(used);
+        }
+        Ok(match deadline.checked_sub(used) {
+            Some(rest) if !rest.is_zero() => UpdateDeadline::Continue(ticks(rest.min(LOOK_AGAIN))),
+            _ => UpdateDeadline::Interrupt,
+        })
+    });
+}
+
+/// Lets a call last until the first tick at which it is no longer brief.
+fn is_brief(store: &mut Store<Call>) {
+    let start = processor::time();
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        Ok(match processor::time().saturating_sub(start) {
+            used if used <= BRIEF => UpdateDeadline::Continue(1),
+            _ => UpdateDeadline::Interrupt,
+        })
+    });
+}
+
+/// Whether a call was cut short.
+pub(super) fn is_interrupted(error: &wasmtime::Error) -> bool {
+    error.downcast_ref::<Trap>() == Some(&Trap::Interrupt)
 }
 
 /// The ticks after which a time is over for sure.

@@ -8,7 +8,7 @@ use super::bindings;
 use super::call::Call;
 use super::gate::Gate;
 use super::limits::{Limits, TABLE_ELEMENTS};
-use super::threads::Threads;
+use super::threads::{Priority, Threads};
 
 /// Core instances of one component: its own modules and the adapters between them. Python's tools make the most.
 const CORE_INSTANCES: u32 = 48;
@@ -23,6 +23,7 @@ pub(crate) struct Sandbox {
     linker: Linker<Call>,
     gate: Gate,
     threads: Threads,
+    behind: Threads,
     limits: Limits,
 }
 
@@ -40,8 +41,10 @@ impl Sandbox {
             .map_err(|error| internal(&error))?;
         let gate = Gate::new(engine.clone(), limits.concurrency)
             .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
-        let threads = Threads::new(limits.concurrency);
-        Ok(Self { engine, linker, gate, threads, limits })
+        let threads = Threads::new(limits.concurrency, Priority::Usual);
+        // However long slow calls take, there are places in the gate that they do not have.
+        let behind = Threads::new(limits.concurrency - limits.concurrency / 4, Priority::Last);
+        Ok(Self { engine, linker, gate, threads, behind, limits })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -56,8 +59,14 @@ impl Sandbox {
         &self.gate
     }
 
+    /// The threads for policies that are not known to be slow.
     pub(super) fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// The threads for those that are: they give way to everybody else.
+    pub(super) fn behind(&self) -> &Threads {
+        &self.behind
     }
 
     pub(crate) fn limits(&self) -> &Limits {

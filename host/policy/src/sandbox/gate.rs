@@ -65,11 +65,13 @@ impl Gate {
         while state.running >= self.shared.most {
             state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.running += 1;
-        if std::mem::take(&mut state.asleep) {
-            self.shared.wake.notify_one();
-        }
-        Place(&self.shared)
+        self.shared.take_place(&mut state)
+    }
+
+    /// Takes a place if one is free, and never waits: for those who have other work than this call.
+    pub(super) fn try_enter(&self) -> Option<Place<'_>> {
+        let mut state = self.shared.lock();
+        (state.running < self.shared.most).then(|| self.shared.take_place(&mut state))
     }
 }
 
@@ -95,6 +97,15 @@ impl Shared {
     /// Nothing is left half done under the lock, so a poisoned one is as good.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place that is free, and has the clock tick.
+    fn take_place(&self, state: &mut State) -> Place<'_> {
+        state.running += 1;
+        if std::mem::take(&mut state.asleep) {
+            self.wake.notify_one();
+        }
+        Place(self)
     }
 
     fn tick(&self, engine: &Engine) {
@@ -133,9 +144,11 @@ mod tests {
                 entered.send(()).unwrap();
             });
             assert!(third.recv_timeout(TICK * 20).is_err());
+            assert!(gate.try_enter().is_none(), "who does not wait goes away");
             drop(first);
             third.recv().unwrap();
         });
+        assert!(gate.try_enter().is_some());
     }
 
     #[test]

@@ -32,16 +32,17 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Writes a call's line of this number, unless it is one too many.
-    pub(super) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
-        let wanted = match level {
+    /// Whether anybody wants to see lines of a level.
+    pub(super) fn wants(level: Level) -> bool {
+        match level {
             Level::WARN => tracing::enabled!(Level::WARN),
             Level::INFO => tracing::enabled!(Level::INFO),
             _ => tracing::enabled!(Level::DEBUG),
-        };
-        if !wanted {
-            return;
         }
+    }
+
+    /// Writes a call's line of this number, unless it is one too many.
+    pub(super) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
         let Admission::Write { suppressed } = self.admit(number, now_ms) else { return };
         let left_out = (suppressed > 0).then_some(suppressed);
         match level {
@@ -54,6 +55,13 @@ impl Lines {
     /// How many lines were left out since this was asked last.
     pub(super) fn take_silenced(&self) -> u64 {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).silenced)
+    }
+
+    /// Counts lines that one call had too many.
+    pub(super) fn leave_out(&self, lines: u32) {
+        for _ in 0..lines {
+            self.admit(MOST_IN_A_CALL, 0);
+        }
     }
 
     fn admit(&self, number: u32, now_ms: u64) -> Admission {

@@ -10,10 +10,10 @@ use wasmtime::Store;
 use wasmtime::component::Component;
 
 use super::answer;
+use super::bindings::PolicyPre;
 use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types::Refusal;
-use super::bindings::{self, PolicyPre};
-use super::call::Call;
+use super::call::{Call, Patience, is_interrupted};
 use super::engine::Sandbox;
 use super::lines::Lines;
 use super::question::{configuration, question};
@@ -39,23 +39,47 @@ impl WasmPolicy {
         Ok(Self { sandbox, stamp, lines: Arc::default(), instance })
     }
 
-    /// Runs one call in a fresh instance.
-    fn call<A>(
-        &self,
-        book: Option<Arc<Book>>,
-        watch: Option<&Arc<Watch>>,
-        call: impl FnOnce(&bindings::Policy, &mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
-    ) -> Result<A, Error> {
-        let _place = self.sandbox.gate().enter();
+    fn store(&self, book: Option<Arc<Book>>, patience: Patience) -> Store<Call> {
         let (engine, limits) = (self.sandbox.engine(), self.sandbox.limits());
-        let mut store = Call::store(engine, limits, &self.stamp, &self.lines, book, watch);
-        match self.instance.instantiate(&mut store).and_then(|policy| call(&policy, &mut store)) {
+        Call::store(engine, limits, &self.stamp, &self.lines, book, patience)
+    }
+
+    /// What a call has come to, in words of the host's.
+    fn told<A>(&self, call: &Call, outcome: wasmtime::Result<Result<A, Refusal>>) -> Result<A, Error> {
+        match outcome {
             Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
             Err(error) => {
-                let (failure, cause) = store.data().failure(&error, limits);
+                let (failure, cause) = call.failure(&error, self.sandbox.limits());
                 Err(self.failed(failure, cause))
             }
         }
+    }
+
+    fn call_define(
+        &self,
+        store: &mut Store<Call>,
+        config: &network::Config,
+    ) -> wasmtime::Result<Result<network::Definition, Refusal>> {
+        let policy = self.instance.instantiate(&mut *store)?;
+        policy.tenure_ipam_network().call_define(store, config)
+    }
+
+    fn call_propose(
+        &self,
+        store: &mut Store<Call>,
+        request: &allocation::Request,
+    ) -> wasmtime::Result<Result<allocation::Proposal, Refusal>> {
+        let policy = self.instance.instantiate(&mut *store)?;
+        policy.tenure_ipam_allocation().call_propose(store, request)
+    }
+
+    fn proposal(
+        &self,
+        call: &Call,
+        outcome: wasmtime::Result<Result<allocation::Proposal, Refusal>>,
+    ) -> Result<Proposal, Error> {
+        answer::proposal(&self.told(call, outcome)?)
+            .map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
     fn failed(&self, failure: PolicyFailure, cause: impl std::fmt::Display) -> Error {
@@ -100,9 +124,11 @@ impl WasmPolicy {
         config: &network::Config,
         watch: Option<&Arc<Watch>>,
     ) -> Result<Definition, Error> {
-        let definition =
-            self.call(None, watch, |policy, store| policy.tenure_ipam_network().call_define(store, config))?;
-        answer::definition(definition).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
+        let _place = self.sandbox.gate().enter();
+        let mut store = self.store(None, Patience::Long(watch.cloned()));
+        let outcome = self.call_define(&mut store, config);
+        answer::definition(self.told(store.data(), outcome)?)
+            .map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
     pub(super) fn propose_watched(
@@ -111,10 +137,28 @@ impl WasmPolicy {
         book: Arc<Book>,
         watch: Option<&Arc<Watch>>,
     ) -> Result<Proposal, Error> {
-        let proposal = self.call(Some(book), watch, |policy, store| {
-            policy.tenure_ipam_allocation().call_propose(store, request)
-        })?;
-        answer::proposal(&proposal).map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
+        let _place = self.sandbox.gate().enter();
+        let mut store = self.store(Some(book), Patience::Long(watch.cloned()));
+        let outcome = self.call_propose(&mut store, request);
+        self.proposal(store.data(), outcome)
+    }
+
+    /// Proposes on a thread that has other work, and never waits.
+    ///
+    /// `None` when no place is free, or when it takes longer than a moment: then it is as if the policy had not been called.
+    pub(super) fn propose_briefly(
+        &self,
+        request: &allocation::Request,
+        book: Arc<Book>,
+    ) -> Option<Result<Proposal, Error>> {
+        let _place = self.sandbox.gate().try_enter()?;
+        let mut store = self.store(Some(book), Patience::Brief);
+        let outcome = self.call_propose(&mut store, request);
+        if outcome.as_ref().is_err_and(is_interrupted) {
+            return None;
+        }
+        store.data_mut().log.release();
+        Some(self.proposal(store.data(), outcome))
     }
 }
 

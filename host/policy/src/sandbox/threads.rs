@@ -1,27 +1,49 @@
-//! The threads that policies are called on: a few, used again, and none of those that serve requests.
+//! Threads that policies are called on: a few, used again, and none of those that serve requests.
 //!
 //! ```text
 //! ask ─▶ waiting ─▶ an idle thread, or a new one ─▶ the call ─▶ idle again
-//!                                                      └─ it took long: the thread was demoted and ends
+//!                                                     └─ it is slow: the thread gives way, is replaced, and ends
 //! ```
 //!
+//! There are two sets of them: those of one have the daemon's priority, and those of the other the lowest from their beginning.
 //! One policy gets a share of the threads and no more, so that the calls of one that takes long leave room for the others'.
 //! The state is behind a `std::sync::Mutex`, held for a few moves of memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::processor;
+
 /// How long a thread stays idle before it ends, unless it is the last.
 const LINGER: Duration = Duration::from_secs(5);
+
+type Work = Box<dyn FnOnce(&Arc<Seat>) + Send>;
 
 /// A call to be made.
 pub(super) struct Job {
     /// The policy's digest.
     pub(super) policy: Arc<str>,
-    /// Makes the call and answers; says whether its thread may be used again.
-    pub(super) work: Box<dyn FnOnce() -> bool + Send>,
+    /// Makes the call and answers.
+    pub(super) work: Work,
+}
+
+/// Which processors threads get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Priority {
+    /// Their turn, as any other thread of the daemon.
+    Usual,
+    /// What nobody else on the machine wants.
+    Last,
+}
+
+/// A thread's place among its like.
+#[derive(Debug)]
+pub(super) struct Seat {
+    shared: Arc<Shared>,
+    left: AtomicBool,
 }
 
 /// The threads. Dropping it ends those that are idle now, and each other one behind its call.
@@ -37,6 +59,7 @@ struct Shared {
     most: u32,
     /// The most threads that one policy gets.
     share: u32,
+    priority: Priority,
 }
 
 #[derive(Default)]
@@ -50,11 +73,11 @@ struct State {
 }
 
 impl Threads {
-    /// No thread yet, and never more than `most`.
-    pub(super) fn new(most: u32) -> Self {
+    /// No thread yet, and never more than `most` that make calls at this priority.
+    pub(super) fn new(most: u32, priority: Priority) -> Self {
         let most = most.max(1);
         let share = (most - most / 4).max(1);
-        Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share }))
+        Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share, priority }))
     }
 
     /// Has a call made as soon as a thread is free for it. Where none can be had at all, the job is dropped.
@@ -77,6 +100,18 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.wake.notify_all();
+    }
+}
+
+impl Seat {
+    /// Lets its thread, which is the calling one, run only when nobody else on the machine wants to. Another takes the seat.
+    pub(super) fn give_way(&self) {
+        if self.shared.priority == Priority::Last || self.left.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // Before its own priority is gone: a thread has that of the one that it was started by.
+        self.shared.retire(&mut self.shared.lock());
+        processor::give_way();
     }
 }
 
@@ -103,20 +138,36 @@ impl Shared {
         }
     }
 
+    /// Takes a thread that ends, or gives way, out of the count. What waits finds another one.
+    fn retire(self: &Arc<Self>, state: &mut State) {
+        state.threads -= 1;
+        if !state.waiting.is_empty() {
+            self.hire(state);
+        }
+    }
+
     /// One thread's life.
     fn work(self: Arc<Self>) {
+        if self.priority == Priority::Last {
+            processor::give_way();
+        }
+        let seat = Arc::new(Seat { shared: Arc::clone(&self), left: AtomicBool::new(false) });
         let mut state = self.lock();
         while let Some((again, Job { policy, work })) = self.next(state) {
             drop(again);
             // A call that panics takes its answer along, which its caller notices.
-            let reusable = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&seat)));
             state = self.lock();
             state.leave(&policy);
-            if !reusable {
-                state.threads -= 1;
+            if seat.left.load(Ordering::Relaxed) {
                 if !state.waiting.is_empty() {
-                    self.hire(&mut state);
+                    // It may have waited for the policy's share.
+                    self.wake.notify_one();
                 }
+                return;
+            }
+            if outcome.is_err() {
+                self.retire(&mut state);
                 return;
             }
         }
@@ -181,20 +232,23 @@ mod tests {
     use std::sync::mpsc;
     use std::thread::ThreadId;
 
+    use rustix::process::getpriority_process;
+
     use super::*;
 
-    fn job(policy: &str, work: impl FnOnce() -> bool + Send + 'static) -> Job {
+    fn job(policy: &str, work: impl FnOnce(&Arc<Seat>) + Send + 'static) -> Job {
         Job { policy: policy.into(), work: Box::new(work) }
     }
 
-    /// Makes a call that says which thread it ran on.
-    fn ran_on(threads: &Threads, reusable: bool) -> ThreadId {
+    /// Makes a call that says which thread it ran on, and at which priority.
+    fn ran_on(threads: &Threads) -> (ThreadId, i32) {
         let (sender, receiver) = mpsc::channel();
-        threads.run(job("p", move || {
-            sender.send(std::thread::current().id()).unwrap();
-            reusable
-        }));
+        threads.run(job("p", move |_| sender.send(this_thread()).unwrap()));
         receiver.recv().unwrap()
+    }
+
+    fn this_thread() -> (ThreadId, i32) {
+        (std::thread::current().id(), getpriority_process(None).unwrap())
     }
 
     fn wait_until(threads: &Threads, what: impl Fn(&State) -> bool) {
@@ -204,35 +258,78 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_used_again_unless_it_was_demoted_or_its_call_panicked() {
-        let threads = Threads::new(4);
-        let first = ran_on(&threads, true);
+    fn a_thread_is_used_again_unless_its_call_panicked() {
+        let threads = Threads::new(4, Priority::Usual);
+        let first = ran_on(&threads);
         wait_until(&threads, |state| state.idle == 1);
-        assert_eq!(ran_on(&threads, false), first);
-        wait_until(&threads, |state| state.threads == 0);
-        let second = ran_on(&threads, true);
-        assert_ne!(second, first);
+        assert_eq!(ran_on(&threads), first);
         // Else another thread may be started for the call, and stays.
         wait_until(&threads, |state| state.idle == 1);
-        threads.run(job("p", || panic!("on purpose")));
+        threads.run(job("p", |_| panic!("on purpose")));
         wait_until(&threads, |state| state.threads == 0);
         assert!(threads.0.lock().running.is_empty());
     }
 
     #[test]
+    fn whoever_takes_the_seat_of_one_that_gives_way_has_the_usual_priority() {
+        let (_, usual) = this_thread();
+        let threads = Threads::new(1, Priority::Usual);
+        let (release, released) = mpsc::channel::<()>();
+        let (sender, slow) = mpsc::channel();
+        threads.run(job("slow", move |seat| {
+            released.recv().unwrap();
+            seat.give_way();
+            sender.send(this_thread()).unwrap();
+            released.recv().unwrap();
+        }));
+        let (sender, receiver) = mpsc::channel();
+        for policy in ["slow", "quick"] {
+            let sender = sender.clone();
+            threads.run(job(policy, move |_| sender.send((policy, this_thread())).unwrap()));
+        }
+        wait_until(&threads, |state| state.threads == 1 && state.waiting.len() == 2);
+        release.send(()).unwrap();
+        let (demoted, last) = slow.recv().unwrap();
+        assert_eq!(last, processor::LAST);
+        let (policy, (thread, priority)) = receiver.recv().unwrap();
+        assert_eq!((policy, priority), ("quick", usual), "the slow call is still running");
+        assert_ne!(thread, demoted);
+        release.send(()).unwrap();
+        let (policy, (thread, priority)) = receiver.recv().unwrap();
+        assert_eq!((policy, priority), ("slow", usual), "it had waited for its policy's share");
+        assert_ne!(thread, demoted);
+        wait_until(&threads, |state| state.threads == 1 && state.running.is_empty());
+    }
+
+    #[test]
+    fn threads_of_the_last_priority_have_it_before_their_first_call_and_are_used_again() {
+        let threads = Threads::new(4, Priority::Last);
+        let (sender, receiver) = mpsc::channel();
+        threads.run(job("slow", move |seat| {
+            let before = this_thread();
+            seat.give_way();
+            sender.send(before).unwrap();
+        }));
+        let first = receiver.recv().unwrap();
+        assert_eq!(first.1, processor::LAST);
+        wait_until(&threads, |state| state.idle == 1);
+        assert_eq!(ran_on(&threads), first);
+    }
+
+    #[test]
     fn the_calls_of_one_policy_leave_room_for_anothers() {
-        let threads = Threads::new(4);
+        let threads = Threads::new(4, Priority::Usual);
         let (release, released) = mpsc::channel::<()>();
         let released = Arc::new(Mutex::new(released));
         for _ in 0..20 {
             let released = Arc::clone(&released);
-            threads.run(job("slow", move || released.lock().unwrap().recv().is_ok()));
+            threads.run(job("slow", move |_| released.lock().unwrap().recv().unwrap()));
         }
         wait_until(&threads, |state| state.running.values().sum::<u32>() == 3);
         let (sender, receiver) = mpsc::channel();
         for number in 0..50 {
             let sender = sender.clone();
-            threads.run(job("quick", move || sender.send(number).is_ok()));
+            threads.run(job("quick", move |_| sender.send(number).unwrap()));
         }
         let mut answered: Vec<i32> = (0..50).map(|_| receiver.recv().unwrap()).collect();
         answered.sort_unstable();

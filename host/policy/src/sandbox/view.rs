@@ -4,9 +4,7 @@
 //! would.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tenure_ledger::{Book, Direction, Standing};
 use tenure_types::{Pool, Range};
 
@@ -83,18 +81,11 @@ impl log::Host for Call {
             log::Level::Info => tracing::Level::INFO,
             log::Level::Warn => tracing::Level::WARN,
         };
-        self.log.write(&self.stamp, level, self.lines, &message, monotonic_ms());
-        self.lines = self.lines.saturating_add(1);
+        self.log.write(level, &message);
         if level == tracing::Level::WARN {
             self.warning = Some(message);
         }
     }
-}
-
-/// Milliseconds of a clock that never goes back.
-fn monotonic_ms() -> u64 {
-    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn capped(limit: u32) -> usize {

@@ -1,43 +1,43 @@
-//! What a call and whoever waits for it tell each other while it runs.
+//! What a call on a thread of the policies looks at while it runs: who waits for it, and who else wants the thread's processor.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use rustix::process::setpriority_process;
-
-/// The priority of a call that takes long: the lowest there is.
-const LAST: i32 = 19;
+use super::threads::Seat;
+use super::trust::Trust;
 
 /// One running call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Watch {
-    /// Nobody waits for the answer any more.
-    gone: AtomicBool,
-    /// The thread of the call was made to give way to everybody else.
-    demoted: AtomicBool,
+    /// Set once nobody waits for the answer any more.
+    given_up: Arc<AtomicBool>,
+    /// Its thread's place among its like.
+    seat: Arc<Seat>,
+    /// What is known of calls of its kind.
+    trust: Arc<Trust>,
 }
 
 impl Watch {
-    /// Nobody waits any more: the call ends at its next look at the clock.
-    pub(super) fn give_up(&self) {
-        self.gone.store(true, Ordering::Relaxed);
+    pub(super) fn new(given_up: Arc<AtomicBool>, seat: &Arc<Seat>, trust: Arc<Trust>) -> Self {
+        Self { given_up, seat: Arc::clone(seat), trust }
     }
 
+    /// Whether nobody waits any more: the call ends at its next look at the clock.
     pub(super) fn is_given_up(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+        self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Lets the calling thread run only when nobody else on the machine wants to. There is no way back without privileges.
-    pub(super) fn demote(&self) {
-        if self.demoted.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        // On Linux a priority is a thread's, and none is the calling one.
-        if let Err(error) = setpriority_process(None, LAST) {
-            tracing::debug!(%error, "a policy call that takes long keeps its priority");
-        }
+    /// The call is a slow one: its thread gives way, and so do the calls that follow, from their beginning.
+    pub(super) fn is_slow(&self, used: Duration) {
+        self.trust.learn(used);
+        self.seat.give_way();
     }
 
-    pub(super) fn is_demoted(&self) -> bool {
-        self.demoted.load(Ordering::Relaxed)
+    /// The call has ended. One that nobody waited for was cut short, and says nothing.
+    pub(super) fn has_ended(&self, used: Duration) {
+        if !self.is_given_up() {
+            self.trust.learn(used);
+        }
     }
 }

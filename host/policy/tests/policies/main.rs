@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test is part of it")]
 
+mod asked;
 mod host_local;
 mod hostile;
 mod loading;

@@ -1,0 +1,62 @@
+//! What one call logs: at once, or held back until it is known that the call counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tenure_types::PolicyStamp;
+use tracing::Level;
+
+use super::lines::{Lines, MOST_IN_A_CALL};
+
+/// The lines of one call on their way to those of its policy.
+#[derive(Debug)]
+pub(super) struct CallLog {
+    policy: PolicyStamp,
+    lines: Arc<Lines>,
+    /// Lines that somebody wants to see, so far.
+    number: u32,
+    /// The first of them, if they are held back; dropping them leaves no trace of the call.
+    held: Option<Vec<(Level, String)>>,
+}
+
+impl CallLog {
+    /// For a call that counts whatever becomes of it.
+    pub(super) fn new(policy: PolicyStamp, lines: Arc<Lines>) -> Self {
+        Self { policy, lines, number: 0, held: None }
+    }
+
+    /// For a call that may be made again, as if it had not been.
+    pub(super) fn held(policy: PolicyStamp, lines: Arc<Lines>) -> Self {
+        Self { held: Some(Vec::new()), ..Self::new(policy, lines) }
+    }
+
+    /// Writes a line, or holds it back.
+    pub(super) fn write(&mut self, level: Level, message: &str) {
+        if !Lines::wants(level) {
+            return;
+        }
+        match &mut self.held {
+            None => self.lines.write(&self.policy, level, self.number, message, monotonic_ms()),
+            Some(held) if self.number < MOST_IN_A_CALL => held.push((level, message.to_owned())),
+            Some(_) => {}
+        }
+        self.number = self.number.saturating_add(1);
+    }
+
+    /// The call counts: writes what was held back.
+    pub(super) fn release(&mut self) {
+        let Some(held) = self.held.take().filter(|held| !held.is_empty()) else { return };
+        let now_ms = monotonic_ms();
+        for (number, (level, message)) in (0..).zip(held) {
+            self.lines.write(&self.policy, level, number, &message, now_ms);
+        }
+        self.lines.leave_out(self.number.saturating_sub(MOST_IN_A_CALL));
+    }
+}
+
+/// Milliseconds of a clock that never goes back.
+fn monotonic_ms() -> u64 {
+    let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

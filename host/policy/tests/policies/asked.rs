@@ -1,0 +1,148 @@
+//! A policy as the engine asks it: on the asking thread once it is known to be quick, elsewhere when it turns out not to be.
+
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tenure_engine::ports::Policy;
+use tenure_ledger::Book;
+use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime};
+use tenure_types::{
+    ContainerId, ErrorCode, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner, PolicyName,
+    Proposal, Request, Result,
+};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::node;
+
+/// More calls than it takes to be trusted again, on however busy a machine.
+const MANY: usize = 100_000;
+
+/// What was logged, line by line, with the name of the thread.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl Logged {
+    /// The threads that the policy's line was logged on since this was asked last.
+    fn take(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = String::from_utf8(bytes).unwrap();
+        let lines = text.lines().filter(|line| line.contains("let me think"));
+        lines.map(|line| line.split_whitespace().nth(1).unwrap().to_owned()).collect()
+    }
+}
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Logged {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// A policy that hesitates when an address is asked for by its caller, and its network.
+struct Hesitating {
+    policy: AskedPolicy,
+    book: Arc<Book>,
+}
+
+impl Hesitating {
+    fn new(limits: Limits) -> Self {
+        let runtime = Runtime::new(limits, Compiler::InProcess).unwrap();
+        let bytes = node::build("tenure-hostile");
+        let policy = runtime.load(&PolicyName::new("hostile").unwrap(), &bytes, None).unwrap();
+        let name = NetworkName::new("net").unwrap();
+        let ipam = r#"{"subnet": "10.1.2.0/24", "misbehave": "hesitate"}"#.into();
+        let config = NetworkConfig { ipam, attributes: Vec::new() };
+        let definition = policy.define(&name, &config).unwrap();
+        let (stamp, policy) = (policy.stamp().clone(), AskedPolicy::new(policy));
+        let network = Network {
+            name,
+            policy: stamp,
+            activated: false,
+            config,
+            definition,
+            changed_at: None,
+            importing: false,
+        };
+        Self { policy, book: Arc::new(Book::new(network)) }
+    }
+
+    /// Asks, and says whether the answer was there at once.
+    fn ask(&self, hesitates: bool) -> (Result<Proposal>, bool) {
+        let request = Request {
+            network: NetworkName::new("net").unwrap(),
+            owner: Owner::Attachment {
+                container: ContainerId::new("c").unwrap(),
+                interface: InterfaceName::new("eth0").unwrap(),
+            },
+            requested: hesitates.then(|| "10.1.2.1".parse().unwrap()).into_iter().collect(),
+            pod: None,
+            netns: String::new(),
+            netns_seen: None,
+            requested_at: Moment::default(),
+        };
+        let mut answer = pin!(self.policy.propose(&request, Arc::clone(&self.book)));
+        let outcome = match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => (outcome, true),
+            Poll::Pending => (node::wait(answer), false),
+        };
+        assert_eq!(Arc::strong_count(&self.book), 1, "the book was given back before the answer");
+        outcome
+    }
+
+    /// Asks until the log shows a call on this thread; how many came before it. Not each has a line: there may be so many a second.
+    fn until_here(&self, logged: &Logged) -> usize {
+        let here = std::thread::current().name().unwrap().to_owned();
+        let is_here = |_| {
+            let (answer, at_once) = self.ask(false);
+            answer.unwrap();
+            match logged.take().as_slice() {
+                [thread] if *thread == here => at_once,
+                lines => {
+                    assert!(lines.is_empty() || lines == ["policy"], "{lines:?}");
+                    false
+                }
+            }
+        };
+        (0..MANY).position(is_here).unwrap()
+    }
+}
+
+#[test]
+fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once() {
+    let logged = Logged::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(logged.clone())
+        .without_time()
+        .with_thread_names(true)
+        .with_ansi(false)
+        .finish();
+    // Lines of threads are wanted, too; other tests log nothing that is looked at here.
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    let hesitating = Hesitating::new(Limits { deadline: Duration::from_secs(60), ..Limits::default() });
+    assert!(hesitating.until_here(&logged) >= 8);
+    let (answer, _) = hesitating.ask(true);
+    assert_eq!(answer.unwrap().addresses.len(), 1);
+    assert_eq!(logged.take(), ["policy"], "one line, and not of the call on this thread");
+    assert!(hesitating.until_here(&logged) >= 64, "it has to prove itself again");
+    // With its whole deadline, and failing by it.
+    let hasty = Hesitating::new(Limits { deadline: Duration::from_millis(2), ..Limits::default() });
+    hasty.until_here(&logged);
+    let error = hasty.ask(true).0.unwrap_err();
+    assert_eq!(error.code, ErrorCode::PolicyFailed);
+    assert!(error.cause.contains("it ran longer than 2 ms"), "{error}");
+    assert_eq!(logged.take(), ["policy"]);
+}
