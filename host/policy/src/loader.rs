@@ -14,11 +14,13 @@ mod private;
 mod queue;
 mod runtime;
 mod source;
+mod table;
 mod verify;
 
 pub(crate) use bytes::Bytes;
 pub use compile::{Compiler, maybe_run_compiler_child};
 pub(crate) use kept::KeptComponents;
-pub(crate) use queue::{Failed, Loader, Rank, Standing};
+pub(crate) use queue::Loader;
 pub use runtime::Runtime;
 pub use source::CatalogueSource;
+pub(crate) use table::{Failed, Rank, Standing};
