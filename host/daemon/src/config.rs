@@ -2,6 +2,8 @@
 //!
 //! The book's configuration reference is generated from the comments below (`tenured --config-reference`).
 
+mod read;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_observe::http::Address;
 use tenure_observe::logging::{Filter, Format};
-use tenure_types::PolicyName;
 
 /// Where the configuration is looked for when `--config` is not given.
 pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
@@ -159,147 +160,4 @@ pub(crate) struct Log {
     /// `text` for people, `journal` for systemd, `json` for programs; `auto` finds out.
     #[schemars(with = "String")]
     pub(crate) format: Format,
-}
-
-/// Why a configuration is refused.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
-    /// The file cannot be read.
-    #[error("{path}: {source}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A key is unknown, missing or of the wrong kind; the text says where.
-    #[error("{path}: {key}: {message}")]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The key's path, such as `policies.mine.sha256`.
-        key: String,
-        /// What is wrong with it.
-        message: String,
-    },
-}
-
-impl Config {
-    /// Reads the named file, or the default one if it is there, or takes the defaults.
-    ///
-    /// # Errors
-    /// [`ConfigError`] names the file, the key and what is wrong with it.
-    pub(crate) fn read(path: Option<&Path>) -> Result<Self, ConfigError> {
-        let (path, optional) = match path {
-            Some(path) => (path, false),
-            None => (Path::new(DEFAULT_PATH), true),
-        };
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(path, &text),
-            Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(ConfigError::Unreadable { path: path.into(), source }),
-        }
-    }
-
-    fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let invalid = |key: &str, message: String| ConfigError::Invalid {
-            path: path.into(),
-            key: if key == "." { "the file".into() } else { key.into() },
-            message,
-        };
-        let syntax =
-            |error: toml::de::Error| invalid(".", error.to_string().trim_end().replace('\n', "\n  "));
-        let config: Self = serde_path_to_error::deserialize(toml::Deserializer::parse(text).map_err(syntax)?)
-            .map_err(|error| invalid(&error.path().to_string(), error.inner().message().to_owned()))?;
-        config.check().map_err(|(key, message)| invalid(&key, message))?;
-        Ok(config)
-    }
-
-    /// What the types cannot say.
-    fn check(&self) -> Result<(), (String, String)> {
-        let at_least_one = [
-            ("limits.in_flight", self.limits.in_flight),
-            ("limits.queue", self.limits.queue),
-            ("limits.networks", self.limits.networks),
-            ("sandbox.deadline_ms", self.sandbox.deadline_ms),
-            ("sandbox.memory_mib", self.sandbox.memory_mib),
-            ("sandbox.concurrency", self.sandbox.concurrency),
-            ("sandbox.compile_seconds", self.sandbox.compile_seconds),
-        ];
-        if let Some((key, _)) = at_least_one.into_iter().find(|(_, value)| *value == 0) {
-            return Err((key.to_owned(), "must be at least 1".to_owned()));
-        }
-        let at_most = [
-            ("sandbox.memory_mib", self.sandbox.memory_mib, 4096),
-            ("sandbox.concurrency", self.sandbox.concurrency, 4096),
-        ];
-        if let Some((key, _, most)) = at_most.into_iter().find(|(_, value, most)| value > most) {
-            return Err((key.to_owned(), format!("must be at most {most}")));
-        }
-        if self.runtime.path().is_some_and(|path| !path.is_absolute()) {
-            let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
-            return Err(("runtime.socket".to_owned(), message.to_owned()));
-        }
-        for (name, file) in &self.policies {
-            let key = |field: &str| format!("policies.{name}{field}");
-            PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
-            if !file.path.is_absolute() {
-                return Err((key(".path"), "must be an absolute path".to_owned()));
-            }
-            if file.sha256.len() != 64 || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err((
-                    key(".sha256"),
-                    "must be 64 hexadecimal digits; `sha256sum FILE` prints them".to_owned(),
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(text: &str) -> String {
-        Config::parse(Path::new("tenured.toml"), text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn nothing_at_all_is_a_configuration() {
-        assert_eq!(Config::parse(Path::new("x"), "").unwrap(), Config::default());
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_by_its_key() {
-        assert_eq!(
-            refusal("[limits]\nqueues = 3"),
-            "tenured.toml: limits.queues: unknown field `queues`, expected one of `in_flight`, `queue`, `networks`, `drain_seconds`"
-        );
-        assert_eq!(refusal("[limits]\nqueue = 0"), "tenured.toml: limits.queue: must be at least 1");
-        assert!(
-            refusal("[limits]\nqueue = \"many\"").starts_with("tenured.toml: limits.queue: invalid type")
-        );
-        assert!(
-            refusal("[runtime]\nsocket = \"unix://cri.sock\"")
-                .contains("runtime.socket: must be an absolute path")
-        );
-        assert_eq!(
-            refusal("[sandbox]\nmemory_mib = 5000"),
-            "tenured.toml: sandbox.memory_mib: must be at most 4096"
-        );
-        assert_eq!(
-            refusal("[log]\nlevel = \"verbose\""),
-            "tenured.toml: log.level: there is no level \"verbose\"; the levels are off, error, warn, info, debug and trace"
-        );
-        let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
-        assert!(
-            policy("path = \"mine.wasm\"\nsha256 = \"\"")
-                .contains("policies.mine.path: must be an absolute path")
-        );
-        assert!(
-            policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64")
-        );
-        assert!(policy("path = \"/mine.wasm\"").contains("missing field `sha256`"));
-    }
 }
