@@ -119,7 +119,9 @@ pub async fn ask(socket: &Path, call: &Call) -> anyhow::Result<Answer> {
         let (sender, connection) = h2::client::handshake(stream).await?;
         let connection = tokio::spawn(connection);
         let answer = exchange(sender, call).await;
+        // Closed before this returns: a daemon that stops waits for open connections.
         connection.abort();
+        let _ = connection.await;
         answer
     };
     let answered = tokio::time::timeout(LIMIT, answer).await.context("no answer in time");
