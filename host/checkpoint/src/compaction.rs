@@ -1,15 +1,12 @@
 //! Compaction: a snapshot taken bit by bit between groups, so that no request waits for all of it.
 
-use std::collections::VecDeque;
 use std::io;
-
-use tenure_engine::ports::Images;
-use tenure_types::NetworkName;
 
 use crate::disk::Disk;
 use crate::header::SnapshotHeader;
 use crate::names::{self, Listing};
 use crate::snapshot::SnapshotWriter;
+use crate::source::{Parts, Source};
 
 /// How much is written at a time: requests wait for one piece.
 const PIECE: usize = 256 << 10;
@@ -17,27 +14,29 @@ const PIECE: usize = 256 << 10;
 /// A snapshot that is being taken.
 pub(crate) struct Compaction {
     snapshot: SnapshotWriter,
-    /// The networks that were not looked at yet.
-    networks: VecDeque<NetworkName>,
+    /// What was not looked at yet.
+    parts: Parts,
 }
 
 impl Compaction {
     /// Begins one. The segment of its number is there already, so that what is staged from now on is in it.
-    pub(crate) fn begin(disk: &dyn Disk, header: SnapshotHeader, images: &dyn Images) -> io::Result<Self> {
+    pub(crate) fn begin<S: Source + ?Sized>(
+        disk: &dyn Disk,
+        header: SnapshotHeader,
+        source: &S,
+    ) -> io::Result<Self> {
         let snapshot = SnapshotWriter::begin(disk, header)?;
-        Ok(Self { snapshot, networks: images.networks().into() })
+        Ok(Self { snapshot, parts: source.parts() })
     }
 
     /// Writes a piece; `true` when that was the last and the snapshot is whole and durable under its temporary name.
-    pub(crate) fn advance(&mut self, images: &dyn Images) -> io::Result<bool> {
+    pub(crate) fn advance(&mut self) -> io::Result<bool> {
         if self.snapshot.is_drained() {
-            let Some(network) = self.networks.pop_front() else {
+            let Some(lines) = self.parts.next() else {
                 self.snapshot.end()?;
                 return Ok(true);
             };
-            if let Some(image) = images.image(&network) {
-                self.snapshot.add(image);
-            }
+            self.snapshot.add(lines);
         }
         self.snapshot.write(PIECE)?;
         Ok(false)

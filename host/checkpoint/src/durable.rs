@@ -17,8 +17,8 @@ pub trait Witness: Send + Sync + 'static {
 /// How far the log had come: its last group, and where that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durable {
-    /// The place of the last record; 0 where there has been none.
-    pub record: u64,
+    /// The place of the last fact; 0 where there has been none.
+    pub fact: u64,
     /// The number of the last segment.
     pub log: u64,
     /// Its length in bytes, up to the end of its last group.
@@ -35,7 +35,7 @@ impl Durable {
     /// # Errors
     /// When the segment is there and cannot be read.
     pub(crate) fn is_in(&self, disk: &dyn Disk, last: u64, length: u64) -> io::Result<bool> {
-        if self.record == 0 {
+        if self.fact == 0 {
             // Nothing was ever told to anybody, so nothing can be missing.
             return Ok(true);
         }
@@ -67,7 +67,7 @@ impl End {
     }
 
     /// How far a log has come that ends so.
-    pub(crate) fn durable(self, record: u64, log: u64, length: u64) -> Durable {
-        Durable { record, log, length, group: self.length, checksum: self.checksum }
+    pub(crate) fn durable(self, fact: u64, log: u64, length: u64) -> Durable {
+        Durable { fact, log, length, group: self.length, checksum: self.checksum }
     }
 }

@@ -1,8 +1,7 @@
 //! What stops a recovery.
 
+use std::error::Error as StdError;
 use std::io;
-
-use tenure_ledger::Conflict;
 
 /// Why the state cannot be read. Nothing was changed or destroyed; a copy of what is wrong may have been set aside.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +26,7 @@ pub enum Error {
     },
     /// The file is of a format that this program does not know.
     #[error(
-        "{file} has format version {found}, and this program knows version {known} only: run the program that wrote it, or a newer one"
+        "{file} has format version {found}, and this program reads version {known} only: run the program that wrote it, or a newer one"
     )]
     UnknownVersion {
         /// The file.
@@ -37,21 +36,44 @@ pub enum Error {
         /// The version that is known.
         known: u64,
     },
+    /// The file is of the format that no release has written.
+    #[error("{file} has format version 1, which was never released and is not read any more")]
+    Unreleased {
+        /// The file.
+        file: String,
+    },
+    /// A line says something that this program does not know and cannot do without. It is whole, and nothing is wrong with it.
+    #[error(
+        "{file} has facts of chapter {chapter:?}, version {version}, at byte {offset}, which this program does not know; {program} wrote them"
+    )]
+    UnknownChapter {
+        /// The file.
+        file: String,
+        /// Where the line begins.
+        offset: u64,
+        /// Whose facts they are.
+        chapter: String,
+        /// Which form they have.
+        version: u32,
+        /// The program that wrote the file, with its version.
+        program: String,
+    },
     /// A file that must be there is not.
     #[error("{file} is missing, and without it the state is not known")]
     Missing {
         /// The file.
         file: String,
     },
-    /// A record is intact and contradicts what came before it.
-    #[error("{file} contradicts itself at record {place}: {conflict}")]
+    /// A fact is intact and contradicts what came before it.
+    #[error("{file} contradicts itself at fact {place}")]
     Contradiction {
         /// The file.
         file: String,
-        /// The record's place in the log; 0 in a snapshot.
+        /// The fact's place in the log; 0 in a snapshot.
         place: u64,
         /// The contradiction.
-        conflict: Conflict,
+        #[source]
+        conflict: Box<dyn StdError + Send + Sync>,
     },
 }
 
@@ -69,6 +91,8 @@ impl Error {
             Self::Io { .. } => None,
             Self::Damaged { file, .. }
             | Self::UnknownVersion { file, .. }
+            | Self::UnknownChapter { file, .. }
+            | Self::Unreleased { file }
             | Self::Missing { file }
             | Self::Contradiction { file, .. } => Some(file),
         }

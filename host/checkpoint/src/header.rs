@@ -10,7 +10,21 @@ use crate::Error;
 use crate::frame::{self, Line};
 
 /// The format version that this program writes, and the only one that it reads.
-pub const FORMAT_VERSION: u64 = 1;
+pub const FORMAT_VERSION: u64 = 2;
+
+/// The version that programs wrote before the first release. It is known and not read.
+const UNRELEASED: u64 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "BootId", transparent)]
+struct StoredBoot(String);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Moment")]
+struct StoredMoment {
+    boot_ns: u64,
+    wall_ms: u64,
+}
 
 /// What a log segment stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,17 +41,21 @@ pub enum Base {
 pub struct LogHeader {
     /// The format.
     pub version: u64,
+    /// The program that wrote it, with its version.
+    pub program: String,
     /// Which segment this is.
     pub number: u64,
-    /// The place of its first record.
+    /// The place of its first fact.
     pub first: u64,
     /// What it stands on.
     pub base: Base,
     /// The boot that wrote it. Where it differs from the boot before, every pod allocation before this line has ended.
+    #[serde(with = "StoredBoot")]
     pub boot: BootId,
     /// The node that wrote it.
     pub node: String,
     /// When it was begun.
+    #[serde(with = "StoredMoment")]
     pub opened: Moment,
 }
 
@@ -45,9 +63,12 @@ pub struct LogHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotHeader {
     pub(crate) version: u64,
+    pub(crate) program: String,
     pub(crate) number: u64,
+    #[serde(with = "StoredBoot")]
     pub(crate) boot: BootId,
     pub(crate) node: String,
+    #[serde(with = "StoredMoment")]
     pub(crate) opened: Moment,
 }
 
@@ -83,6 +104,9 @@ impl Header {
         let frame = frame::decode(line.bytes).map_err(|why| damaged(format!("the header: {why}")))?;
         let (AnyVersion::Log { version } | AnyVersion::Snapshot { version }) =
             serde_json::from_str(frame.json).map_err(|error| damaged(format!("the header: {error}")))?;
+        if version == UNRELEASED {
+            return Err(Error::Unreleased { file: file.to_owned() });
+        }
         if version != FORMAT_VERSION {
             return Err(Error::UnknownVersion {
                 file: file.to_owned(),

@@ -1,6 +1,6 @@
-//! The checkpoint: makes the ledger's records durable, and the ledger out of them again.
+//! The checkpoint: makes facts durable, and the ledger's state out of them again.
 //!
-//! It owns the state directory. It knows what a [`Record`](tenure_types::Record) is and never whether one is right:
+//! It owns the state directory. It knows how a [`Fact`](tenure_ledger::Fact) is stored and never whether one is right:
 //! that is the ledger's. A start goes [`Lock::take`], [`recover`], [`Writer::open`]; the engine then gets the
 //! [`CheckpointJournal`] and the writer the engine's [`Images`](tenure_engine::ports::Images).
 //!
@@ -14,26 +14,26 @@
 //! # Files
 //! | name | what it is |
 //! |---|---|
-//! | `log.0000000007` | a log segment: a header line, then a line for each record |
-//! | `snapshot.0000000007` | the state that `log.0000000007` goes on from |
+//! | `log.0000000007` | a log segment: a header line, then a line for each fact |
+//! | `snapshot.0000000007` | the state that `log.0000000007` continues |
 //! | `*.tmp` | not whole yet, and never read |
 //! | `quarantine.*` | copies of damaged files and of bytes that were cut; yours to remove |
 //! | `lock` | held by the daemon that is running; says its process id |
 //!
 //! Every line is `crc32c seq len json`, so the JSON begins at the fourth column:
 //! ```text
-//! cut -d' ' -f4- log.* | jq 'select(.record.allocate) | .record.allocate.owner'
+//! cut -d' ' -f4- log.* | jq 'select(.fact.allocated) | .fact.allocated.owner'
 //! ```
 
-mod books;
 mod boot;
+pub mod chapters;
 mod compaction;
 mod disk;
 mod durable;
-mod entry;
 mod error;
 mod frame;
 mod header;
+mod line;
 mod lock;
 mod log;
 mod names;
@@ -46,7 +46,9 @@ mod segment;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
+mod source;
 mod torn;
+mod v1;
 mod writer;
 
 #[cfg(test)]
@@ -57,11 +59,13 @@ pub use disk::{Disk, File, FileDisk};
 pub use durable::{Durable, Witness};
 pub use error::Error;
 pub use header::{Base, FORMAT_VERSION, LogHeader};
+pub use line::Line;
 pub use lock::{Lock, LockError};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
-pub use recovery::{Recovered, recover, recover_after, recover_read_only};
-pub use report::Report;
+pub use recovery::{Recovered, Tail, recover, recover_after, recover_chapters, recover_read_only};
+pub use report::{Report, Skipped};
+pub use source::{Lines, Parts, Source};
 pub use writer::{Options, Progress, Running, Writer};
 
 /// The result of reading the state.

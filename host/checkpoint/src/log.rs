@@ -59,9 +59,9 @@ impl Log {
         self.length
     }
 
-    /// How far the log has come, whose last record has this place.
-    pub(crate) fn durable(&self, record: u64) -> Durable {
-        self.end.durable(record, self.number, self.length)
+    /// How far the log has come, whose last fact has this place.
+    pub(crate) fn durable(&self, fact: u64) -> Durable {
+        self.end.durable(fact, self.number, self.length)
     }
 
     /// Makes a group durable.

@@ -15,11 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_engine::ports::{Journal, Ticket};
-use tenure_types::{Error, ErrorCode, Record};
+use tenure_ledger::Fact;
+use tenure_types::{Error, ErrorCode};
 use tokio::sync::oneshot;
 
 use crate::disk;
-use crate::entry;
+use crate::line::Line;
 
 /// How often the writer looks whether a disk that refused has come back.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -34,22 +35,27 @@ impl CheckpointJournal {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self { queue }
     }
-}
 
-impl Journal for CheckpointJournal {
-    fn stage(&self, record: &Record) -> (u64, Ticket) {
-        let json = entry::encode_record(record);
+    /// Queues lines to be made durable together, in one group or not at all. Returns the place of the first.
+    pub fn stage_lines(&self, lines: impl IntoIterator<Item = Line>) -> (u64, Ticket) {
+        let lines: Vec<Line> = lines.into_iter().collect();
         let (sender, ticket) = Ticket::new();
         let mut state = self.queue.lock();
         let place = state.next;
-        state.next += 1;
+        state.next += lines.len() as u64;
         // Without a writer the sender is dropped, and the ticket fails.
         if !state.closed {
-            state.waiting.push(Waiting { place: Some((place, json)), sender });
+            state.waiting.push(Waiting { place, lines, sender });
         }
         drop(state);
         self.queue.wake.notify_one();
         (place, ticket)
+    }
+}
+
+impl Journal for CheckpointJournal {
+    fn stage(&self, facts: &[Fact]) -> (u64, Ticket) {
+        self.stage_lines(facts.iter().map(Line::from))
     }
 
     fn barrier(&self) -> Ticket {
@@ -59,7 +65,8 @@ impl Journal for CheckpointJournal {
             Some(error) => Err(error.clone()),
             None if state.waiting.is_empty() && !state.writing => Ok(()),
             None => {
-                state.waiting.push(Waiting { place: None, sender });
+                let place = state.next;
+                state.waiting.push(Waiting { place, lines: Vec::new(), sender });
                 drop(state);
                 self.queue.wake.notify_one();
                 return ticket;
@@ -77,10 +84,12 @@ impl Journal for CheckpointJournal {
     }
 }
 
-/// A record, or a barrier, that somebody waits for.
+/// Facts that must be true together, or a barrier, that somebody waits for.
 pub(crate) struct Waiting {
-    /// The record's place and JSON; `None` for a barrier.
-    pub(crate) place: Option<(u64, io::Result<Vec<u8>>)>,
+    /// The place of the first fact.
+    pub(crate) place: u64,
+    /// The facts; none of a barrier.
+    pub(crate) lines: Vec<Line>,
     sender: oneshot::Sender<Result<(), Error>>,
 }
 
@@ -136,11 +145,10 @@ impl Queue {
         std::mem::take(&mut state.waiting)
     }
 
-    /// The place of the first record that was not taken yet.
+    /// The place of the first fact that was not taken yet.
     pub(crate) fn first_untaken(&self) -> u64 {
         let state = self.lock();
-        let place = |waiting: &Waiting| waiting.place.as_ref().map(|(place, _)| *place);
-        state.waiting.iter().find_map(place).unwrap_or(state.next)
+        state.waiting.first().map_or(state.next, |waiting| waiting.place)
     }
 
     /// Tells everybody of a group that it is durable, or why not; in that case nothing more is acknowledged first.

@@ -3,28 +3,30 @@
 use std::io;
 use std::sync::Arc;
 
-use tenure_types::Record;
+use tenure_ledger::Fact;
 
 use crate::disk::Disk;
-use crate::entry::Entry;
 use crate::frame::{self, Lines};
 use crate::header::{Header, LogHeader};
+use crate::line::{Line, LogLine};
 use crate::names::{self, Listing};
-use crate::{Error, Result};
+use crate::{Error, Result, v1};
 
 /// What stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogItem {
     /// A segment begins.
     Segment(LogHeader),
-    /// A record. It may be of a group that is not durable yet.
-    Record {
+    /// A fact. It may be of a group that is not durable yet.
+    Fact {
         /// Its place in the log.
         place: u64,
-        /// The places of the first and the last record that one sync made durable.
+        /// The places of the first and the last fact that one sync made durable.
         group: (u64, u64),
-        /// The fact.
-        record: Record,
+        /// The fact as it is stored.
+        line: Line,
+        /// The fact, where this program knows its chapter and its form.
+        fact: Option<Fact>,
     },
 }
 
@@ -97,10 +99,16 @@ impl LogReader {
                 Ok(frame) => frame,
                 Err(why) => return Err(damaged(why.to_owned())),
             };
-            match serde_json::from_str(frame.json) {
-                Ok(Entry { group, record }) => LogItem::Record { place: frame.place, group, record },
-                Err(error) => return Err(damaged(format!("the record: {error}"))),
-            }
+            let entry: LogLine<'_> = match serde_json::from_str(frame.json) {
+                Ok(entry) => entry,
+                Err(error) => return Err(damaged(format!("the fact: {error}"))),
+            };
+            let LogLine { group, chapter, version, optional, fact } = entry;
+            let known = v1::decode(&chapter, version, fact.get()).transpose();
+            let known = known.map_err(|why| damaged(format!("the fact: {why}")))?;
+            let (chapter, json) = (chapter.into_owned().into(), fact.get().as_bytes().to_vec());
+            let line = Line { chapter, version, optional, json };
+            LogItem::Fact { place: frame.place, group, line, fact: known }
         };
         self.offset = end;
         self.lines = Some(lines);

@@ -1,4 +1,4 @@
-//! From files to books: what a start does before anything is served.
+//! From files to state: what a start does before anything is served.
 //!
 //! [`look`] reads and decides, and changes nothing; [`recover`] then does what was decided. What is decided:
 //!
@@ -11,38 +11,40 @@
 //! | a damaged snapshot | the one before it and all segments since then, which say the same |
 //! | a segment or snapshot that is not there | stop |
 //! | another format version | stop |
+//! | a fact of a chapter, or of a form of one, that is not known | stop and say who wrote it; skipped and told where the line says that it may be |
 //! | another boot | every attachment has ended, all cooling begins anew |
 //! | not all that a [`Witness`](crate::Witness) has heard of | kept, and said to be lost: whoever calls this must serve nothing new |
 //! | a segment begun after a failure, its snapshot not durable | put away: nobody was told anything since |
 
-use tenure_ledger::Book;
-use tenure_types::{BootId, Moment, Record};
+use tenure_ledger::{Book, Choices};
+use tenure_types::{BootId, Moment};
 
-use crate::books::Books;
+use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
 use crate::disk::Disk;
 use crate::durable::{Durable, End};
 use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
+use crate::v1::{Books, Choosing};
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader looks again. A running daemon sweeps old files between the listing and the reading, which passes, since
 /// it takes a snapshot far more seldom; what is really wrong stays wrong.
 const MORE_LOOKS: u32 = 3;
 
-/// Where writing goes on.
+/// Where writing resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Tail {
+pub struct Tail {
     /// The last segment; 0 where there is none.
     pub(crate) number: u64,
     /// Its length.
     pub(crate) length: u64,
     /// The group that it ends with, or its header, as it was read.
     last_group: Vec<u8>,
-    /// The place of the next record.
+    /// The place of the next fact.
     pub(crate) next: u64,
-    /// Whether the last segment may go on: it is of this boot, and the next record is the one after its last.
+    /// Whether the last segment may go on: it is of this boot, and the next fact is the one after its last.
     pub(crate) resumable: bool,
 }
 
@@ -57,14 +59,16 @@ impl Tail {
 pub struct Recovered {
     /// The books, by network name.
     pub books: Vec<Book>,
+    /// What serves each network.
+    pub choices: Choices,
     /// What was found and done.
     pub report: Report,
-    pub(crate) tail: Tail,
+    /// Where writing resumes.
+    pub tail: Tail,
 }
 
-/// What looking at the files found, and what is to be done about it.
+/// What looking at the files found, and what is to be done about it; the state is in the chapters.
 struct Found {
-    books: Books,
     report: Report,
     tail: Tail,
     repairs: Vec<Repair>,
@@ -97,7 +101,24 @@ pub fn recover_after(
     now: Moment,
     last: Option<&Durable>,
 ) -> Result<Recovered> {
-    let mut found = match look_through(disk) {
+    let (mut books, mut choices) = (Books::default(), Choosing::default());
+    let (report, tail) = recover_chapters(disk, boot, now, last, &mut [&mut books, &mut choices])?;
+    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
+}
+
+/// The same for any set of chapters, which are empty; they have the state when this returns.
+///
+/// # Errors
+/// As [`recover_after`].
+pub fn recover_chapters(
+    disk: &dyn Disk,
+    boot: &BootId,
+    now: Moment,
+    last: Option<&Durable>,
+    chapters: &mut [&mut dyn Chapter],
+) -> Result<(Report, Tail)> {
+    let mut chapters = Chapters::new(chapters);
+    let mut found = match look_through(disk, &mut chapters) {
         Ok(found) => found,
         Err(error) => {
             if let Error::Damaged { file, offset, .. } = &error {
@@ -114,18 +135,18 @@ pub fn recover_after(
     for repair in found.repairs.iter().rev() {
         mend(disk, repair, found.report.lost)?;
     }
-    // Names are made durable when writing goes on; until then the next start would decide the same.
-    finish(found, boot, now)
+    // Names are made durable when writing resumes; until then the next start would decide the same.
+    finish(found, &mut chapters, boot, now)
 }
 
 /// Looks until what was read is what the disk has.
 ///
 /// A daemon that was killed before a sync, or right after one that failed, leaves a group in the page cache that the disk may
 /// not have. No group follows one whose sync has failed, so it is never more than the last.
-fn look_through(disk: &dyn Disk) -> Result<Found> {
+fn look_through(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     let mut unsynced_group = false;
     loop {
-        let mut found = look(disk)?;
+        let mut found = look(disk, chapters)?;
         if found.tail.number == 0 || is_on_disk(disk, &found.tail)? {
             found.report.unsynced_group = unsynced_group;
             return Ok(found);
@@ -153,34 +174,42 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
 /// # Errors
 /// As [`recover`].
 pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    let mut found = look(disk);
+    let (mut books, mut choices) = (Books::default(), Choosing::default());
+    let mut list: [&mut dyn Chapter; 2] = [&mut books, &mut choices];
+    let mut chapters = Chapters::new(&mut list);
+    let mut found = look(disk, &mut chapters);
     for _ in 0..MORE_LOOKS {
         if found.is_ok() {
             break;
         }
-        found = look(disk);
+        found = look(disk, &mut chapters);
     }
-    finish(found?, boot, now)
+    let (report, tail) = finish(found?, &mut chapters, boot, now)?;
+    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
 }
 
-fn finish(mut found: Found, boot: &BootId, now: Moment) -> Result<Recovered> {
-    // A place that a book has seen is never given again: the book would take the record for one that it knows.
-    let next = found.tail.next.max(found.books.through() + 1);
-    found.report.new_boot = !found.report.fresh && !found.books.is_of(boot);
+fn finish(
+    mut found: Found,
+    chapters: &mut Chapters<'_, '_>,
+    boot: &BootId,
+    now: Moment,
+) -> Result<(Report, Tail)> {
+    // A place that a chapter has seen is never given again: it would take the fact for one that it knows.
+    let next = found.tail.next.max(chapters.through() + 1);
+    found.report.new_boot = !found.report.fresh && !chapters.is_of(boot);
     found.report.new_segment = next != found.tail.next;
     found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
     found.tail.next = next;
-    found.report.ended_by_reboot = found.books.enter(boot, now).map_err(|conflict| Error::Contradiction {
-        file: names::log(found.tail.number),
-        place: found.tail.next,
-        conflict,
-    })?;
+    let file = names::log(found.tail.number);
+    let ended = chapters.enter(boot, now);
+    found.report.ended_by_reboot = ended.map_err(|refused| refused.into_error(&file, 0, next))?;
     found.report.last = found.tail.next.saturating_sub(1);
-    Ok(Recovered { books: found.books.into_books(), report: found.report, tail: found.tail })
+    Ok((found.report, found.tail))
 }
 
 /// Reads all there is and decides.
-fn look(disk: &dyn Disk) -> Result<Found> {
+fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
+    chapters.clear();
     let listing = Listing::read(disk)?;
     let mut report = Report::default();
     let repairs: Vec<_> = listing.temporaries.iter().cloned().map(Repair::Remove).collect();
@@ -188,24 +217,26 @@ fn look(disk: &dyn Disk) -> Result<Found> {
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
-        return Ok(Found { books: Books::default(), report, tail, repairs });
+        return Ok(Found { report, tail, repairs });
     }
     // Without a snapshot the first segment is where everything began.
-    let (mut base, mut books, mut damage) = (1, Books::default(), None);
+    let (mut base, mut damage) = (1, None);
     for number in listing.snapshots.iter().rev().copied() {
-        match snapshot::read(disk, number) {
-            Ok(found) => {
+        match snapshot::read(disk, number, chapters) {
+            Ok(skipped) => {
                 report.snapshot = Some(number);
-                (base, books) = (number, found);
+                report.skipped = skipped;
+                base = number;
                 break;
             }
             Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
                 damage.get_or_insert(error);
+                chapters.clear();
             }
             Err(error) => return Err(error),
         }
     }
-    replay(disk, &listing, base, Found { books, report, tail: Tail::default(), repairs }, damage)
+    replay(disk, &listing, base, Found { report, tail: Tail::default(), repairs }, chapters, damage)
 }
 
 /// Applies the segments from a base on. `damage` is that of newer snapshots, which the segments make up for or not.
@@ -214,11 +245,11 @@ fn replay(
     listing: &Listing,
     base: u64,
     mut found: Found,
+    chapters: &mut Chapters<'_, '_>,
     damage: Option<Error>,
 ) -> Result<Found> {
     let last = listing.logs.last().copied().unwrap_or(base).max(base);
     let mut torn: Option<Error> = None;
-    let mut records = Vec::new();
     for number in base..=last {
         if !listing.logs.contains(&number) {
             return Err(damage.unwrap_or(Error::Missing { file: names::log(number) }));
@@ -228,7 +259,7 @@ fn replay(
             if let Some(damage) = damage {
                 return Err(damage);
             }
-            if !matches!(segment.next_group(&mut records)?, Next::End) {
+            if !matches!(segment.next_group()?, Next::End) {
                 return Err(Error::Missing { file: names::snapshot(number) });
             }
             found.report.abandoned_segments += 1;
@@ -240,14 +271,14 @@ fn replay(
         }
         let first = segment.header().first;
         let follows = found.report.segments > 0;
-        if follows && first != found.tail.next && first != found.books.through() + 1 {
+        if follows && first != found.tail.next && first != chapters.through() + 1 {
             let why = format!(
-                "it begins with record {}, and the segment before it ends before record {}",
+                "it begins with fact {}, and the segment before it ends before fact {}",
                 first, found.tail.next
             );
             return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
         }
-        torn = apply(&mut found, segment)?;
+        torn = apply(&mut found, chapters, segment)?;
     }
     if let Some(damage) = damage {
         // The next snapshot takes its place; until then it must not be met again.
@@ -259,22 +290,32 @@ fn replay(
 }
 
 /// Applies one segment. Returns what its torn end means if it is not the last.
-fn apply(found: &mut Found, mut segment: Segment<'_>) -> Result<Option<Error>> {
-    let contradiction = |file: &str, place| {
-        let file = file.to_owned();
-        move |conflict| Error::Contradiction { file, place, conflict }
-    };
+fn apply(
+    found: &mut Found,
+    chapters: &mut Chapters<'_, '_>,
+    mut segment: Segment<'_>,
+) -> Result<Option<Error>> {
     let header = segment.header();
-    found.books.enter(&header.boot, header.opened).map_err(contradiction(segment.file(), header.first))?;
-    let mut records: Vec<Record> = Vec::new();
+    let entered = chapters.enter(&header.boot, header.opened);
+    entered.map_err(|refused| refused.into_error(segment.file(), 0, header.first))?;
     let mut torn = None;
     loop {
-        match segment.next_group(&mut records)? {
+        match segment.next_group()? {
             Next::Group { first } => {
                 found.report.groups += 1;
-                found.report.records += records.len() as u64;
-                for (place, record) in (first..).zip(records.drain(..)) {
-                    found.books.apply(place, record).map_err(contradiction(segment.file(), place))?;
+                for (place, (offset, given)) in (first..).zip(segment.facts()) {
+                    found.report.facts += 1;
+                    match chapters.apply(place, &given) {
+                        Ok(Taken::Kept) => {}
+                        Ok(Taken::Skipped) => found.report.skipped.add(given.chapter, given.version),
+                        Err(NotTaken::Unknown) => {
+                            let program = &segment.header().program;
+                            return Err(snapshot::unknown(segment.file(), offset, &given, program));
+                        }
+                        Err(NotTaken::Refused(refused)) => {
+                            return Err(refused.into_error(segment.file(), offset, place));
+                        }
+                    }
                 }
             }
             Next::End => break,

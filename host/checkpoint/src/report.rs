@@ -1,6 +1,35 @@
 //! What a recovery found and did: in words for the log, in names for the metrics.
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+/// Lines that nobody here knows, and that said that they can be done without: how many, by chapter and version.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Skipped(BTreeMap<(String, u32), u64>);
+
+impl Skipped {
+    /// One more line.
+    pub(crate) fn add(&mut self, chapter: &str, version: u32) {
+        *self.0.entry((chapter.to_owned(), version)).or_default() += 1;
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// `3 of chapter effects, version 2`, one after the other.
+impl fmt::Display for Skipped {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, ((chapter, version), count)) in self.0.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            write!(formatter, "{comma}{count} of chapter {chapter}, version {version}")?;
+        }
+        Ok(())
+    }
+}
 
 /// What a recovery found and did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,8 +51,8 @@ pub struct Report {
     pub unfinished_files: usize,
     /// How many groups were kept.
     pub groups: u64,
-    /// How many records those had.
-    pub records: u64,
+    /// How many facts those had.
+    pub facts: u64,
     /// How many bytes of a torn group were cut.
     pub cut_bytes: u64,
     /// The last group was in the page cache and not on the disk.
@@ -34,7 +63,9 @@ pub struct Report {
     pub ended_by_reboot: usize,
     /// The snapshot is ahead of the log, which cannot go on in its last segment.
     pub new_segment: bool,
-    /// The place of the last record.
+    /// What nobody here knows, and that said that it can be done without. The next snapshot does not have it.
+    pub skipped: Skipped,
+    /// The place of the last fact.
     pub last: u64,
 }
 
@@ -51,6 +82,7 @@ impl Report {
             (self.unsynced_group, "unsynced-group"),
             (self.new_boot, "new-boot"),
             (self.new_segment, "new-segment"),
+            (!self.skipped.is_empty(), "skipped-facts"),
         ];
         let clean = found.iter().all(|(found, _)| !found);
         found.into_iter().chain([(clean, "clean")]).filter_map(|(found, name)| found.then_some(name))
@@ -64,8 +96,8 @@ impl fmt::Display for Report {
         }
         write!(
             formatter,
-            "{} records in {} groups of {} log segments",
-            self.records, self.groups, self.segments
+            "{} facts in {} groups of {} log segments",
+            self.facts, self.groups, self.segments
         )?;
         if let Some(snapshot) = self.snapshot {
             write!(formatter, " on top of snapshot {snapshot}")?;
@@ -92,6 +124,9 @@ impl fmt::Display for Report {
         }
         if self.new_segment {
             formatter.write_str("; the snapshot is ahead, and a new segment is begun")?;
+        }
+        if !self.skipped.is_empty() {
+            write!(formatter, "; facts of a newer program were skipped, as they may be: {}", self.skipped)?;
         }
         if self.lost {
             formatter

@@ -1,11 +1,12 @@
 //! Reading one log segment, group by group.
 
-use tenure_types::Record;
+use std::ops::Range;
 
+use crate::chapters::Given;
 use crate::disk::Disk;
-use crate::entry::Entry;
 use crate::frame::{self, Lines};
 use crate::header::{Header, LogHeader};
+use crate::line::LogLine;
 use crate::{Error, Result, names, torn};
 
 /// A log segment that is being read.
@@ -14,17 +15,32 @@ pub(crate) struct Segment<'a> {
     file: String,
     lines: Lines,
     header: LogHeader,
-    /// The place that the next record must have.
+    /// The place that the next fact must have.
     next: u64,
     /// Where the last whole group ends.
     whole: u64,
     /// The bytes of the last whole group, or of the header.
     last_group: Vec<u8>,
+    /// Where the facts of the last whole group are in its bytes.
+    facts: Vec<Found>,
+    /// Room for the next group.
+    spare: Vec<u8>,
+}
+
+/// A fact of a group.
+struct Found {
+    /// Where its line begins in the file.
+    offset: u64,
+    chapter: Box<str>,
+    version: u32,
+    optional: bool,
+    /// Where its JSON is in the group's bytes.
+    json: Range<usize>,
 }
 
 /// What comes next in a segment.
 pub(crate) enum Next {
-    /// A whole group; its records are in the caller's buffer.
+    /// A whole group, whose facts [`Segment::facts`] gives.
     Group { first: u64 },
     /// The end, behind a whole group.
     End,
@@ -44,7 +60,8 @@ impl<'a> Segment<'a> {
         last_group.push(b'\n');
         match Header::decode(&file, line)? {
             Header::Log(header) if header.number == number => {
-                Ok(Self { disk, file, lines, next: header.first, header, whole, last_group })
+                let (next, facts, spare) = (header.first, Vec::new(), Vec::new());
+                Ok(Self { disk, file, lines, next, header, whole, last_group, facts, spare })
             }
             Header::Log(header) => {
                 let why = format!("its header says that it is {}", names::log(header.number));
@@ -66,7 +83,7 @@ impl<'a> Segment<'a> {
         &self.file
     }
 
-    /// The place of the record after the last whole group.
+    /// The place of the fact after the last whole group.
     pub(crate) fn next_place(&self) -> u64 {
         self.next
     }
@@ -81,19 +98,22 @@ impl<'a> Segment<'a> {
         self.last_group
     }
 
-    /// Reads the next group into `records`, which is emptied first.
+    /// Reads the next group.
     ///
     /// # Errors
     /// [`Error::Damaged`] for anything that no crash could have left behind.
-    pub(crate) fn next_group(&mut self, records: &mut Vec<Record>) -> Result<Next> {
-        records.clear();
+    pub(crate) fn next_group(&mut self) -> Result<Next> {
         let first = self.next;
-        let mut group = Vec::new();
+        let mut place = first;
+        // Nothing of it is new until it is whole, so that a torn one leaves what ends before it.
+        let mut group = std::mem::take(&mut self.spare);
+        group.clear();
+        self.facts.clear();
         loop {
-            let place = first + records.len() as u64;
             let line = self.lines.next().map_err(Error::io(format!("reading {}", self.file)))?;
             let Some(line) = line else {
-                if records.is_empty() {
+                if place == first {
+                    self.spare = group;
                     return Ok(Next::End);
                 }
                 return self.torn_or_damaged(self.whole, "the last group is not whole");
@@ -102,31 +122,54 @@ impl<'a> Segment<'a> {
             if !line.terminated {
                 return self.torn_or_damaged(offset, "the line is cut off");
             }
+            let begins = group.len();
             group.extend_from_slice(line.bytes);
             group.push(b'\n');
             let frame = match frame::decode(line.bytes) {
                 Ok(frame) => frame,
                 Err(why) => return self.torn_or_damaged(offset, why),
             };
-            let entry: Entry = match serde_json::from_str(frame.json) {
+            let entry: LogLine<'_> = match serde_json::from_str(frame.json) {
                 Ok(entry) => entry,
-                Err(error) => return self.torn_or_damaged(offset, &format!("the record: {error}")),
+                Err(error) => return self.torn_or_damaged(offset, &format!("the fact: {error}")),
             };
             if frame.place != place || entry.group.0 != first || entry.group.1 < place {
                 let why = format!(
-                    "record {} of group {}-{} stands where record {place} of the group from {first} on should",
+                    "fact {} of group {}-{} stands where fact {place} of the group from {first} on should",
                     frame.place, entry.group.0, entry.group.1
                 );
                 return self.torn_or_damaged(offset, &why);
             }
-            records.push(entry.record);
-            if entry.group.1 == place {
-                self.next = place + 1;
+            let fact = entry.fact.get();
+            // The fact is a part of the line, so this is how far into it.
+            let json = begins + fact.as_ptr().addr() - line.bytes.as_ptr().addr();
+            self.facts.push(Found {
+                offset,
+                chapter: entry.chapter.into(),
+                version: entry.version,
+                optional: entry.optional,
+                json: json..json + fact.len(),
+            });
+            let is_last = entry.group.1 == place;
+            place += 1;
+            if is_last {
+                self.next = place;
                 self.whole = end;
-                self.last_group = group;
+                self.spare = std::mem::replace(&mut self.last_group, group);
                 return Ok(Next::Group { first });
             }
         }
+    }
+
+    /// The facts of the group that was read last, each with where its line begins.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (u64, Given<'_>)> {
+        self.facts.iter().map(|found| {
+            let Found { offset, chapter, version, optional, json } = found;
+            // It was read from these bytes, so they are text.
+            let json = self.last_group.get(json.clone()).and_then(|json| str::from_utf8(json).ok());
+            let json = json.unwrap_or_default();
+            (*offset, Given { chapter, version: *version, optional: *optional, json })
+        })
     }
 
     /// Decides what the bytes behind the last whole group are.

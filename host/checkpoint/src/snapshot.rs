@@ -7,47 +7,15 @@
 //! snapshot.0000000002.tmp ──write, sync──▶ snapshot.0000000002 ──directory sync──▶ the one before the last goes
 //! ```
 
-use std::collections::VecDeque;
 use std::io;
-use std::net::IpAddr;
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use tenure_ledger::Image;
-use tenure_types::{Allocation, Generation, Moment, Network};
-
-use crate::books::Books;
+use crate::chapters::{Chapters, Given, NotTaken, Refused, Taken};
 use crate::disk::{Disk, File};
 use crate::frame::{self, Lines};
 use crate::header::{Header, SnapshotHeader};
-use crate::{Error, Result, names};
-
-/// How many cooling addresses, or claims that ended, a line has.
-const IN_A_LINE: usize = 256;
-
-/// A line after the header.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Item {
-    /// A network begins; what follows is of it.
-    Network(Box<NetworkItem>),
-    /// Addresses that cool, least recently freed first.
-    Cooling(Vec<(IpAddr, Moment)>),
-    /// A live allocation.
-    Allocation(Arc<Allocation>),
-    /// Claims of other IPAMs that were taken over and have ended, by address.
-    Settled(Vec<(IpAddr, Arc<str>)>),
-    /// The end, with the number of lines before it: a snapshot without it is not whole.
-    End { lines: u64 },
-}
-
-#[derive(Serialize, Deserialize)]
-struct NetworkItem {
-    through: u64,
-    next_generation: Generation,
-    last: Vec<Option<IpAddr>>,
-    network: Network,
-}
+use crate::line::{self, SnapshotLine};
+use crate::report::Skipped;
+use crate::{Error, Result, names, source};
 
 /// A snapshot that is being written, a piece at a time.
 pub(crate) struct SnapshotWriter {
@@ -55,7 +23,8 @@ pub(crate) struct SnapshotWriter {
     number: u64,
     lines: u64,
     bytes: u64,
-    items: VecDeque<Item>,
+    /// What was taken in and is not all written yet.
+    rest: Option<source::Lines>,
 }
 
 impl SnapshotWriter {
@@ -66,51 +35,40 @@ impl SnapshotWriter {
         Header::Snapshot(header).encode(&mut bytes)?;
         let mut file = disk.create(&names::temporary(&names::snapshot(number)))?;
         file.append(&bytes)?;
-        Ok(Self { file, number, lines: 1, bytes: bytes.len() as u64, items: VecDeque::new() })
+        Ok(Self { file, number, lines: 1, bytes: bytes.len() as u64, rest: None })
     }
 
-    /// Takes a network in; its allocations are shared with the book, not copied.
-    pub(crate) fn add(&mut self, image: Image) {
-        let Image { through, network, next_generation, last, cooling, allocations, settled } = image;
-        self.items.push_back(Item::Network(Box::new(NetworkItem {
-            through,
-            next_generation,
-            last,
-            network,
-        })));
-        self.items.extend(cooling.chunks(IN_A_LINE).map(|chunk| Item::Cooling(chunk.to_vec())));
-        self.items.extend(allocations.into_iter().map(Item::Allocation));
-        self.items.extend(settled.chunks(IN_A_LINE).map(|chunk| Item::Settled(chunk.to_vec())));
+    /// Takes a part of the state in, once what was taken in before is written.
+    pub(crate) fn add(&mut self, lines: source::Lines) {
+        self.rest = Some(lines);
     }
 
     /// Whether everything taken in is written.
     pub(crate) fn is_drained(&self) -> bool {
-        self.items.is_empty()
+        self.rest.is_none()
     }
 
     /// Writes and syncs about as many bytes of what was taken in.
     pub(crate) fn write(&mut self, about: usize) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(about);
         while bytes.len() < about {
-            let Some(item) = self.items.pop_front() else { break };
-            self.encode(&mut bytes, &item)?;
+            let Some(line) = self.rest.as_mut().and_then(Iterator::next) else {
+                self.rest = None;
+                break;
+            };
+            line::encode_item(&mut bytes, self.lines, &line);
+            self.lines += 1;
         }
+        self.bytes += bytes.len() as u64;
         self.file.append(&bytes)?;
         self.file.sync_data()
-    }
-
-    fn encode(&mut self, bytes: &mut Vec<u8>, item: &Item) -> io::Result<()> {
-        let before = bytes.len();
-        frame::encode(bytes, self.lines, &serde_json::to_vec(item)?);
-        self.lines += 1;
-        self.bytes += (bytes.len() - before) as u64;
-        Ok(())
     }
 
     /// Ends the snapshot, once it is drained, and makes its bytes durable, still under the temporary name.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         let mut bytes = Vec::new();
-        self.encode(&mut bytes, &Item::End { lines: self.lines })?;
+        line::encode_end(&mut bytes, self.lines);
+        self.bytes += bytes.len() as u64;
         self.file.append(&bytes)?;
         self.file.sync_data()
     }
@@ -130,11 +88,11 @@ impl SnapshotWriter {
     }
 }
 
-/// Reads a snapshot.
+/// Reads a snapshot into the chapters, which are empty. Returns what nobody here knows and the snapshot can do without.
 ///
 /// # Errors
 /// [`Error::Damaged`] for a snapshot that is not what was written, the end included: it had its name only when it was durable.
-pub(crate) fn read(disk: &dyn Disk, number: u64) -> Result<Books> {
+pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>) -> Result<Skipped> {
     let file = names::snapshot(number);
     let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
     let reading = || Error::io(format!("reading {file}"));
@@ -146,10 +104,8 @@ pub(crate) fn read(disk: &dyn Disk, number: u64) -> Result<Books> {
             return Err(Error::Damaged { file, offset: 0, why });
         }
     };
-    let contradiction = |conflict| Error::Contradiction { file: file.clone(), place: 0, conflict };
-    let mut books = Books::default();
-    books.enter(&header.boot, header.opened).map_err(contradiction)?;
-    let mut image: Option<Image> = None;
+    chapters.enter(&header.boot, header.opened).map_err(|refused| refused.into_error(&file, 0, 0))?;
+    let mut skipped = Skipped::default();
     let mut expected = 1;
     let mut ended = false;
     while let Some(line) = lines.next().map_err(reading())? {
@@ -166,37 +122,48 @@ pub(crate) fn read(disk: &dyn Disk, number: u64) -> Result<Books> {
             return Err(damaged("a line is missing"));
         }
         expected += 1;
-        match (serde_json::from_str(frame.json).map_err(|error| damaged(&error.to_string()))?, &mut image) {
-            (Item::Network(network), _) => {
-                if let Some(image) = image.take() {
-                    books.restore(image).map_err(contradiction)?;
+        match SnapshotLine::decode(frame.json).map_err(|why| damaged(&why))? {
+            SnapshotLine::Item { chapter, version, optional, item } => {
+                let given = Given { chapter: &chapter, version, optional, json: item.get() };
+                match chapters.restore(&given) {
+                    Ok(Taken::Kept) => {}
+                    Ok(Taken::Skipped) => skipped.add(&chapter, version),
+                    Err(NotTaken::Unknown) => {
+                        return Err(unknown(&file, offset, &given, &header.program));
+                    }
+                    Err(NotTaken::Refused(refused)) => return Err(refused.into_error(&file, offset, 0)),
                 }
-                let NetworkItem { through, next_generation, last, network } = *network;
-                image = Some(Image {
-                    through,
-                    network,
-                    next_generation,
-                    last,
-                    cooling: Vec::new(),
-                    allocations: Vec::new(),
-                    settled: Vec::new(),
-                });
             }
-            (Item::Cooling(addresses), Some(image)) => image.cooling.extend(addresses),
-            (Item::Allocation(allocation), Some(image)) => image.allocations.push(allocation),
-            (Item::Settled(claims), Some(image)) => image.settled.extend(claims),
-            (Item::End { lines }, _) if lines + 1 == expected => ended = true,
-            (Item::End { .. }, _) => return Err(damaged("the end counts other lines")),
-            (Item::Cooling(_) | Item::Allocation(_) | Item::Settled(_), None) => {
-                return Err(damaged("it is of no network"));
-            }
+            SnapshotLine::End { lines } if lines + 1 == expected => ended = true,
+            SnapshotLine::End { .. } => return Err(damaged("the end counts other lines")),
         }
     }
     if !ended {
         return Err(Error::Damaged { file, offset: 0, why: "its end is missing".to_owned() });
     }
-    if let Some(image) = image {
-        books.restore(image).map_err(contradiction)?;
+    chapters.restored().map_err(|refused| refused.into_error(&file, 0, 0))?;
+    Ok(skipped)
+}
+
+/// A line that this program does not know and cannot do without.
+pub(crate) fn unknown(file: &str, offset: u64, given: &Given<'_>, program: &str) -> Error {
+    Error::UnknownChapter {
+        file: file.to_owned(),
+        offset,
+        chapter: given.chapter.to_owned(),
+        version: given.version,
+        program: program.to_owned(),
     }
-    Ok(books)
+}
+
+impl Refused {
+    /// The error of a line that its chapter refuses.
+    pub(crate) fn into_error(self, file: &str, offset: u64, place: u64) -> Error {
+        let file = file.to_owned();
+        match self {
+            Self::Version => Error::Damaged { file, offset, why: "its version changed".to_owned() },
+            Self::Malformed(why) => Error::Damaged { file, offset, why },
+            Self::Conflict(conflict) => Error::Contradiction { file, place, conflict },
+        }
+    }
 }

@@ -5,8 +5,8 @@
 //! one group, that group is not whole, and what is wrong with it is that something is missing. Anything else,
 //! a flipped bit in the very last line included, was acknowledged once and is damage.
 
-use crate::entry::GroupOf;
 use crate::frame;
+use crate::line::GroupOf;
 
 /// The least that a disk writes as one.
 const SECTOR: usize = 512;

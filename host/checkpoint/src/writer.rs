@@ -7,17 +7,21 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use tenure_engine::ports::{Clock, Images, Observer};
+use tenure_engine::ports::{Clock, Observer};
 use tenure_types::BootId;
 
 use crate::compaction::{self, Compaction};
 use crate::disk::Disk;
 use crate::durable::Witness;
-use crate::entry;
 use crate::header::{Base, FORMAT_VERSION, LogHeader, SnapshotHeader};
+use crate::line;
 use crate::log::Log;
 use crate::queue::{self, CheckpointJournal, Queue, Waiting};
-use crate::recovery::{Recovered, Tail};
+use crate::recovery::Tail;
+use crate::source::Source;
+
+/// What this program calls itself in the files that it writes.
+const PROGRAM: &str = concat!("tenured ", env!("CARGO_PKG_VERSION"));
 
 /// What the writer is told.
 #[derive(Clone)]
@@ -34,6 +38,8 @@ pub struct Options {
     pub boot: BootId,
     /// The node's name, for people.
     pub node: String,
+    /// What the program calls itself in the files that it writes, with its version.
+    pub program: String,
     /// How much room is reserved ahead; half of it is for releases on a full disk.
     pub reserve: u64,
     /// The least length of a segment that is worth a snapshot.
@@ -50,8 +56,8 @@ impl Options {
         boot: BootId,
         node: impl Into<String>,
     ) -> Self {
-        let (witness, node, size) = (None, node.into(), 4 << 20);
-        Self { disk, clock, observer, witness, boot, node, reserve: size, compact_above: size }
+        let (witness, node, program, size) = (None, node.into(), PROGRAM.to_owned(), 4 << 20);
+        Self { disk, clock, observer, witness, boot, node, program, reserve: size, compact_above: size }
     }
 }
 
@@ -73,17 +79,16 @@ pub struct Writer {
     compaction: Option<Compaction>,
     /// The highest number that a segment has had.
     number: u64,
-    /// The place of the next record to be written.
+    /// The place of the next fact to be written.
     next: u64,
     /// The length at which the segment is compacted.
     compact_at: u64,
 }
 
 impl Writer {
-    /// Goes on where recovery ended. A disk that refuses does not fail this: the journal says so and recovers by itself.
+    /// Resumes where recovery ended. A disk that refuses does not fail this: the journal says so and recovers by itself.
     #[must_use]
-    pub fn open(options: Options, recovered: &Recovered) -> (Self, CheckpointJournal) {
-        let tail = &recovered.tail;
+    pub fn open(options: Options, tail: &Tail) -> (Self, CheckpointJournal) {
         let queue = Arc::new(Queue::new(tail.next));
         let mut writer = Self {
             queue: Arc::clone(&queue),
@@ -94,7 +99,7 @@ impl Writer {
             compact_at: options.compact_above,
             options,
         };
-        let log = writer.go_on(tail);
+        let log = writer.resume(tail);
         match log {
             Ok(log) => _ = writer.take_up(log),
             Err(error) => writer.failed(Vec::new(), error),
@@ -104,23 +109,23 @@ impl Writer {
     }
 
     /// Opens the segment that recovery has ended in, or begins the one after it.
-    fn go_on(&mut self, tail: &Tail) -> io::Result<Log> {
+    fn resume(&mut self, tail: &Tail) -> io::Result<Log> {
         if tail.number > 0 {
             let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length, tail.end())?;
             if tail.resumable {
-                tracing::info!(log = tail.number, "the last log segment is gone on with");
+                tracing::info!(log = tail.number, "resuming the last log segment");
                 return Ok(last);
             }
         }
         let log = self.publish(self.prepare(Base::Log, tail.next)?)?;
-        tracing::info!(log = log.number(), "a new log segment is begun");
+        tracing::info!(log = log.number(), "began a new log segment");
         Ok(log)
     }
 
     /// Does what is due: reopens after a failure, writes what is staged as one group, keeps room, takes a bit of a snapshot.
-    pub fn step(&mut self, images: &dyn Images) -> Progress {
+    pub fn step<S: Source + ?Sized>(&mut self, source: &S) -> Progress {
         if self.log.is_none() {
-            match self.reopen(images) {
+            match self.reopen(source) {
                 Ok(()) => self.queue.reopened(),
                 Err(error) => {
                     tracing::warn!(%error, "the checkpoint cannot be reopened yet");
@@ -135,17 +140,17 @@ impl Writer {
             self.write(group);
         }
         self.keep_room();
-        if self.compact(images) || worked { Progress::Worked } else { Progress::Idle }
+        if self.compact(source) || worked { Progress::Worked } else { Progress::Idle }
     }
 
     /// Writes a group and tells everybody in it.
     fn write(&mut self, group: Vec<Waiting>) {
         let started = self.options.clock.monotonic();
         let written = self.append(&group);
-        let records = group.iter().filter(|waiting| waiting.place.is_some()).count();
-        if records > 0 {
+        let facts: usize = group.iter().map(|waiting| waiting.lines.len()).sum();
+        if facts > 0 {
             let took = self.options.clock.monotonic().saturating_sub(started);
-            let outcome = written.as_ref().map(|()| records).map_err(|error| queue::explain(error).code);
+            let outcome = written.as_ref().map(|()| facts).map_err(|error| queue::explain(error).code);
             self.options.observer.sync(took, outcome, self.log.as_ref().map_or(0, Log::length));
         }
         match written {
@@ -155,12 +160,11 @@ impl Writer {
     }
 
     fn append(&mut self, group: &[Waiting]) -> io::Result<()> {
-        let records: Vec<_> = group.iter().filter_map(|waiting| waiting.place.as_ref()).collect();
-        let (Some((first, _)), Some((last, _))) = (records.first(), records.last()) else { return Ok(()) };
+        let facts = || group.iter().flat_map(|waiting| (waiting.place..).zip(&waiting.lines));
+        let (Some((first, _)), Some((last, _))) = (facts().next(), facts().last()) else { return Ok(()) };
         let mut bytes = Vec::new();
-        for (place, json) in &records {
-            let json = json.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-            entry::encode(&mut bytes, *place, (*first, *last), json);
+        for (place, fact) in facts() {
+            line::encode_fact(&mut bytes, place, (first, last), fact);
         }
         let log = self.log.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         log.append(&bytes)?;
@@ -196,12 +200,12 @@ impl Writer {
     /// Makes the disk say what memory says: a whole snapshot and an empty segment that stands on nothing else.
     ///
     /// Whatever failed was applied to its book before its place was taken, so the images have it.
-    fn reopen(&mut self, images: &dyn Images) -> io::Result<()> {
+    fn reopen<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
         let log = self.prepare(Base::Snapshot, first)?;
-        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), images)?;
-        while !compaction.advance(images)? {}
+        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source)?;
+        while !compaction.advance()? {}
         // The segment first: without its snapshot it is known to say nothing, the other way round it would be missing.
         let log = self.publish(log)?;
         let live = compaction.publish(disk.as_ref())?;
@@ -219,7 +223,7 @@ impl Writer {
     }
 
     /// Takes a bit of a snapshot if one is due or under way; whether it did anything.
-    fn compact(&mut self, images: &dyn Images) -> bool {
+    fn compact<S: Source + ?Sized>(&mut self, source: &S) -> bool {
         let disk = Arc::clone(&self.options.disk);
         let Some(log) = &self.log else { return false };
         let (number, length) = (log.number(), log.length());
@@ -227,12 +231,12 @@ impl Writer {
             if length < self.compact_at {
                 return false;
             }
-            if let Err(error) = self.begin_compaction(images) {
+            if let Err(error) = self.begin_compaction(source) {
                 self.postpone(length, &error);
             }
             return true;
         };
-        match compaction.advance(images) {
+        match compaction.advance() {
             Ok(false) => self.compaction = Some(compaction),
             Ok(true) => match compaction.publish(disk.as_ref()) {
                 Ok(live) => self.compacted(number, live),
@@ -247,7 +251,7 @@ impl Writer {
     }
 
     /// Goes over to a new segment and begins the snapshot that it will stand on.
-    fn begin_compaction(&mut self, images: &dyn Images) -> io::Result<()> {
+    fn begin_compaction<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let next = self.prepare(Base::Log, self.next)?;
         let number = next.number();
         match self.publish(next) {
@@ -263,7 +267,7 @@ impl Writer {
             }
         }
         self.compaction =
-            Some(Compaction::begin(self.options.disk.as_ref(), self.snapshot_header(number), images)?);
+            Some(Compaction::begin(self.options.disk.as_ref(), self.snapshot_header(number), source)?);
         Ok(())
     }
 
@@ -281,6 +285,7 @@ impl Writer {
     fn prepare(&self, base: Base, first: u64) -> io::Result<Log> {
         let header = LogHeader {
             version: FORMAT_VERSION,
+            program: self.options.program.clone(),
             number: self.number + 1,
             first,
             base,
@@ -301,6 +306,7 @@ impl Writer {
     fn snapshot_header(&self, number: u64) -> SnapshotHeader {
         SnapshotHeader {
             version: FORMAT_VERSION,
+            program: self.options.program.clone(),
             number,
             boot: self.options.boot.clone(),
             node: self.options.node.clone(),
@@ -312,11 +318,11 @@ impl Writer {
     ///
     /// # Errors
     /// When no thread can be had.
-    pub fn run(mut self, images: Arc<dyn Images>) -> io::Result<Running> {
+    pub fn run<S: Source + ?Sized>(mut self, source: Arc<S>) -> io::Result<Running> {
         let queue = Arc::clone(&self.queue);
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_owned())
-            .spawn(move || while self.step(images.as_ref()) == Progress::Worked || self.queue.wait() {})?;
+            .spawn(move || while self.step(source.as_ref()) == Progress::Worked || self.queue.wait() {})?;
         Ok(Running { queue, thread: Some(thread) })
     }
 }

@@ -241,6 +241,9 @@ The choice survives a restart and wins over the `policy` key of the network's co
         /// The policy's name, as `policy list` shows it.
         #[arg(value_name = "POLICY")]
         name: String,
+        /// Also where the network's ranges change by it.
+        #[arg(long)]
+        change_ranges: bool,
     },
 }
 

@@ -64,8 +64,8 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let request = v1::ListPoliciesRequest {};
             daemon.call(async |mut admin| admin.list_policies(request).await).await.map(Report::Policies)
         }
-        Question::Policy(Policy::Activate { network, name }) => {
-            let request = v1::ActivatePolicyRequest { network: network.clone(), policy: name };
+        Question::Policy(Policy::Activate { network, name, change_ranges }) => {
+            let request = v1::ActivatePolicyRequest { network: network.clone(), policy: name, change_ranges };
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::Activated(Activated { network, answer }))
         }

@@ -91,6 +91,20 @@ impl Admin for Fake {
         Err(to_status(&Error::new(code, "it is not")))
     }
 
+    async fn define_network(
+        &self,
+        _: Request<v1::DefineNetworkRequest>,
+    ) -> Result<Response<v1::DefineNetworkResponse>, Status> {
+        Ok(Response::new(v1::DefineNetworkResponse::default()))
+    }
+
+    async fn remove_network(
+        &self,
+        request: Request<v1::RemoveNetworkRequest>,
+    ) -> Result<Response<v1::RemoveNetworkResponse>, Status> {
+        Err(unknown(&request.into_inner().network))
+    }
+
     async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
         Ok(Response::new(v1::AdoptResponse { was_lost: true }))
     }

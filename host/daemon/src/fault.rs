@@ -58,6 +58,12 @@ pub(crate) fn next_step(error: &anyhow::Error, state_dir: &Path) -> Option<Strin
     let step = match damage {
         Checkpoint::Io { .. } => format!("check the disk under {directory} (`dmesg`, SMART) and its rights"),
         Checkpoint::UnknownVersion { .. } => return None,
+        Checkpoint::UnknownChapter { program, .. } => {
+            return Some(format!(
+                "run {program} or a newer one: what it wrote cannot be done without. Nothing was changed"
+            ));
+        }
+        Checkpoint::Unreleased { .. } => format!("this version begins a new state: {afresh}"),
         Checkpoint::Damaged { file, offset, .. } if file.starts_with("log.") && *offset > 0 => format!(
             "copy {directory} somewhere else, then put an intact copy of {file} back; or, if what it says from that byte on \
              may be lost, drain the node and run `truncate --size={offset} {directory}/{file}`; {afresh}"

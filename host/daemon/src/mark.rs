@@ -1,6 +1,6 @@
 //! The mark in the run directory: what was durable last in this boot, kept apart from the state directory.
 //!
-//! `<run-dir>/state-seen` is one line, `crc32c boot word record log length group checksum`, written over in one piece with each
+//! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, written over in one piece with each
 //! sync of the log. It is never synced itself: what a boot would lose of it, a boot clears.
 
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ pub(crate) enum Mark {
     None,
     /// All this was durable. A daemon of before this was known has only seen that there is a state.
     Seen(Option<Durable>),
-    /// What there was before is lost, and there are records since then that nobody has confirmed to be all.
+    /// What there was before is lost, and there are facts since then that nobody has confirmed to be all.
     Lost,
     /// It is of this boot, and cannot be read.
     Unreadable,
@@ -67,12 +67,12 @@ fn decode(line: &str) -> Option<(&str, Mark)> {
     if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c(body.as_bytes())) {
         return None;
     }
-    let [boot, word, record, log, length, group, checksum] = *body.split(' ').collect::<Vec<_>>() else {
+    let [boot, word, fact, log, length, group, checksum] = *body.split(' ').collect::<Vec<_>>() else {
         return None;
     };
     let number = |text: &str| text.parse::<u64>().ok();
     let durable = Durable {
-        record: number(record)?,
+        fact: number(fact)?,
         log: number(log)?,
         length: number(length)?,
         group: number(group)?,
@@ -87,9 +87,9 @@ fn decode(line: &str) -> Option<(&str, Mark)> {
 
 /// The line, always as long as the one before it.
 fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
-    let Durable { record, log, length, group, checksum } = durable;
+    let Durable { fact, log, length, group, checksum } = durable;
     let word = if lost { LOST } else { SEEN };
-    let body = format!("{} {word} {record:020} {log:020} {length:020} {group:020} {checksum:08x}", boot.0);
+    let body = format!("{} {word} {fact:020} {log:020} {length:020} {group:020} {checksum:08x}", boot.0);
     format!("{:08x} {body}\n", crc32c::crc32c(body.as_bytes()))
 }
 
@@ -151,7 +151,7 @@ mod tests {
         BootId(id.to_owned())
     }
 
-    const DURABLE: Durable = Durable { record: 42, log: 7, length: 123_456, group: 612, checksum: 0x1a2b };
+    const DURABLE: Durable = Durable { fact: 42, log: 7, length: 123_456, group: 612, checksum: 0x1a2b };
 
     #[test]
     fn a_mark_is_read_as_it_was_written_in_its_boot() {
@@ -159,8 +159,8 @@ mod tests {
         let read = |id| Mark::read(directory.path(), &boot(id)).unwrap();
         assert_eq!(read("a"), Mark::None);
         let mut pen = Pen::new(directory.path(), &boot("a"));
-        for record in [1, u64::MAX, 42] {
-            pen.write(false, &Durable { record, ..DURABLE }).unwrap();
+        for fact in [1, u64::MAX, 42] {
+            pen.write(false, &Durable { fact, ..DURABLE }).unwrap();
         }
         assert_eq!(read("a"), Mark::Seen(Some(DURABLE)));
         assert_eq!(read("b"), Mark::None);

@@ -76,7 +76,7 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         node_name,
     );
     options.witness = Some(Arc::clone(&state_seen) as _);
-    let (writer, journal) = Writer::open(options, &recovered);
+    let (writer, journal) = Writer::open(options, &recovered.tail);
     let ports = Ports {
         clock: Arc::new(KernelClock),
         catalogue: Arc::clone(&catalogue) as Arc<dyn Catalogue>,
@@ -88,14 +88,17 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
         in_flight: usize::try_from(config.limits.in_flight)?,
         queue: usize::try_from(config.limits.queue)?,
         networks: usize::try_from(config.limits.networks)?,
+        bounds: Arc::default(),
     };
     // What an older state names may be meant again once it is put back.
     if !state_seen.is_lost() {
-        catalogue.prune(recovered.books.iter().map(|book| Arc::clone(&book.network().policy.digest)));
+        let served =
+            recovered.choices.all().flat_map(|(_, served)| [&served.now].into_iter().chain(&served.before));
+        catalogue.prune(served.map(|choice| Arc::clone(&choice.policy.digest)));
     }
     // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
-    catalogue.begin(recovered.books.iter().map(|book| book.network().policy.clone()));
-    let (engine, abandoned) = Engine::new(recovered.books, ports, settings);
+    catalogue.begin(recovered.choices.all().map(|(_, served)| served.now.policy.clone()));
+    let (engine, abandoned) = Engine::new(recovered.books, recovered.choices, ports, settings);
     let writing = writer.run(engine.images()).context("the checkpoint's thread")?;
     let undoing = tokio::spawn(abandoned.run());
     if state_seen.is_lost() {

@@ -82,7 +82,7 @@ impl Witness for StateSeen {
     fn durable(&self, durable: &Durable) {
         let mut known = self.known();
         known.durable = Some(*durable);
-        if known.lost && durable.record <= known.found {
+        if known.lost && durable.fact <= known.found {
             return;
         }
         let lost = known.lost;

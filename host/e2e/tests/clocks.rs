@@ -186,7 +186,7 @@ fn leaks() -> anyhow::Result<()> {
         let socket = containerd.socket().display().to_string();
         format!(
             "[runtime]\nsocket = \"{socket}\"\ngrace_seconds = {seconds}\n\
-             [log]\nlevel = \"info,tenured::leaks=debug\"\n"
+             [log]\nlevel = \"info,tenure_runtime::leaks=debug\"\n"
         )
     };
     node.victim.daemon.configure(&with_grace(AN_HOUR))?;

@@ -256,7 +256,7 @@ fn what_a_start_finds() -> anyhow::Result<()> {
 
     daemon.kill()?;
     daemon.start_again()?;
-    found(&daemon, &["clean"], "recovered: 2 records in ")?;
+    found(&daemon, &["clean"], "recovered: 4 facts in ")?;
 
     daemon.kill()?;
     daemon.reboot()?;

@@ -2,31 +2,36 @@
 
 use std::sync::Arc;
 
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
+use tenure_ledger::Chooser;
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, Result};
 
+use crate::define::{Redefined, Wanted};
 use crate::engine::Engine;
 
 impl Engine {
     /// Puts a policy in the place of a network's present one; durable when this returns. Says what served before and now.
     ///
     /// Requests under way finish on the old one. A policy that does not load, or that cannot make anything of the
-    /// network's configuration, changes nothing.
+    /// network's configuration, changes nothing; nor does one that would change the ranges, unless it may.
     ///
     /// # Errors
-    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, and what the policy says of the configuration.
+    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange`, and what the policy says of the
+    /// configuration.
     pub async fn activate(
         &self,
         network: &NetworkName,
         policy: &PolicyName,
-    ) -> Result<(PolicyStamp, PolicyStamp)> {
-        self.observed("activate", network, None, self.serve_activate(network, policy)).await
+        change_ranges: bool,
+    ) -> Result<Redefined> {
+        self.observed("activate", network, None, self.serve_activate(network, policy, change_ranges)).await
     }
 
     async fn serve_activate(
         &self,
         name: &NetworkName,
         policy: &PolicyName,
-    ) -> Result<(PolicyStamp, PolicyStamp)> {
+        change_ranges: bool,
+    ) -> Result<Redefined> {
         let unknown =
             || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
         let slot = self.networks.get(name).ok_or_else(unknown)?;
@@ -34,17 +39,20 @@ impl Engine {
         let policy = self.ports.catalogue.load(policy).await?;
         let alone = slot.alone().await;
         let before = Arc::clone(alone.state().as_ref().ok_or_else(unknown)?.book.network());
-        let network = self.defined(policy.as_ref(), name, &before.config, true).await?;
-        let after = network.policy.clone();
-        let ticket = {
+        let (config, definer) = (Arc::clone(&before.config), before.defined_by);
+        let wanted = Wanted { policy, by: Chooser::Operator, config, definer };
+        let definition = self.defined(name, &wanted).await?;
+        let (redefined, ticket) = {
             let mut state = alone.hold();
-            let ticket = self.redefine(&mut state, network)?;
+            let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+            self.check_change(name, &redefined, true, change_ranges)?;
+            let ticket = self.redefine(&mut state, name, &wanted, &definition)?;
             if let Some(served) = state.as_mut() {
-                served.policy = Some(policy);
+                served.policy = Some(wanted.policy);
             }
-            ticket
+            (redefined, ticket)
         };
         ticket.durable().await?;
-        Ok((before.policy.clone(), after))
+        Ok(redefined)
     }
 }

@@ -38,6 +38,12 @@ pub(crate) struct Admission {
     lines: Mutex<Lines>,
     tombstones: Mutex<Tombstones>,
     places: Arc<Semaphore>,
+    limits: Mutex<Limits>,
+}
+
+/// How many requests there may be.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
     in_flight: usize,
     queue: usize,
 }
@@ -49,6 +55,8 @@ struct Lines {
     /// How many wait, by network.
     waiting: HashMap<NetworkName, usize>,
     queued: usize,
+    /// Places that go when they are given back, since there are to be fewer.
+    owed: usize,
 }
 
 /// A request's turn: nobody else works on its key. With a [`place`](Self::place) it is served.
@@ -66,14 +74,22 @@ impl Admission {
             lines: Mutex::default(),
             tombstones: Mutex::new(Tombstones::new(since)),
             places: Arc::new(Semaphore::new(in_flight)),
-            in_flight,
-            queue,
+            limits: Mutex::new(Limits { in_flight, queue }),
         })
+    }
+
+    /// Takes other limits. Where fewer are to be served at once, places go as they are given back.
+    pub(crate) fn set_limits(self: &Arc<Self>, in_flight: usize, queue: usize) {
+        let before = std::mem::replace(&mut *hold(&self.limits), Limits { in_flight, queue });
+        self.places.add_permits(in_flight.saturating_sub(before.in_flight));
+        let fewer = before.in_flight.saturating_sub(in_flight);
+        let missing = fewer - self.places.forget_permits(fewer);
+        hold(&self.lines).owed += missing;
     }
 
     pub(crate) fn load(&self) -> Load {
         Load {
-            in_flight: self.in_flight.saturating_sub(self.places.available_permits()),
+            in_flight: hold(&self.limits).in_flight.saturating_sub(self.places.available_permits()),
             queued: hold(&self.lines).queued,
         }
     }
@@ -86,8 +102,9 @@ impl Admission {
     }
 
     fn line_up(self: &Arc<Self>, key: Key) -> Result<(Line, Arc<tokio::sync::Mutex<()>>), Error> {
+        let queue = hold(&self.limits).queue;
         let mut lines = hold(&self.lines);
-        let left = self.queue.saturating_sub(lines.queued);
+        let left = queue.saturating_sub(lines.queued);
         let of_network = lines.waiting.get(&key.0).copied().unwrap_or_default();
         if of_network >= left.saturating_mul(SHARE) {
             let (network, queued) = (&key.0, lines.queued);
@@ -100,6 +117,12 @@ impl Admission {
         let lock = Arc::clone(lines.turns.entry(key.clone()).or_default());
         drop(lines);
         Ok((Line { admission: Arc::clone(self), key, waiting: true }, lock))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.leave_place();
     }
 }
 
@@ -118,7 +141,12 @@ impl Turn {
 
     /// Gives the place to somebody else; the key's turn stays.
     pub(crate) fn leave_place(&mut self) {
-        self.place = None;
+        let Some(place) = self.place.take() else { return };
+        let mut lines = hold(&self.line.admission.lines);
+        if lines.owed > 0 {
+            lines.owed -= 1;
+            place.forget();
+        }
     }
 
     /// Remembers that a DEL of this key began at a moment.

@@ -1,14 +1,16 @@
 //! The engine: what every verb shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Choices};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
 
-use crate::admission::{Admission, Load};
+use crate::admission::{Admission, hold};
+use crate::bounds::Bounds;
+use crate::committer::Committer;
 use crate::conditions::Conditions;
-use crate::networks::{Networks, Served};
+use crate::networks::{Networks, Served, Snapshots};
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
 use crate::strikes::Strikes;
 use crate::undo::{self, Abandoned};
@@ -20,14 +22,14 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Finds policies.
     pub catalogue: Arc<dyn Catalogue>,
-    /// Makes records durable.
+    /// Makes facts durable.
     pub journal: Arc<dyn Journal>,
     /// Hears what became of each request.
     pub observer: Arc<dyn Observer>,
 }
 
-/// What an operator may set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an operator may set, also while the engine serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How long a freed address cools.
     pub cooldown: Duration,
@@ -37,30 +39,44 @@ pub struct Settings {
     pub queue: usize,
     /// How many networks there may be.
     pub networks: usize,
+    /// What networks and policies may hand out.
+    pub bounds: Arc<Bounds>,
 }
 
 /// Serves requests: one for each node.
 pub struct Engine {
     pub(crate) ports: Ports,
-    pub(crate) settings: Settings,
+    pub(crate) committer: Arc<Committer>,
+    /// Behind a `std::sync::Mutex` held to copy: it changes when the configuration is read again.
+    settings: Mutex<Arc<Settings>>,
     pub(crate) networks: Arc<Networks>,
     pub(crate) admission: Arc<Admission>,
+    /// Held while a network's ranges are compared with the others' and changed, where no other may overlap them.
+    pub(crate) defining: Mutex<()>,
     pub(crate) undo: undo::Sender,
     pub(crate) strikes: Strikes,
     pub(crate) conditions: Arc<Conditions>,
 }
 
 impl Engine {
-    /// An engine over recovered books, and the task that undoes what callers abandoned; run both for as long as it serves.
+    /// An engine over recovered state, and the task that undoes what callers abandoned; run both for as long as it serves.
     #[must_use]
-    pub fn new(books: Vec<Book>, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
-        let (undo, abandoned) = undo::channel(Arc::clone(&ports.journal), Arc::clone(&ports.clock));
+    pub fn new(
+        books: Vec<Book>,
+        choices: Choices,
+        ports: Ports,
+        settings: Settings,
+    ) -> (Arc<Self>, Abandoned) {
+        let committer = Arc::new(Committer::new(Arc::clone(&ports.journal), choices));
+        let (undo, abandoned) = undo::channel(Arc::clone(&committer), Arc::clone(&ports.clock));
         let engine = Self {
             networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, ports.clock.now()),
             conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
             ports,
-            settings,
+            committer,
+            settings: Mutex::new(Arc::new(settings)),
+            defining: Mutex::default(),
             undo,
             strikes: Strikes::default(),
         };
@@ -70,18 +86,20 @@ impl Engine {
     /// What snapshots are made of.
     #[must_use]
     pub fn images(&self) -> Arc<dyn Images> {
-        Arc::clone(&self.networks) as Arc<dyn Images>
+        Arc::new(Snapshots { networks: Arc::clone(&self.networks), committer: Arc::clone(&self.committer) })
     }
 
-    /// What is under way right now.
+    /// What an operator has set.
     #[must_use]
-    pub fn load(&self) -> Load {
-        self.admission.load()
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&hold(&self.settings))
     }
 
-    /// Now, by the clock that requests are ordered by.
-    pub(crate) fn now(&self) -> Moment {
-        self.ports.clock.now()
+    /// Takes new settings; requests that are served already end under the old ones.
+    pub fn set(&self, settings: Settings) {
+        self.admission.set_limits(settings.in_flight, settings.queue);
+        self.networks.set_most(settings.networks);
+        *hold(&self.settings) = Arc::new(settings);
     }
 
     /// A caller's start time, which cannot lie in the future: a wrong one would refuse every later ADD of its key.
@@ -91,8 +109,9 @@ impl Engine {
 
     /// Frees what has cooled long enough, so that whoever looks next sees it free.
     pub(crate) fn expire(&self, served: &mut Served, now: Moment) {
-        if served.book.has_expired(now, self.settings.cooldown) {
-            Arc::make_mut(&mut served.book).expire(now, self.settings.cooldown);
+        let cooldown = hold(&self.settings).cooldown;
+        if served.book.has_expired(now, cooldown) {
+            Arc::make_mut(&mut served.book).expire(now, cooldown);
         }
     }
 
@@ -113,7 +132,7 @@ impl Engine {
     }
 }
 
-/// A conflict between the ledger's own record and its book: a defect, never a caller's fault.
+/// A conflict between the ledger's own fact and its book: a defect, never a caller's fault.
 pub(crate) fn defect(conflict: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Internal, format_args!("the ledger contradicts itself: {conflict}"))
 }

@@ -9,12 +9,15 @@ mod claim;
 
 use std::sync::Arc;
 
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Chooser, LedgerFact};
 use tenure_types::{
-    Error, ErrorCode, Generation, Network, NetworkConfig, NetworkName, PolicyName, Record, Result,
+    Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, PolicyName, PolicyStamp,
+    Result,
 };
 
+use self::claim::Rules;
 pub use self::claim::{Claim, Imported, Place};
+use crate::define::Wanted;
 use crate::engine::{Engine, defect};
 use crate::networks::{Alone, Served};
 
@@ -27,7 +30,7 @@ pub struct Import {
     /// The network.
     pub network: NetworkName,
     /// What defines it, where it is not defined yet or is to be defined anew.
-    pub definition: Option<(PolicyName, NetworkConfig)>,
+    pub definition: Option<(PolicyName, Arc<NetworkConfig>)>,
     /// Whether the source never names two owners of one address, so that a claim ends what was taken over from the source before.
     pub exclusive: bool,
     /// Whether anything is to change.
@@ -39,6 +42,8 @@ pub struct Import {
 pub struct Importing {
     network: NetworkName,
     exclusive: bool,
+    /// The policy that serves the network, which no import asks.
+    policy: Arc<PolicyStamp>,
     /// Allocations from this one on were made by the import itself.
     since: Generation,
     /// What a dry run changes instead of the book.
@@ -50,15 +55,15 @@ pub struct Importing {
 /// Refuses a new owner while an import of the network is under way, or was cut off: an address that was not taken over yet may live.
 pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
     let Some(served) = served else { return Ok(()) };
-    let (network, under_way) = (served.book.network(), Arc::strong_count(&served.imports) > 1);
-    if !under_way && !network.importing {
+    let under_way = Arc::strong_count(&served.imports) > 1;
+    if !under_way && !served.book.is_importing() {
         return Ok(());
     }
-    let name = &network.name;
+    let name = served.book.name();
     let cause = match under_way {
         true => format!("an import of network {name} is under way"),
         false => format!(
-            "an import of network {name} was cut off; `tenurectl import --apply`, as the first time, goes on with it"
+            "an import of network {name} was cut off; run the same `tenurectl import --apply` again to resume it"
         ),
     };
     Err(Error::new(ErrorCode::NotTakenOver, cause))
@@ -84,35 +89,44 @@ impl Engine {
         let alone = slot.alone().await;
         let defined = self.redefinition(&alone, import).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
+        let policy = match (&defined, self.committer.choice(&network)) {
+            (Some((wanted, _)), _) => Arc::clone(wanted.policy.stamp()),
+            (None, Some(choice)) => Arc::new(choice.policy),
+            (None, None) => return Err(unknown()),
+        };
         if import.apply {
             self.ports.journal.health()?;
             let (since, under_way) = {
                 let mut state = alone.hold();
-                if let Some(defined) = defined {
-                    let importing = state.is_none();
+                if let Some((wanted, definition)) = &defined {
                     // Covered by the barrier below.
-                    drop(self.redefine(&mut state, Network { importing, ..defined })?);
+                    drop(self.redefine(&mut state, &network, wanted, definition)?);
                 }
-                let served = state.as_ref().ok_or_else(unknown)?;
+                let served = state.as_mut().ok_or_else(unknown)?;
+                let begun =
+                    LedgerFact::Importing { network: network.clone(), under_way: true, at: self.now() };
+                drop(self.committer.commit_one(&mut served.book, begun)?);
                 (served.book.next_generation(), Some(Arc::clone(&served.imports)))
             };
             self.ports.journal.barrier().durable().await?;
-            return Ok(Importing { network, exclusive, since, draft: None, _under_way: under_way });
+            return Ok(Importing { network, exclusive, policy, since, draft: None, _under_way: under_way });
         }
         let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
         // Copying a large book takes its time, and nobody needs to wait for it.
         drop(alone);
         let mut draft = match (book, &defined) {
             (Some(book), _) => book.as_ref().clone(),
-            (None, Some(network)) => Book::new(network.clone()),
+            (None, Some(_)) => Book::empty(&network),
             (None, None) => return Err(unknown()),
         };
-        if let Some(network) = defined {
-            draft.apply(draft.through() + 1, &Record::Network(Box::new(network))).map_err(defect)?;
+        if let Some((wanted, definition)) = &defined {
+            for fact in self.ledger_facts(&draft, wanted, definition)? {
+                draft.apply(draft.through() + 1, &fact).map_err(defect)?;
+            }
         }
-        draft.expire(self.now(), self.settings.cooldown);
+        draft.expire(self.now(), self.settings().cooldown);
         let (since, draft) = (draft.next_generation(), Some(Box::new(draft)));
-        Ok(Importing { network, exclusive, since, draft, _under_way: None })
+        Ok(Importing { network, exclusive, policy, since, draft, _under_way: None })
     }
 
     /// Judges a part of the claims; says what became of each, in their order. What is said to be taken over or held is durable.
@@ -120,11 +134,18 @@ impl Engine {
     /// # Errors
     /// `CheckpointFailed` and `DiskFull`; what was taken over by then is taken over.
     pub async fn import(&self, importing: &mut Importing, part: &[Claim]) -> Result<Vec<Result<Imported>>> {
-        let (now, rules) = (self.now(), (importing.exclusive, importing.since));
+        let policy = Arc::clone(&importing.policy);
+        let rules = Rules {
+            exclusive: importing.exclusive,
+            since: importing.since,
+            policy: &policy,
+            now: self.now(),
+        };
         if let Some(draft) = &mut importing.draft {
-            let mut commit =
-                |book: &mut Book, record: Record| book.apply(book.through() + 1, &record).map_err(defect);
-            return Ok(part.iter().map(|claim| claim.take(draft, rules, now, &mut commit)).collect());
+            let mut commit = |book: &mut Box<Book>, fact: LedgerFact| {
+                book.apply(book.through() + 1, &fact).map_err(defect)
+            };
+            return Ok(part.iter().map(|claim| claim.take(draft, rules, &mut commit)).collect());
         }
         let network = importing.network.clone();
         self.observed("import", &network, None, async {
@@ -134,14 +155,14 @@ impl Engine {
                 let mut slot = slot.lock().await;
                 let served = slot.as_mut().ok_or_else(|| unknown(&network))?;
                 self.ports.journal.health()?;
-                self.expire(served, now);
-                let book = Arc::make_mut(&mut served.book);
-                let mut commit = |book: &mut Book, record: Record| {
-                    // Covered by the barrier below.
-                    let (place, _ticket) = self.ports.journal.stage(&record);
-                    book.apply(place, &record).map_err(defect)
-                };
-                outcomes.extend(some.iter().map(|claim| claim.take(book, rules, now, &mut commit)));
+                self.expire(served, rules.now);
+                outcomes.extend(some.iter().map(|claim| {
+                    let mut commit = |book: &mut Arc<Book>, fact: LedgerFact| {
+                        // Covered by the barrier below.
+                        self.committer.commit_one(book, fact).map(drop)
+                    };
+                    claim.take(&mut served.book, rules, &mut commit)
+                }));
             }
             self.ports.journal.barrier().durable().await?;
             Ok(outcomes)
@@ -160,32 +181,35 @@ impl Engine {
         let Some(slot) = self.networks.get(&importing.network) else { return Ok(()) };
         let ticket = {
             let mut slot = slot.lock().await;
-            let Some(served) = slot.as_mut().filter(|served| served.book.network().importing) else {
+            let Some(served) = slot.as_mut().filter(|served| served.book.is_importing()) else {
                 return Ok(());
             };
-            let network = Network { importing: false, ..served.book.network().as_ref().clone() };
-            self.stage(served, &Record::Network(Box::new(network)))?
+            let (network, at) = (importing.network.clone(), self.now());
+            let ended = LedgerFact::Importing { network, under_way: false, at };
+            self.committer.commit_one(&mut served.book, ended)?
         };
         ticket.durable().await
     }
 
-    /// The network as it is to be defined, unless that is how it is defined.
-    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<Network>> {
+    /// What the network is to be, unless that is what it is.
+    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<(Wanted, Definition)>> {
         let Some((policy, config)) = &import.definition else { return Ok(None) };
-        let (policy, activated) = {
+        let name = &import.network;
+        let (policy, by) = {
             let state = alone.state();
             let network = state.as_ref().map(|served| served.book.network());
             if network.is_some_and(|network| network.config == *config) {
                 return Ok(None);
             }
-            let activated = network.is_some_and(|network| network.activated);
-            let policy = match &*state {
-                Some(served) if activated => self.policy_of(served)?,
-                _ => self.ports.catalogue.find(policy)?,
-            };
-            (policy, activated)
+            let choice = self.committer.choice(name).filter(|choice| choice.by == Chooser::Operator);
+            match (&*state, &choice) {
+                (Some(served), Some(choice)) => (self.policy_of(served, choice)?, Chooser::Operator),
+                _ => (self.ports.catalogue.find(policy)?, Chooser::Configuration),
+            }
         };
-        self.defined(policy.as_ref(), &import.network, config, activated).await.map(Some)
+        let wanted = Wanted { policy, by, config: Arc::clone(config), definer: Definer::Request };
+        let definition = self.defined(name, &wanted).await?;
+        Ok(Some((wanted, definition)))
     }
 }
 

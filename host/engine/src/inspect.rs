@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Choice, Chooser};
 use tenure_types::{
-    Allocation, Error, ErrorCode, Generation, Grant, NetworkConfig, NetworkName, Owner, PolicyName, Result,
+    Allocation, Definer, Error, ErrorCode, Generation, Grant, Moment, NetworkConfig, NetworkName, Owner,
+    PolicyName, Result,
 };
 
+use crate::admission::Load;
+use crate::define::Wanted;
 use crate::engine::Engine;
 use crate::import;
-use crate::wrong::{exhaustion, unavailable};
+use crate::ports::CatalogueEntry;
+use crate::wrong::{exhausted, unavailable};
 
 /// An allocation as it is listed.
 #[derive(Debug, Clone)]
@@ -54,7 +58,7 @@ impl Engine {
                     format_args!("{owner} owns no address of network {network}"),
                 )
             })?;
-            Ok(Grant { generation: held.generation, addresses: held.addresses.clone() })
+            Ok(Grant { generation: held.generation, addresses: held.addresses.to_vec() })
         })
         .await
     }
@@ -67,7 +71,7 @@ impl Engine {
         &self,
         network: &NetworkName,
         policy: &PolicyName,
-        config: &NetworkConfig,
+        config: &Arc<NetworkConfig>,
     ) -> Result<()> {
         self.observed("status", network, None, self.serve_status(network, policy, config)).await
     }
@@ -76,7 +80,7 @@ impl Engine {
         &self,
         name: &NetworkName,
         policy: &PolicyName,
-        config: &NetworkConfig,
+        config: &Arc<NetworkConfig>,
     ) -> Result<()> {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         self.readiness().map_err(named)?;
@@ -84,28 +88,31 @@ impl Engine {
             import::admits(slot.state().as_ref()).map_err(named)?;
         }
         // What an ADD would be served by, and what it would make of the configuration.
-        let (policy, activated, exhausted) = {
+        let (policy, by, full) = {
             let book = self.book(name).await;
+            let choice = self.committer.choice(name).filter(|_| book.is_some());
             let network = book.as_ref().map(|book| book.network());
-            let activated = network.filter(|network| network.activated);
-            let found = match activated {
-                Some(network) => self.ports.catalogue.find_pinned(&network.policy),
+            let is_fixed = network.is_some_and(|network| network.defined_by != Definer::Request);
+            let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
+            let found = match choice.as_ref().filter(|_| is_fixed || by == Chooser::Operator) {
+                Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),
                 None => self.ports.catalogue.find(policy),
             };
             let policy = found.map_err(|error| match error.code {
                 ErrorCode::PolicyUnloadable | ErrorCode::NotReady => named(error),
                 _ => error,
             })?;
-            let up_to_date =
-                network.is_some_and(|network| network.policy == *policy.stamp() && network.config == *config);
-            let exhausted = book.as_ref().filter(|_| up_to_date).map(|book| {
-                (0..book.network().definition.pools.len()).find_map(|pool| exhaustion(book, pool))
-            });
-            (policy, activated.is_some(), exhausted)
+            let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
+                && choice.is_some_and(|choice| choice.policy == **policy.stamp());
+            let full = book.as_ref().filter(|_| is_same).map(|book| exhausted(book));
+            (policy, by, full)
         };
-        match exhausted {
-            None => self.defined(policy.as_ref(), name, config, activated).await.map(drop),
-            Some(exhausted) => exhausted.map_or(Ok(()), |message| Err(unavailable(message))),
+        match full {
+            None => {
+                let wanted = Wanted { policy, by, config: Arc::clone(config), definer: Definer::Request };
+                self.defined(name, &wanted).await.map(drop)
+            }
+            Some(full) => full.map_or(Ok(()), |message| Err(unavailable(message))),
         }
     }
 
@@ -122,18 +129,32 @@ impl Engine {
     /// The names of the networks, in order.
     #[must_use]
     pub fn network_names(&self) -> Vec<NetworkName> {
-        crate::ports::Images::networks(self.networks.as_ref())
+        self.networks.names()
     }
 
-    /// What is known of each policy, and of the clock that moments are read by.
+    /// What serves a network, and what did before.
     #[must_use]
-    pub fn ports(&self) -> &crate::Ports {
-        &self.ports
+    pub fn choices(&self, network: &NetworkName) -> Option<(Choice, Vec<Choice>)> {
+        let choices = self.committer.choices();
+        let served = choices.of(network)?;
+        Some((served.now.clone(), served.before.iter().cloned().collect()))
     }
 
-    /// How long freed addresses cool.
+    /// What is known of each policy.
     #[must_use]
-    pub fn settings(&self) -> crate::Settings {
-        self.settings
+    pub fn policies(&self) -> Vec<CatalogueEntry> {
+        self.ports.catalogue.list()
+    }
+
+    /// What is under way right now.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        self.admission.load()
+    }
+
+    /// Now, by the clock that requests are ordered by.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.ports.clock.now()
     }
 }

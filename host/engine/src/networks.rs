@@ -10,21 +10,31 @@
 //! A policy that is being asked has a share of the book. Nobody changes the book meanwhile, since that takes the turn; so a
 //! change copies nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use tenure_ledger::{Book, Image};
+use tenure_ledger::{Book, Page};
 use tenure_types::{Error, ErrorCode, NetworkName};
 
 use crate::admission::hold;
+use crate::committer::Committer;
 use crate::ports::{Images, Policy};
 
 /// Every network that the ledger has a book of.
 pub(crate) struct Networks {
     slots: RwLock<BTreeMap<NetworkName, Arc<Slot>>>,
     /// How many there may be; those that were recovered stay.
-    most: usize,
+    most: AtomicUsize,
+    /// Networks that were removed, and where in the log: a snapshot must say so, where the log before it has facts of them.
+    gone: Mutex<BTreeMap<NetworkName, u64>>,
+}
+
+/// What snapshots are made of.
+pub(crate) struct Snapshots {
+    pub(crate) networks: Arc<Networks>,
+    pub(crate) committer: Arc<Committer>,
 }
 
 /// One network's place in the map; empty until the network's first record is staged.
@@ -78,7 +88,17 @@ impl Networks {
             Arc::new(Slot { turn: tokio::sync::Mutex::default(), state })
         };
         let slots = books.into_iter().map(|book| (book.network().name.clone(), slot(book)));
-        Self { slots: RwLock::new(slots.collect()), most }
+        let (slots, most) = (RwLock::new(slots.collect()), AtomicUsize::new(most));
+        Self { slots, most, gone: Mutex::default() }
+    }
+
+    pub(crate) fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Remembers that a network was removed, as of a place in the log, for as long as the engine lives.
+    pub(crate) fn bury(&self, name: &NetworkName, place: u64) {
+        hold(&self.gone).insert(name.clone(), place);
     }
 
     pub(crate) fn get(&self, name: &NetworkName) -> Option<Arc<Slot>> {
@@ -91,8 +111,9 @@ impl Networks {
             Some(slot) => slot,
             None => {
                 let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-                if slots.len() >= self.most && !slots.contains_key(name) {
-                    let cause = format_args!("network {name} would be one more than {}", self.most);
+                let most = self.most.load(Ordering::Relaxed);
+                if slots.len() >= most && !slots.contains_key(name) {
+                    let cause = format_args!("network {name} would be one more than {most}");
                     return Err(Error::new(ErrorCode::TooManyNetworks, cause));
                 }
                 Arc::clone(slots.entry(name.clone()).or_default())
@@ -104,6 +125,12 @@ impl Networks {
     /// The network's slot, if it has one.
     pub(crate) fn known(&self, name: &NetworkName) -> Option<Entered<'_>> {
         Some(Entered { networks: self, name: name.clone(), slot: self.get(name)? })
+    }
+
+    /// The names of the networks that exist, in order.
+    pub(crate) fn names(&self) -> Vec<NetworkName> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().filter(|(_, slot)| slot.state().is_some()).map(|(name, _)| name.clone()).collect()
     }
 
     pub(crate) fn all(&self) -> Vec<(NetworkName, Arc<Slot>)> {
@@ -180,15 +207,28 @@ impl DerefMut for Held<'_> {
     }
 }
 
-impl Images for Networks {
-    fn networks(&self) -> Vec<NetworkName> {
-        self.all().into_iter().map(|(name, _)| name).collect()
+impl Networks {
+    /// A network's page of a snapshot; `None` where it never was, or is about to be.
+    fn page(&self, name: &NetworkName) -> Option<Page> {
+        if let Some(slot) = self.get(name) {
+            // A large book takes a moment: where nobody has the turn, whoever comes waits for it asleep.
+            let _turn = slot.turn.try_lock();
+            if let Some(served) = slot.state().as_ref() {
+                return Some(Page::Book(Box::new(served.book.image())));
+            }
+        }
+        let through = hold(&self.gone).get(name).copied()?;
+        Some(Page::Gone { network: name.clone(), through })
     }
+}
 
-    fn image(&self, network: &NetworkName) -> Option<Image> {
-        let slot = self.get(network)?;
-        // A large book takes a moment: where nobody has the turn, whoever comes waits for it asleep.
-        let _turn = slot.turn.try_lock();
-        slot.state().as_ref().map(|served| served.book.image())
+impl Images for Snapshots {
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
+        let mut names: BTreeSet<NetworkName> = hold(&networks.gone).keys().cloned().collect();
+        names.extend(networks.all().into_iter().map(|(name, _)| name));
+        let books = names.into_iter().filter_map(move |name| networks.page(&name));
+        let choices = std::iter::once_with(move || Page::Choices(committer.choices().clone()));
+        Box::new(books.chain(choices))
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Repeat, check_definition};
+use tenure_ledger::{Book, Choice, Chooser, LedgerFact, Repeat};
 use tenure_types::{
-    Allocation, AssignedAddress, Error, ErrorCode, Grant, Moment, Network, NetworkConfig, NetworkName,
-    PolicyName, Record, Request, Result,
+    Allocation, AssignedAddress, Definer, Error, ErrorCode, Grant, Moment, NetworkConfig, PolicyName,
+    Request, Result,
 };
 
+use crate::define::Wanted;
 use crate::engine::{Engine, defect};
 use crate::import;
 use crate::networks::{Alone, Served};
@@ -22,7 +23,7 @@ pub struct Add {
     /// The policy that the configuration names.
     pub policy: PolicyName,
     /// The configuration, as the policy gets it.
-    pub config: NetworkConfig,
+    pub config: Arc<NetworkConfig>,
 }
 
 impl Engine {
@@ -78,8 +79,8 @@ impl Engine {
             let granted = grant(&allocation);
 
             // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
-            let record = Record::Allocate(Arc::new(allocation));
-            let ticket = self.stage(served, &record)?;
+            let fact = LedgerFact::Allocated(Arc::new(allocation));
+            let ticket = self.committer.commit_one(&mut served.book, fact)?;
             (granted, ticket)
         };
         let undo = Undo::new(&self.undo, Arc::clone(&slot.slot), add.request.owner, granted.generation, turn);
@@ -94,9 +95,9 @@ impl Engine {
         let Some(held) = served.book.owned_by(&request.owner) else { return Ok(None) };
         let granted = grant(held);
         let ticket = match served.book.repeat(request) {
-            Some(Repeat::Renews(record)) => {
+            Some(Repeat::Renews(fact)) => {
                 self.ports.journal.health()?;
-                self.stage(served, &record)?
+                self.committer.commit_one(&mut served.book, fact)?
             }
             Some(Repeat::Outdated) => {
                 let (owner, network) = (&request.owner, &request.network);
@@ -111,13 +112,6 @@ impl Engine {
         Ok(Some((granted, ticket)))
     }
 
-    /// Stages a record and applies it, with its book held, so that the log has the book's order.
-    pub(crate) fn stage(&self, served: &mut Served, record: &Record) -> Result<Ticket> {
-        let (place, ticket) = self.ports.journal.stage(record);
-        Arc::make_mut(&mut served.book).apply(place, record).map_err(defect)?;
-        Ok(ticket)
-    }
-
     /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.
     ///
     /// Gives the policy that serves it and the book that it is asked about.
@@ -127,27 +121,38 @@ impl Engine {
         add: &Add,
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
-        let (policy, activated, up_to_date) = {
+        let name = &add.request.network;
+        let (policy, by, up_to_date) = {
             let state = alone.state();
+            let choice = self.committer.choice(name).filter(|_| state.is_some());
             let network = state.as_ref().map(|served| served.book.network());
-            let activated = network.is_some_and(|network| network.activated);
-            let policy = match &*state {
-                Some(served) if activated => self.policy_of(served)?,
+            // What the node's own configuration or an operator has defined, no caller's configuration changes.
+            let is_fixed = network.is_some_and(|network| network.defined_by != Definer::Request);
+            let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
+            let policy = match (&*state, &choice) {
+                (Some(served), Some(choice)) if is_fixed || by == Chooser::Operator => {
+                    self.policy_of(served, choice)?
+                }
                 _ => self.ports.catalogue.find(&add.policy)?,
             };
-            let is_same =
-                |network: &Network| network.policy == *policy.stamp() && network.config == add.config;
-            let up_to_date = network.is_some_and(|network| is_same(network));
-            (policy, activated, up_to_date)
+            let is_same = network.is_some_and(|network| is_fixed || network.config == add.config)
+                && choice.is_some_and(|choice| choice.policy == **policy.stamp());
+            (policy, by, is_same)
         };
-        let name = &add.request.network;
-        let defined = match up_to_date {
+        let wanted = Wanted {
+            policy: Arc::clone(&policy),
+            by,
+            config: Arc::clone(&add.config),
+            definer: Definer::Request,
+        };
+        let definition = match up_to_date {
             true => None,
-            false => Some(self.defined(policy.as_ref(), name, &add.config, activated).await?),
+            false => Some(self.defined(name, &wanted).await?),
         };
         let mut state = alone.state();
-        if let Some(network) = defined {
-            self.redefine(&mut state, network)?;
+        if let Some(definition) = definition {
+            // Nobody waits for it: whatever is granted under it is staged behind it.
+            drop(self.redefine(&mut state, name, &wanted, &definition)?);
         }
         let served = state.as_mut().ok_or_else(no_book)?;
         served.policy = Some(Arc::clone(&policy));
@@ -155,75 +160,19 @@ impl Engine {
         Ok((policy, Arc::clone(&served.book)))
     }
 
-    /// Asks a policy to make pools of a configuration, and checks them.
-    pub(crate) async fn defined(
-        &self,
-        policy: &dyn Policy,
-        name: &NetworkName,
-        config: &NetworkConfig,
-        activated: bool,
-    ) -> Result<Network> {
-        let definition = self.ask(name, policy, || policy.define(name, config)).await?;
-        check_definition(&definition).map_err(|invalid| {
-            self.rejected(policy, format_args!("defined network {name} as what it cannot be: {invalid}"))
-        })?;
-        let (name, config) = (name.clone(), config.clone());
-        Ok(Network {
-            name,
-            policy: policy.stamp().clone(),
-            activated,
-            config,
-            definition,
-            changed_at: None,
-            importing: false,
-        })
-    }
-
-    /// Stages and applies a network's new definition. Nobody waits for it: whatever is granted under it is staged behind it.
-    pub(crate) fn redefine(&self, slot: &mut Option<Served>, mut network: Network) -> Result<Ticket> {
-        network.changed_at = Some(self.now());
-        network.importing |= slot.as_ref().is_some_and(|served| served.book.network().importing);
-        tell(slot.as_ref().map(|served| served.book.network().as_ref()), &network);
-        let record = Record::Network(Box::new(network.clone()));
-        let served = slot.get_or_insert_with(|| Served::new(Book::new(network)));
-        self.stage(served, &record)
-    }
-
     /// The policy that a network is served by, loaded again after a restart to the byte.
-    pub(crate) fn policy_of(&self, served: &Served) -> Result<Arc<dyn Policy>> {
-        match &served.policy {
+    pub(crate) fn policy_of(&self, served: &Served, choice: &Choice) -> Result<Arc<dyn Policy>> {
+        match served.policy.as_ref().filter(|policy| **policy.stamp() == choice.policy) {
             Some(policy) => Ok(Arc::clone(policy)),
-            None => self.ports.catalogue.find_pinned(&served.book.network().policy),
+            None => self.ports.catalogue.find_pinned(&choice.policy),
         }
     }
 }
 
-fn no_book() -> Error {
+pub(crate) fn no_book() -> Error {
     defect("a defined network has no book")
 }
 
 fn grant(allocation: &Allocation) -> Grant {
-    Grant { generation: allocation.generation, addresses: allocation.addresses.clone() }
-}
-
-/// Says in the daemon's log what a network has become, as the checkpoint says it in its own.
-fn tell(before: Option<&Network>, after: &Network) {
-    let (network, policy) = (&after.name, &after.policy);
-    let ranges = |network: &Network| {
-        let ranges = network.definition.pools.iter().flat_map(|pool| &pool.ranges).map(ToString::to_string);
-        ranges.collect::<Vec<_>>().join(", ")
-    };
-    let now = ranges(after);
-    let Some(before) = before else {
-        tracing::info!(%network, %policy, ranges = now, "defined a network");
-        return;
-    };
-    if before.policy != after.policy || before.activated != after.activated {
-        let (was, activated) = (&before.policy, after.activated);
-        tracing::info!(%network, %policy, %was, activated, "changed a network's policy");
-    }
-    if before.definition != after.definition {
-        let was = ranges(before);
-        tracing::info!(%network, %policy, ranges = now, was, "changed what a network hands out");
-    }
+    Grant { generation: allocation.generation, addresses: allocation.addresses.to_vec() }
 }

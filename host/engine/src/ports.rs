@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_ledger::{Book, Image};
+use tenure_ledger::{Book, Fact, Page};
 use tenure_types::{
     Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure, PolicyName,
-    PolicyStamp, Proposal, Record, Request,
+    PolicyStamp, Proposal, Request,
 };
 use tokio::sync::oneshot;
 
@@ -36,7 +36,7 @@ pub trait Observer: Send + Sync + 'static {
     /// So many lines of a policy's were left out of the log.
     fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
-    /// The journal wrote so many records with one sync, or could not; its log is this long now.
+    /// The journal wrote so many facts with one sync, or could not; its log is this long now.
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
 
     /// The journal goes on in another log, or found one when it was opened; it is this long.
@@ -64,7 +64,7 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 
 /// One loaded policy. Each call is a fresh instance that sees nothing of any other call.
 pub trait Policy: Send + Sync + 'static {
     /// Its name and digest.
-    fn stamp(&self) -> &PolicyStamp;
+    fn stamp(&self) -> &Arc<PolicyStamp>;
 
     /// How many lines of its were left out of the log since this was asked last.
     fn silenced(&self) -> u64 {
@@ -126,10 +126,11 @@ pub struct CatalogueEntry {
     pub loading: bool,
 }
 
-/// Makes records durable, in the order in which they were staged.
+/// Makes facts durable, in the order in which they were staged.
 pub trait Journal: Send + Sync + 'static {
-    /// Queues a record and gives it its place in the log. Never blocks; called with the record's book held.
-    fn stage(&self, record: &Record) -> (u64, Ticket);
+    /// Queues facts to be made durable together, in one group or not at all, and gives them places in the log, one after the
+    /// other from the one that is returned. Never blocks; called with the state held that the facts change.
+    fn stage(&self, facts: &[Fact]) -> (u64, Ticket);
 
     /// A ticket that resolves when everything staged so far is durable; at once when it already is.
     ///
@@ -165,11 +166,8 @@ impl Ticket {
 
 /// Gives the journal what a snapshot is made of.
 pub trait Images: Send + Sync + 'static {
-    /// The networks that exist.
-    fn networks(&self) -> Vec<NetworkName>;
-
-    /// One network's state and the place in the log that it is true as of; `None` when it is gone.
+    /// The whole state, in pages. Each is looked at when it is asked for, and says the place in the log that it is true as of.
     ///
-    /// Waits for the network's book, and must not be called from within an async task.
-    fn image(&self, network: &NetworkName) -> Option<Image>;
+    /// Waits for each network's book, and must not be called from within an async task.
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
 }

@@ -102,8 +102,8 @@ impl Engine {
         reason: &str,
     ) -> Result<Ticket> {
         let meant = served.book.owned_by(owner).is_some_and(|held| held.requested_at <= requested_at);
-        let record = if meant { served.book.release(owner, self.now(), reason) } else { None };
-        let Some(record) = record else { return Ok(self.ports.journal.barrier()) };
-        self.stage(served, &record)
+        let fact = if meant { served.book.release(owner, self.now(), reason) } else { None };
+        let Some(fact) = fact else { return Ok(self.ports.journal.barrier()) };
+        self.committer.commit_one(&mut served.book, fact)
     }
 }

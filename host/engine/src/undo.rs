@@ -1,4 +1,4 @@
-//! Undoing an ADD whose caller is gone or whose record could not be made durable.
+//! Undoing an ADD whose caller is gone or whose fact could not be made durable.
 //!
 //! The undo takes the ADD's turn along, so that neither a DEL nor a repeated ADD of the same key sees it half done.
 
@@ -8,12 +8,13 @@ use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tenure_types::{Allocation, Generation, Owner};
+use tenure_types::{Allocation, End, Generation, Owner};
 use tokio::sync::mpsc;
 
 use crate::admission::Turn;
+use crate::committer::Committer;
 use crate::networks::Slot;
-use crate::ports::{Clock, Journal};
+use crate::ports::Clock;
 
 pub(crate) type Sender = mpsc::UnboundedSender<Orphan>;
 
@@ -30,13 +31,13 @@ pub(crate) struct Orphan {
 pub struct Abandoned {
     /// Unbounded, since a drop cannot wait; each has addresses, which are bounded.
     orphans: mpsc::UnboundedReceiver<Orphan>,
-    journal: Arc<dyn Journal>,
+    committer: Arc<Committer>,
     clock: Arc<dyn Clock>,
 }
 
-pub(crate) fn channel(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>) -> (Sender, Abandoned) {
+pub(crate) fn channel(committer: Arc<Committer>, clock: Arc<dyn Clock>) -> (Sender, Abandoned) {
     let (sender, orphans) = mpsc::unbounded_channel();
-    (sender, Abandoned { orphans, journal, clock })
+    (sender, Abandoned { orphans, committer, clock })
 }
 
 impl Abandoned {
@@ -48,7 +49,7 @@ impl Abandoned {
             while is_open && let Poll::Ready(orphan) = self.orphans.poll_recv(context) {
                 match orphan {
                     Some(orphan) => {
-                        undoing.push(undo(Arc::clone(&self.journal), Arc::clone(&self.clock), orphan));
+                        undoing.push(undo(Arc::clone(&self.committer), Arc::clone(&self.clock), orphan));
                     }
                     None => is_open = false,
                 }
@@ -60,17 +61,17 @@ impl Abandoned {
     }
 }
 
-async fn undo(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, orphan: Orphan) {
+async fn undo(committer: Arc<Committer>, clock: Arc<dyn Clock>, orphan: Orphan) {
     let mut slot = orphan.slot.lock().await;
     let Some(served) = slot.as_mut() else { return };
     let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
     if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
         return;
     }
-    let Some(record) = served.book.release(&orphan.owner, clock.now(), "undone") else { return };
-    // Nobody waits for the ticket: until the record is durable the address is merely not handed out again.
-    let (place, _ticket) = journal.stage(&record);
-    if let Err(conflict) = Arc::make_mut(&mut served.book).apply(place, &record) {
+    let reason = End::Undone.reason();
+    let Some(fact) = served.book.release(&orphan.owner, clock.now(), reason) else { return };
+    // Nobody waits for the ticket: until the fact is durable the address is merely not handed out again.
+    if let Err(conflict) = committer.commit_one(&mut served.book, fact) {
         tracing::error!(%conflict, owner = %orphan.owner, "an abandoned ADD could not be undone");
     }
     tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD whose caller is gone");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_ledger::Book;
-use tenure_types::{Condition, ConditionName, Cooling, Error, ErrorCode, Result, Severity};
+use tenure_ledger::{Book, Shelf};
+use tenure_types::{Condition, ConditionName, Error, ErrorCode, Need, Result, Severity};
 
 use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
@@ -87,9 +87,9 @@ impl Engine {
                     let Some(served) = slot.as_mut() else { continue };
                     self.expire(served, now);
                     let book = &served.book;
-                    let pools = 0..book.network().definition.pools.len();
-                    let full = pools.filter_map(|pool| Some((pool, exhaustion(book, pool)?)));
-                    exhausted.extend(full.map(|(pool, message)| (format!("{name}/{pool}"), message)));
+                    let full = book.pools().iter().enumerate();
+                    let full = full.filter_map(|(index, pool)| Some((pool, exhaustion(book, index)?)));
+                    exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
                 }
                 None => {
                     let own = format!("{name}/");
@@ -105,16 +105,33 @@ impl Engine {
 }
 
 /// Says that a pool has no address that an ADD could get, if so.
-pub(crate) fn exhaustion(book: &Book, pool: usize) -> Option<String> {
-    let (network, usage) = (book.network(), book.usage(pool));
-    let used = match network.definition.cooling {
-        Cooling::Strict => usage.held.saturating_add(usage.cooling),
-        Cooling::Preferred => usage.held,
-    };
-    (used >= usage.total).then(|| {
-        let (name, total) = (&network.name, usage.total);
-        format!("pool {pool} of network {name} is exhausted: {total} of {total} in use")
+fn exhaustion(book: &Book, index: usize) -> Option<String> {
+    if !book.is_exhausted(index) {
+        return None;
+    }
+    let (network, pool, usage) = (book.name(), book.pools().get(index)?, book.usage(Shelf::whole(index)));
+    let name = &pool.name;
+    Some(match usage.total {
+        0 => format!("pool {name} of network {network} is exhausted: it has no addresses"),
+        total => {
+            let used = usage.held.saturating_add(usage.cooling);
+            format!("pool {name} of network {network} is exhausted: {used} of {total} in use")
+        }
     })
+}
+
+/// Says why no ADD could get what it needs, if so: a pool that every grant needs is exhausted, or all that there are.
+pub(crate) fn exhausted(book: &Book) -> Option<String> {
+    let pools = || book.pools().iter().enumerate();
+    let needed = pools().filter(|(_, pool)| pool.need == Need::Always);
+    if let Some(message) = needed.clone().find_map(|(index, _)| exhaustion(book, index)) {
+        return Some(message);
+    }
+    if needed.count() > 0 {
+        return None;
+    }
+    let messages: Option<Vec<String>> = pools().map(|(index, _)| exhaustion(book, index)).collect();
+    messages.filter(|messages| !messages.is_empty()).map(|messages| messages.join("; "))
 }
 
 /// What STATUS answers for something that an ADD would meet.

@@ -11,7 +11,8 @@ use std::task::{Context, Poll, Waker};
 
 use support::{Bench, fits, network, owner};
 use tenure_engine::{Add, Load};
-use tenure_types::{ErrorCode, NetworkName, Record};
+use tenure_ledger::{Fact, LedgerFact, Page};
+use tenure_types::{ErrorCode, NetworkName};
 
 fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
@@ -35,7 +36,9 @@ async fn the_checkpoint_and_whoever_only_looks_wait_for_no_policy() {
     let mut add = pin!(bench.engine.add(stalled(&bench, 2), fits));
     assert!(poll_once(add.as_mut()).is_pending());
     // Would block this very thread for ever.
-    assert_eq!(bench.engine.images().image(&network()).unwrap().allocations.len(), 1);
+    let mut pages = bench.engine.images().pages();
+    let Some(Page::Book(image)) = pages.next() else { panic!() };
+    assert_eq!(image.allocations.len(), 1);
     assert!(bench.engine.check(&network(), &owner(1)).await.is_ok());
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
 }
@@ -119,6 +122,7 @@ async fn networks_are_bounded_and_one_that_never_was_leaves_nothing() {
     let refused = bench.engine.add(of(bench.add(1), "one-more"), fits).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::TooManyNetworks);
     assert!(bench.engine.add(of(bench.add(2), "net-1"), fits).await.is_ok());
-    let networks = bench.journal.records.lock().unwrap();
-    assert_eq!(networks.iter().filter(|record| matches!(record, Record::Network(_))).count(), 3);
+    let facts = bench.journal.facts.lock().unwrap();
+    let defined = |fact: &&Fact| matches!(fact, Fact::Ledger(LedgerFact::Defined(_)));
+    assert_eq!(facts.iter().filter(defined).count(), 3);
 }

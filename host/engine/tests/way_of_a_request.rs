@@ -8,7 +8,8 @@ use std::pin::pin;
 
 use support::{Bench, fits, network, owner, poll_once};
 use tenure_engine::Gc;
-use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure, PolicyName, Record};
+use tenure_ledger::{Fact, LedgerFact};
+use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure, PolicyName};
 
 fn broken() -> Error {
     Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
@@ -18,9 +19,9 @@ fn broken() -> Error {
 async fn a_repeated_add_answers_the_same_and_stages_nothing() {
     let bench = Bench::new(8, 8);
     let first = bench.engine.add(bench.add(1), fits).await.unwrap();
-    let staged = bench.journal.records.lock().unwrap().len();
+    let staged = bench.journal.facts.lock().unwrap().len();
     assert_eq!(bench.engine.add(bench.add(1), fits).await.unwrap(), first);
-    assert_eq!(bench.journal.records.lock().unwrap().len(), staged);
+    assert_eq!(bench.journal.facts.lock().unwrap().len(), staged);
 }
 
 #[tokio::test]
@@ -55,7 +56,7 @@ async fn an_add_of_a_namespace_that_was_left_is_refused() {
     let bench = Bench::new(8, 8);
     let of = |netns: &str| {
         let mut add = bench.add(1);
-        add.request.netns = netns.to_owned();
+        add.request.sandbox.netns = netns.into();
         add
     };
     let left = of("/run/netns/left");
@@ -114,11 +115,11 @@ async fn an_add_whose_caller_is_gone_is_undone_before_anyone_sees_it() {
         bench.engine.check(&network(), &owner(1)).await.unwrap_err().code,
         ErrorCode::UnknownAttachment
     );
-    let records = bench.journal.records.lock().unwrap();
-    let reasons: Vec<_> = records
+    let facts = bench.journal.facts.lock().unwrap();
+    let reasons: Vec<_> = facts
         .iter()
-        .filter_map(|record| match record {
-            Record::Release { reason, .. } => Some(reason.as_str()),
+        .filter_map(|fact| match fact {
+            Fact::Ledger(LedgerFact::Released { reason, .. }) => Some(&**reason),
             _ => None,
         })
         .collect();
@@ -258,7 +259,7 @@ async fn a_changed_configuration_takes_effect_and_live_allocations_stay() {
     let book = bench.engine.book(&network()).await.unwrap();
     let outside: Vec<_> = book.allocations().filter(|held| book.is_outside(held)).collect();
     assert_eq!(outside.len(), 1);
-    assert_eq!(outside[0].addresses[0].address.addr().to_string(), old);
+    assert_eq!(outside[0].addresses[0].ip().to_string(), old);
     assert_eq!(
         bench.engine.add(bench.add_with(3, "first", "what?"), fits).await.unwrap_err().code,
         ErrorCode::InvalidConfig
@@ -270,11 +271,15 @@ async fn an_activated_policy_wins_over_the_configuration() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();
     let last = PolicyName::new("last").unwrap();
-    let (before, after) = bench.engine.activate(&network(), &last).await.unwrap();
-    assert_eq!((before.name.as_str(), after.name.as_str()), ("first", "last"));
+    let activated = bench.engine.activate(&network(), &last, false).await.unwrap();
+    let before = activated.before.unwrap();
+    assert_eq!((before.name.as_str(), activated.after.name.as_str()), ("first", "last"));
     assert_eq!(bench.address(2).await.unwrap(), "10.0.0.6");
     let missing = PolicyName::new("missing").unwrap();
-    assert_eq!(bench.engine.activate(&network(), &missing).await.unwrap_err().code, ErrorCode::UnknownPolicy);
+    assert_eq!(
+        bench.engine.activate(&network(), &missing, false).await.unwrap_err().code,
+        ErrorCode::UnknownPolicy
+    );
     assert_eq!(bench.address(3).await.unwrap(), "10.0.0.5", "the one before goes on serving");
 }
 

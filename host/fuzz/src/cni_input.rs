@@ -102,7 +102,7 @@ fn read(
 }
 
 fn assigned(address: IpAddr) -> AssignedAddress {
-    AssignedAddress { address: IpNet::from(address), gateway: Some(address) }
+    AssignedAddress::plain(IpNet::from(address), Some(address))
 }
 
 /// What is told of routes must be readable as the same routes.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_ledger::{Book, Direction, Standing, check_definition};
+use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf, Standing, check_definition};
 use tenure_types::{
-    Allocation, ContainerId, Cooling, Definition, InterfaceName, InvalidName, Moment, Network, NetworkConfig,
-    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+    Allocation, AssignedAddress, Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition,
+    InterfaceName, InvalidName, Moment, Need, NetworkConfig, NetworkName, Owner, PolicyName, PolicyStamp,
+    Pool, PoolName, Proposal, Range, Request, Sandbox, Supply,
 };
 
 use crate::input::Input;
@@ -26,8 +27,9 @@ const COOLDOWN: Duration = Duration::from_secs(1);
 pub fn policy_answer(data: &[u8]) {
     let mut input = Input::new(data);
     let Some(definition) = definition(&mut input) else { return };
-    let Ok(network) = network(definition) else { return };
-    let mut world = World { book: Book::new(network), owners: BTreeMap::new(), clock: 0 };
+    let (Ok(name), Ok(policy)) = (NetworkName::new("net"), policy()) else { return };
+    let mut world = World { book: Book::empty(&name), policy, owners: BTreeMap::new(), clock: 0 };
+    world.redefine(&definition);
     while !input.is_empty() {
         world.step(&mut input);
         world.check_count();
@@ -37,6 +39,7 @@ pub fn policy_answer(data: &[u8]) {
 /// A book and what we know about it.
 struct World {
     book: Book,
+    policy: Arc<PolicyStamp>,
     owners: BTreeMap<IpAddr, Owner>,
     clock: u64,
 }
@@ -47,7 +50,7 @@ impl World {
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
-        match input.below(8) {
+        match input.below(10) {
             0..=2 => self.propose(input),
             3 => self.release(input),
             4 => {
@@ -60,10 +63,41 @@ impl World {
                 assert!(restored.is_ok(), "a book's own image is refused: {restored:?}");
                 self.book = restored.unwrap_or_else(|_| self.book.clone());
             }
-            _ => {
-                let Some(Ok(network)) = definition(input).map(network) else { return };
-                self.apply(&Record::Network(Box::new(network)));
+            7 => {
+                if let Some(definition) = definition(input) {
+                    self.redefine(&definition);
+                }
             }
+            _ => self.supply(input),
+        }
+    }
+
+    /// Brings the network to a definition; the book may refuse it for what the host supplies.
+    fn redefine(&mut self, definition: &Definition) {
+        let config = Arc::new(NetworkConfig::default());
+        let defined = Defined { config: &config, definition, by: Definer::Request };
+        let Ok(facts) = self.book.redefine(defined, self.now()) else { return };
+        facts.iter().for_each(|fact| self.apply(fact));
+        let again = self.book.redefine(defined, self.now());
+        assert_eq!(again, Ok(Vec::new()), "a network is not what it was defined as");
+    }
+
+    /// A range that the host supplies comes, drains or goes.
+    fn supply(&mut self, input: &mut Input<'_>) {
+        let Ok(pool) = PoolName::new(format!("p{}", input.below(4))) else { return };
+        let known = self.book.network().pool_named(&pool);
+        let name = known.and_then(|pool| {
+            let which = usize::from(input.below(4));
+            self.book.ranges(pool).nth(which).map(|view| view.range.name().clone())
+        });
+        let fact = match (input.below(3), name) {
+            (0, _) => range(input).and_then(|range| self.book.supply(&pool, range, self.now()).ok()),
+            (1, Some(name)) => self.book.drain(&pool, &name, input.below(2) == 0, self.now()).ok().flatten(),
+            (2, Some(name)) => self.book.withdraw(&pool, &name, self.now()).ok().flatten(),
+            _ => None,
+        };
+        if let Some(fact) = fact {
+            self.apply(&fact);
         }
     }
 
@@ -71,61 +105,75 @@ impl World {
         let Ok(owner) = owner(input) else { return };
         let requested: Vec<IpAddr> = (0..input.below(3)).map(|_| self.address(input)).collect();
         let proposed = (0..input.below(4)).map(|_| (usize::from(input.below(4)), self.address(input)));
-        let proposal = Proposal { addresses: proposed.collect() };
+        let proposal = Proposal::of(proposed.collect::<Vec<_>>());
         let request = Request {
             network: self.book.network().name.clone(),
             owner,
             requested,
-            pod: None,
-            netns: String::new(),
-            netns_seen: None,
+            sandbox: Sandbox::default(),
             requested_at: self.now(),
         };
-        let policy = self.book.network().policy.clone();
-        let Ok(allocation) = self.book.admit(&request, &proposal, &policy, self.now()) else { return };
+        let Ok(allocation) = self.book.admit(&request, &proposal, &self.policy, self.now()) else { return };
         self.check_admitted(&request, &allocation);
         for assigned in &allocation.addresses {
-            self.owners.insert(assigned.address.addr(), allocation.owner.clone());
+            self.owners.insert(assigned.ip(), allocation.owner.clone());
         }
-        self.apply(&Record::Allocate(Arc::new(allocation)));
+        self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
     }
 
-    /// Whatever the policy proposed: each pool gives one address of its own, that is nobody's and nothing else's.
+    /// Whatever the policy proposed: a pool gives at most one address of its own, that is nobody's and nothing else's.
     fn check_admitted(&self, request: &Request, allocation: &Allocation) {
-        let definition = &self.book.network().definition;
-        assert_eq!(allocation.addresses.len(), definition.pools.len(), "not one address for each pool");
         assert!(
             !self.owners.values().any(|owner| *owner == request.owner),
             "an owner got a second allocation"
         );
-        for (index, (pool, assigned)) in definition.pools.iter().zip(&allocation.addresses).enumerate() {
-            let address = assigned.address.addr();
-            assert!(!self.owners.contains_key(&address), "I1: {address} has two owners");
-            let range = pool.ranges.iter().find(|range| range.first() <= address && address <= range.last());
-            assert!(range.is_some(), "I4: {address} is outside pool {index}");
-            let Some(range) = range else { continue };
-            assert!(range.subnet().contains(&address), "I4: {address} is outside its subnet");
-            assert_ne!(range.gateway(), Some(address), "a gateway was given away");
-            assert_eq!(assigned.gateway, range.gateway());
-            assert_eq!(IpNet::new(address, range.prefix_length()), Ok(assigned.address));
-            if self.book.cooling_since(address).is_some() {
-                let nothing_else = self.book.free(index, None, Direction::Ascending, 1).is_empty();
-                assert_eq!(definition.cooling, Cooling::Preferred, "{address} still cools");
-                assert!(nothing_else || request.requested.contains(&address), "{address} still cools");
-            }
+        let from = |pool: &Pool| {
+            let of = |assigned: &&AssignedAddress| assigned.source.pool.as_ref() == Some(&pool.name);
+            allocation.addresses.iter().filter(of).count()
+        };
+        for pool in self.book.pools() {
+            let count = from(pool);
+            assert!(count <= 1, "pool {} gave {count} addresses", pool.name);
+            assert!(count == 1 || pool.need == Need::Optional, "pool {} was left out", pool.name);
+        }
+        assert!(!allocation.addresses.is_empty(), "an allocation without an address");
+        for assigned in &allocation.addresses {
+            self.check_assigned(request, assigned);
         }
         for wanted in &request.requested {
-            assert!(allocation.addresses.iter().any(|assigned| assigned.address.addr() == *wanted));
+            assert!(allocation.addresses.iter().any(|assigned| assigned.ip() == *wanted));
+        }
+    }
+
+    fn check_assigned(&self, request: &Request, assigned: &AssignedAddress) {
+        let address = assigned.ip();
+        assert!(!self.owners.contains_key(&address), "I1: {address} has two owners");
+        let index = assigned.source.pool.as_ref().and_then(|pool| self.book.network().pool_named(pool));
+        let mut ranges = index.into_iter().flat_map(|index| self.book.ranges(index));
+        let view = ranges.find(|view| view.range.first() <= address && address <= view.range.last());
+        assert!(view.is_some(), "I4: {address} is in no range of its pool");
+        let (Some(view), Some(index)) = (view, index) else { return };
+        let range = view.range;
+        assert!(!view.draining, "{address} is of a range that drains");
+        assert!(range.subnet().contains(&address), "I4: {address} is outside its subnet");
+        assert_ne!(range.gateway(), Some(address), "a gateway was given away");
+        assert_eq!(assigned.gateway(), range.gateway());
+        assert_eq!(assigned.source.range.as_ref(), Some(range.name()));
+        assert_eq!(IpNet::new(address, range.prefix_length()), Ok(assigned.address));
+        if self.book.cooling_since(address).is_some() {
+            let nothing_else = self.book.free(Shelf::whole(index), None, Direction::Ascending, 1).is_empty();
+            assert_eq!(self.book.network().cooling, Cooling::Preferred, "{address} still cools");
+            assert!(nothing_else || request.requested.contains(&address), "{address} still cools");
         }
     }
 
     fn release(&mut self, input: &mut Input<'_>) {
         let Ok(owner) = owner(input) else { return };
-        let record = self.book.release(&owner, self.now(), "del");
+        let fact = self.book.release(&owner, self.now(), "del");
         let held = self.owners.values().any(|other| *other == owner);
-        assert_eq!(record.is_some(), held, "the book and the model disagree about {owner}");
-        let Some(record) = record else { return };
-        self.apply(&record);
+        assert_eq!(fact.is_some(), held, "the book and the model disagree about {owner}");
+        let Some(fact) = fact else { return };
+        self.apply(&fact);
         self.owners.retain(|address, other| {
             let freed = *other == owner;
             assert!(!freed || self.book.cooling_since(*address).is_some(), "{address} does not cool");
@@ -139,17 +187,26 @@ impl World {
         let after = (input.below(2) == 1).then(|| self.address(input));
         let direction = if input.below(2) == 0 { Direction::Ascending } else { Direction::Descending };
         let limit = usize::from(input.byte());
-        let free = self.book.free(pool, after, direction, limit);
+        let shelf = if input.below(2) == 0 { Shelf::whole(pool) } else { Shelf::labelled(pool, "zone", "a") };
+        let free = self.book.free(shelf, after, direction, limit);
         let distinct: BTreeSet<&IpAddr> = free.iter().collect();
         assert!(free.len() <= limit && distinct.len() == free.len(), "{free:?}");
         assert!(free.iter().all(|address| self.book.standing(*address) == Standing::Free));
-        let cooling = self.book.cooling(pool, limit);
+        let in_shelf = |address: &IpAddr| {
+            let (of, range) = self.book.locate(*address)?;
+            Some(
+                of == pool
+                    && shelf.label.is_none_or(|(name, value)| range.attributes().get(name) == Some(value)),
+            )
+        };
+        assert!(free.iter().all(|address| in_shelf(address) == Some(true)), "{free:?}");
+        let cooling = self.book.cooling(shelf, limit);
         assert!(cooling.iter().all(|address| self.book.standing(*address) == Standing::Cooling));
     }
 
-    fn apply(&mut self, record: &Record) {
-        let outcome = self.book.apply(self.book.through() + 1, record);
-        assert_eq!(outcome, Ok(()), "the book refuses its own record");
+    fn apply(&mut self, fact: &LedgerFact) {
+        let outcome = self.book.apply(self.book.through() + 1, fact);
+        assert_eq!(outcome, Ok(()), "the book refuses its own fact");
     }
 
     fn check_count(&self) {
@@ -157,25 +214,38 @@ impl World {
             let holder = self.book.holder(*address).map(|allocation| &allocation.owner);
             assert_eq!(holder, Some(owner), "{address} has changed hands");
         }
-        for pool in 0..self.book.network().definition.pools.len() {
-            let held =
-                self.owners.keys().filter(|address| self.book.pool_of(**address) == Some(pool)).count();
-            assert_eq!(usize::try_from(self.book.usage(pool).held), Ok(held), "pool {pool} is miscounted");
-            let cooling = self.book.cooling_addresses();
-            let cooling = cooling.filter(|(address, _)| self.book.pool_of(*address) == Some(pool)).count();
-            assert_eq!(
-                usize::try_from(self.book.usage(pool).cooling),
-                Ok(cooling),
-                "pool {pool} is miscounted"
-            );
+        for pool in 0..self.book.pools().len() {
+            self.check_shelf(Shelf::whole(pool));
+            self.check_shelf(Shelf::labelled(pool, "zone", "a"));
         }
+    }
+
+    /// Counts what is in use of a shelf's ranges, address by address.
+    fn check_shelf(&self, shelf: Shelf<'_>) {
+        let ranges: Vec<&Range> = self
+            .book
+            .ranges(shelf.pool)
+            .filter(|view| !view.draining)
+            .map(|view| view.range)
+            .filter(|range| {
+                shelf.label.is_none_or(|(name, value)| range.attributes().get(name) == Some(value))
+            })
+            .collect();
+        let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(*address));
+        let usage = self.book.usage(shelf);
+        let held = self.owners.keys().filter(|address| is_in(address)).count();
+        assert_eq!(usize::try_from(usage.held), Ok(held), "{shelf:?} is miscounted");
+        let cooling = self.book.cooling_addresses().filter(|(address, _)| is_in(address)).count();
+        assert_eq!(usize::try_from(usage.cooling), Ok(cooling), "{shelf:?} is miscounted");
+        let total = ranges.iter().fold(0, |total: u128, range| total.saturating_add(range.count()));
+        assert_eq!(usage.total, u32::try_from(total).unwrap_or(u32::MAX), "{shelf:?} is miscounted");
     }
 
     /// An address near the beginning of a range, or any.
     fn address(&self, input: &mut Input<'_>) -> IpAddr {
-        let ranges = || self.book.network().definition.pools.iter().flat_map(|pool| &pool.ranges);
+        let mut ranges = (0..self.book.pools().len()).flat_map(|pool| self.book.ranges(pool));
         let choice = usize::from(input.below(8));
-        let Some(range) = ranges().nth(choice) else { return input.address() };
+        let Some(range) = ranges.nth(choice).map(|view| view.range) else { return input.address() };
         let offset = input.byte();
         match range.first() {
             IpAddr::V4(first) => IpAddr::from(first.to_bits().wrapping_add(offset.into()).to_be_bytes()),
@@ -187,11 +257,17 @@ impl World {
 /// A definition that the host accepts.
 fn definition(input: &mut Input<'_>) -> Option<Definition> {
     let cooling = if input.below(2) == 0 { Cooling::Strict } else { Cooling::Preferred };
-    let pools = (0..input.below(4)).map(|_| {
-        let ranges = (0..input.below(4)).filter_map(|_| range(input));
-        Pool { ranges: ranges.collect() }
+    let pools = (0..input.below(4)).filter_map(|index| {
+        let name = PoolName::new(format!("p{index}")).ok()?;
+        let need = if input.below(3) == 0 { Need::Optional } else { Need::Always };
+        let supply = if input.below(3) == 0 { Supply::Host } else { Supply::Configuration };
+        let ranges: Vec<Range> = match supply {
+            Supply::Host => Vec::new(),
+            Supply::Configuration => (0..input.below(4)).filter_map(|_| range(input)).collect(),
+        };
+        Some(DefinedPool { pool: Pool { supply, need, ..Pool::new(name) }, ranges })
     });
-    let definition = Definition { pools: pools.collect(), cooling };
+    let definition = Definition { pools: pools.collect(), cooling, ..Definition::default() };
     check_definition(&definition).ok()?;
     let ranges: Vec<&Range> = definition.pools.iter().flat_map(|pool| &pool.ranges).collect();
     for (index, range) in ranges.iter().enumerate() {
@@ -208,7 +284,9 @@ fn range(input: &mut Input<'_>) -> Option<Range> {
     let gateway = (input.below(2) == 1).then(|| input.address());
     // Most prefix lengths are the subnet's own; any byte may come from a policy.
     let prefix_length = if input.below(4) == 0 { input.byte() } else { subnet.prefix_len() };
-    Range::new(subnet, first, last, gateway, prefix_length).ok()
+    let range = Range::new(subnet, first, last, gateway, prefix_length).ok()?;
+    let zone = ["a", "b"].get(usize::from(input.below(3)));
+    Some(range.with(Attributes::new(zone.map(|zone| ("zone", *zone))).ok()?))
 }
 
 fn owner(input: &mut Input<'_>) -> Result<Owner, InvalidName> {
@@ -218,14 +296,6 @@ fn owner(input: &mut Input<'_>) -> Result<Owner, InvalidName> {
     })
 }
 
-fn network(definition: Definition) -> Result<Network, InvalidName> {
-    Ok(Network {
-        name: NetworkName::new("net")?,
-        policy: PolicyStamp { name: PolicyName::new("fuzzed")?, digest: "00".into() },
-        activated: false,
-        config: NetworkConfig::default(),
-        definition,
-        changed_at: None,
-        importing: false,
-    })
+fn policy() -> Result<Arc<PolicyStamp>, InvalidName> {
+    Ok(Arc::new(PolicyStamp { name: PolicyName::new("fuzzed")?, digest: "00".into() }))
 }

@@ -1,30 +1,25 @@
-//! The book of who owns which address: pure state, and the invariants that every proposal passes.
+//! What is durable, as pure state: chapters of facts, each with its own `apply`.
 //!
-//! The ledger does no I/O, reads no clock and holds no lock: the same records applied in the same order
-//! make the same book, on a running node, after a crash and in a test. It is the only place that decides ownership.
+//! The ledger does no I/O, reads no clock and holds no lock: the same facts applied in the same order make the same state, on a
+//! running node, after a crash and in a test.
 //!
-//! ```text
-//!             admit (checked)          release
-//!   free ───────────────────▶ held ─────────────▶ cooling ──▶ free   (expire: time passes)
-//!     ▲                         ▲                    │
-//!     └─ never: network,        └────────────────────┘
-//!        broadcast, gateway       only where cooling is `preferred` and nothing else is left,
-//!                                 or where the caller insists on the address
-//! ```
+//! | chapter | facts about | state |
+//! |---|---|---|
+//! | [`books`] (`ledger`) | networks, ranges, allocations | a [`Book`] for each network: who owns which address |
+//! | [`choices`] | which policy serves which network | [`Choices`] |
+//!
+//! A chapter is a module here, a case of [`Fact`], and its stored form in the checkpoint. No chapter knows another; facts that
+//! must be true together are staged together.
 
-mod book;
-mod chart;
-mod definition;
-mod image;
-mod renewal;
-mod runs;
-mod takeover;
-mod view;
-mod violation;
+pub mod books;
+pub mod choices;
+mod fact;
+mod page;
 
-pub use book::Book;
-pub use definition::{InvalidDefinition, check_definition};
-pub use image::Image;
-pub use renewal::Repeat;
-pub use view::{Direction, Standing, Usage};
-pub use violation::{Conflict, Violation};
+pub use books::{
+    Book, Conflict, Defined, Direction, Image, InvalidDefinition, LedgerFact, RangeView, Repeat, Shelf,
+    Standing, Usage, Violation, check_definition,
+};
+pub use choices::{Choice, ChoiceFact, Choices, Chooser};
+pub use fact::Fact;
+pub use page::Page;

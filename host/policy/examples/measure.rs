@@ -9,10 +9,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 use tenure_engine::ports::Policy;
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Defined};
 use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
 use tenure_types::{
-    ContainerId, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner, PolicyName, Request,
+    ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
+    Sandbox,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,18 +26,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let policy = runtime.load(&PolicyName::new("host-local")?, embedded::HOST_LOCAL, None)?;
 
     let name = NetworkName::new("net")?;
-    let config = NetworkConfig { ipam: r#"{"subnet": "10.0.0.0/8"}"#.into(), attributes: Vec::new() };
+    let config =
+        Arc::new(NetworkConfig { ipam: r#"{"subnet": "10.0.0.0/8"}"#.into(), attributes: Vec::new() });
     let definition = policy.define(&name, &config)?;
-    let stamp = policy.stamp().clone();
-    let book = Book::new(Network {
-        name: name.clone(),
-        policy: stamp,
-        activated: false,
-        config: config.clone(),
-        definition,
-        changed_at: None,
-        importing: false,
-    });
+    let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+    let book = Book::defined(&name, defined, Moment::default())?;
     let (book, request) = (Arc::new(book), request(name.clone())?);
     if only_call {
         return Ok((0..calls).try_for_each(|_| policy.propose(&request, &book).map(drop))?);
@@ -79,9 +73,7 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
             interface: InterfaceName::new("eth0")?,
         },
         requested: Vec::new(),
-        pod: None,
-        netns: String::new(),
-        netns_seen: None,
+        sandbox: Sandbox::default(),
         requested_at: Moment::default(),
     })
 }

@@ -95,6 +95,20 @@ impl v1::admin_server::Admin for AdminService {
         told(policies::activate(&self.engine, request.into_inner()).await)
     }
 
+    async fn define_network(
+        &self,
+        request: Request<v1::DefineNetworkRequest>,
+    ) -> Result<Response<v1::DefineNetworkResponse>, Status> {
+        told(networks::define(&self.engine, request.get_ref()).await)
+    }
+
+    async fn remove_network(
+        &self,
+        request: Request<v1::RemoveNetworkRequest>,
+    ) -> Result<Response<v1::RemoveNetworkResponse>, Status> {
+        told(networks::remove(&self.engine, request.get_ref()).await)
+    }
+
     async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
         told(self.node.adopt().map(|was_lost| v1::AdoptResponse { was_lost }))
     }

@@ -9,7 +9,7 @@ use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
     AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    Place, Pool, Result,
+    Place, Result, Sandbox,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -71,13 +71,15 @@ impl CniService {
                 network: config.name().clone(),
                 owner: owner(call)?,
                 requested: config.requested(&arguments)?,
-                pod: arguments.pod,
-                netns: call.netns.clone(),
-                netns_seen: netns::see(&call.netns, told),
+                sandbox: Sandbox {
+                    pod: arguments.pod,
+                    netns: call.netns.as_str().into(),
+                    netns_seen: netns::see(&call.netns, told),
+                },
                 requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,
-            config: network_config(&config)?,
+            config: Arc::new(network_config(&config)?),
         };
         self.unimported.check(&self.engine, &config).await?;
         Ok((add, version, Success { addresses: Vec::new(), routes, dns }))
@@ -90,11 +92,11 @@ impl CniService {
             return refusal;
         }
         let Some(book) = self.engine.book(network).await else { return refusal };
-        let first = |pool: &Pool| {
-            let range = pool.ranges.first()?;
-            Some(AssignedAddress { address: range.first().into(), gateway: None })
+        let first = |pool: usize| {
+            let view = book.ranges(pool).next()?;
+            Some(AssignedAddress::plain(view.range.first().into(), None))
         };
-        let addresses = book.network().definition.pools.iter().filter_map(first).collect();
+        let addresses = (0..book.pools().len()).filter_map(first).collect();
         Success { addresses, ..Success::default() }.render(version).err().unwrap_or(refusal)
     }
 
@@ -136,7 +138,7 @@ impl CniService {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Status)?;
-            Ok((config.name().clone(), config.policy()?, network_config(&config)?, config))
+            Ok((config.name().clone(), config.policy()?, Arc::new(network_config(&config)?), config))
         };
         let (network, policy, definition, config) =
             read().inspect_err(|error| unread(&Command::Status, call, error))?;
@@ -170,7 +172,7 @@ impl CniService {
     ///
     /// An old plugin says milliseconds. What it ends may have begun in the same one, so a DEL counts from that one's end.
     fn started(&self, command: &Command, call: &Invocation) -> Moment {
-        let now = self.engine.ports().clock.now();
+        let now = self.engine.now();
         let boot_ns = match (call.started_at_boot_ns, call.started_at_boot_ms) {
             (0, 0) => now.boot_ns,
             (0, ms) if *command == Command::Del => ms.saturating_add(1).saturating_mul(MILLISECOND) - 1,

@@ -35,7 +35,7 @@ impl Sandboxes {
                 Some(Ok(_)) => Trace::Gone,
                 Some(Err(_)) | None => Trace::Unknown,
             };
-            Traces { namespace: netns::look(&held.netns, held.netns_seen), runtime }
+            Traces { namespace: netns::look(held.netns(), held.netns_seen()), runtime }
         });
         (traces.collect(), listed.and_then(Result::err))
     }

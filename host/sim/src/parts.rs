@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tenure_checkpoint::{Durable, Witness};
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Clock, Decision, Observer, Policy};
-use tenure_ledger::{Book, Direction};
+use tenure_ledger::{Book, Direction, Shelf};
 use tenure_types::{
-    Cooling, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Pool,
-    Proposal, Range, Request,
+    Cooling, DefinedPool, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, PolicyName,
+    PolicyStamp, Pool, Proposal, Range, Request,
 };
 
 /// A clock of nanoseconds that stands still until it is moved.
@@ -61,10 +61,10 @@ impl Witness for Mark {
 }
 
 /// Takes the next free address in rotation, and cooling ones when it must: host-local's rule.
-struct Rotation(PolicyStamp);
+struct Rotation(Arc<PolicyStamp>);
 
 impl Policy for Rotation {
-    fn stamp(&self) -> &PolicyStamp {
+    fn stamp(&self) -> &Arc<PolicyStamp> {
         &self.0
     }
 
@@ -111,14 +111,16 @@ impl Rotation {
             subnet.prefix_len(),
         )
         .map_err(|error| invalid(&error))?;
-        Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred })
+        let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![range] }];
+        Ok(Definition { pools, cooling: Cooling::Preferred, ..Definition::default() })
     }
 
     fn choose(book: &Book) -> Result<Proposal, Error> {
-        let free = book.free(0, book.last(0), Direction::Ascending, 1);
-        let choice = free.first().copied().or_else(|| book.cooling(0, 1).first().copied());
+        let shelf = Shelf::whole(0);
+        let free = book.free(shelf, book.last(shelf), Direction::Ascending, 1);
+        let choice = free.first().copied().or_else(|| book.cooling(shelf, 1).first().copied());
         let address = choice.ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?;
-        Ok(Proposal { addresses: vec![(0, address)] })
+        Ok(Proposal::of([(0, address)]))
     }
 }
 
@@ -127,7 +129,8 @@ pub(crate) struct OnePolicy;
 
 impl Catalogue for OnePolicy {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        Ok(Arc::new(Rotation(PolicyStamp { name: name.clone(), digest: "simulated".into() })))
+        let stamp = PolicyStamp { name: name.clone(), digest: "simulated".into() };
+        Ok(Arc::new(Rotation(Arc::new(stamp))))
     }
 
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {

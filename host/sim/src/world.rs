@@ -11,9 +11,10 @@ use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover_af
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
 use tenure_fixtures::random::Random;
+use tenure_ledger::{Book, Choices, Image, Page};
 use tenure_types::{
-    BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place,
-    PolicyName,
+    AssignedAddress, BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
+    NetworkName, Owner, Place, PolicyName, Sandbox,
 };
 
 use crate::executor::Executor;
@@ -133,8 +134,8 @@ impl World {
         options.witness = Some(Arc::clone(&self.mark) as _);
         options.reserve = 16 << 10;
         options.compact_above = 4 << 10;
-        let (writer, journal) = Writer::open(options, &recovered);
-        let (engine, abandoned) = self.engine(recovered.books, journal);
+        let (writer, journal) = Writer::open(options, &recovered.tail);
+        let (engine, abandoned) = self.engine(recovered.books, recovered.choices, journal);
         let mut executor = Executor::new();
         executor.spawn(async move {
             Abandoned::run(abandoned).await;
@@ -153,7 +154,8 @@ impl World {
 
     fn engine(
         &self,
-        books: Vec<tenure_ledger::Book>,
+        books: Vec<Book>,
+        choices: Choices,
         journal: CheckpointJournal,
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
@@ -162,8 +164,14 @@ impl World {
             journal: Arc::new(journal),
             observer: Arc::clone(&self.refusals) as _,
         };
-        let settings = Settings { cooldown: Duration::from_secs(30), in_flight: 8, queue: 16, networks: 4 };
-        Engine::new(books, ports, settings)
+        let settings = Settings {
+            cooldown: Duration::from_secs(30),
+            in_flight: 8,
+            queue: 16,
+            networks: 4,
+            bounds: Arc::default(),
+        };
+        Engine::new(books, choices, ports, settings)
     }
 
     fn step(&mut self, mut daemon: Daemon) -> Result<Daemon> {
@@ -237,11 +245,10 @@ impl World {
 
     /// Frees what is held in namespaces that are gone, as the daemon does by two witnesses' word.
     fn look_for_leaks(&mut self, daemon: &mut Daemon) {
-        let images: Vec<_> =
-            daemon.images.networks().iter().filter_map(|name| daemon.images.image(name)).collect();
+        let images: Vec<_> = books(daemon).collect();
         for held in images.into_iter().flat_map(|image| image.allocations) {
-            if self.gone.contains(&held.netns) {
-                self.oracle.may_reap(&held.owner, &held.netns);
+            if self.gone.contains(held.netns()) {
+                self.oracle.may_reap(&held.owner, held.netns());
                 let engine = Arc::clone(&daemon.engine);
                 daemon.executor.spawn(async move {
                     drop(engine.reap(&held, tenure_types::End::Leak, "").await);
@@ -260,19 +267,21 @@ impl World {
                 network: NetworkName::new("net")?,
                 owner: asked.owner.clone(),
                 requested: Vec::new(),
-                pod: None,
-                netns: asked.netns.clone(),
-                netns_seen: Some(Place { device: 1, inode: 1 }),
+                sandbox: Sandbox {
+                    pod: None,
+                    netns: asked.netns.as_str().into(),
+                    netns_seen: Some(Place { device: 1, inode: 1 }),
+                },
                 requested_at: asked.began,
             },
             policy: PolicyName::new("rotation")?,
-            config: NetworkConfig { ipam: SUBNET.to_owned(), attributes: Vec::new() },
+            config: Arc::new(NetworkConfig { ipam: SUBNET.to_owned(), attributes: Vec::new() }),
         };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon.executor.spawn(async move {
             let grant = engine.add(add, |_| Ok(())).await;
             Outcome::Add(grant.and_then(|grant| {
-                let first = grant.addresses.first().map(|address| address.address.addr());
+                let first = grant.addresses.first().map(AssignedAddress::ip);
                 first.ok_or_else(|| Error::new(ErrorCode::Internal, "an ADD without an address"))
             }))
         });
@@ -376,11 +385,18 @@ impl World {
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
         ensure!(daemon.executor.ids().len() == 1, "a task beside the one that undoes never ended");
-        let book = daemon.images.networks().first().and_then(|name| daemon.images.image(name));
-        let book = book.map(tenure_ledger::Book::restore).transpose()?;
+        let book = books(&daemon).next().map(Book::restore).transpose()?;
         self.oracle.check_at_rest(book.as_ref()).context("at rest")?;
         drop(daemon);
         self.disk.crash();
         self.start().map(drop).context("at the end")
     }
+}
+
+/// Every book, as data.
+fn books(daemon: &Daemon) -> impl Iterator<Item = Image> {
+    daemon.images.pages().filter_map(|page| match page {
+        Page::Book(image) => Some(*image),
+        Page::Gone { .. } | Page::Choices(_) => None,
+    })
 }

@@ -109,6 +109,12 @@ codes! {
     DiskFull = "disk-full", 112, "free space under the state directory; ADD works again by itself";
     /// A network would be one more than the daemon keeps.
     TooManyNetworks = "too-many-networks", 113, "use one of the networks that exist, or raise `limits.networks`";
+    /// A network's ranges or policy are not what the operator allows, or overlap those of a network that has its own for itself.
+    OutOfBounds = "out-of-bounds", 114, "change the configuration, or `within`, `policies` and `exclusive` in tenured.toml";
+    /// The ranges of a network that serves would change, and nobody has said that they may.
+    RangesWouldChange = "ranges-would-change", 115, "repeat it with --change-ranges; what is held outside the new ranges stays its owners'";
+    /// A network that is to be removed holds addresses.
+    NetworkInUse = "network-in-use", 116, "delete its pods, or wait for the import to end; `tenurectl allocations` shows who holds what";
     /// A defect of tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }

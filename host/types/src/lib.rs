@@ -4,6 +4,8 @@
 //! the constructors of [`NetworkName`], [`ContainerId`], [`InterfaceName`] and [`Range`] are the only
 //! way to one, on the wire, in the checkpoint and in a test alike.
 
+mod allocation;
+mod attributes;
 pub mod cni;
 mod condition;
 mod error;
@@ -16,19 +18,24 @@ mod network;
 mod origin;
 mod owner;
 mod place;
+mod pool;
 mod range;
-mod record;
 
+pub use allocation::{Allocation, Generation, PodIdentity, Sandbox};
+pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use condition::{Condition, ConditionName, Severity};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
-pub use grant::{AssignedAddress, Grant, Proposal, Request};
+pub use grant::{AssignedAddress, Assignment, Grant, Proposal, Request, Source};
 pub use lifetime::End;
 pub use moment::{BootId, Moment};
-pub use name::{ContainerId, InterfaceName, InvalidName, NetworkName, PolicyName};
-pub use network::{Cooling, Definition, Network, NetworkConfig, PolicyStamp};
+pub use name::{
+    AgentName, ClaimName, ContainerId, InterfaceName, InvalidName, NetworkName, PolicyName, PoolName,
+    RangeName,
+};
+pub use network::{Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
-pub use owner::{Allocation, Generation, Owner, PodIdentity};
+pub use owner::Owner;
 pub use place::Place;
-pub use range::{Pool, Range, RangeError};
-pub use record::Record;
+pub use pool::{DefinedPool, Need, Pool, Supply};
+pub use range::{Range, RangeError};

@@ -135,6 +135,54 @@ name!(
     }
 );
 name!(
+    /// A pool's name inside its network: a pool stays itself as long as it keeps it.
+    PoolName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("pool name")),
+        text if is_cni_name(text) && text.len() <= 64 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a pool name has letters, digits, '_', '.' and '-' only, at most 64",
+            value: text.to_owned()
+        }),
+    }
+);
+name!(
+    /// A range's name inside its pool, such as `10.1.0.2-10.1.0.254` or an interface's id with a prefix.
+    RangeName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("range name")),
+        text if text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a range name has printable ASCII characters without spaces, at most 128",
+            value: text.chars().take(128).collect()
+        }),
+    }
+);
+name!(
+    /// The name of an agent that claims addresses for itself, such as `cilium`.
+    AgentName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("agent name")),
+        text if is_cni_name(text) && text.len() <= 64 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "an agent name has letters, digits, '_', '.' and '-' only, at most 64",
+            value: text.to_owned()
+        }),
+    }
+);
+name!(
+    /// What an agent calls one of its claims, such as `router` or `health`.
+    ClaimName,
+    |text| match text {
+        "" => Err(InvalidName::Missing("claim name")),
+        text if is_cni_name(text) && text.len() <= 128 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a claim name has letters, digits, '_', '.' and '-' only, at most 128",
+            value: text.chars().take(128).collect()
+        }),
+    }
+);
+name!(
     /// A policy's name in the daemon's catalogue; never a path.
     PolicyName,
     |text| match text {
@@ -146,6 +194,20 @@ name!(
         }),
     }
 );
+
+impl PoolName {
+    /// A name that the program makes itself.
+    pub(crate) fn plain(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl RangeName {
+    /// A name that the program makes itself.
+    pub(crate) fn plain(text: &str) -> Self {
+        Self(text.into())
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -163,5 +225,13 @@ mod tests {
             assert!(InterfaceName::new(bad).is_err(), "{bad:?}");
         }
         assert!(InterfaceName::new("fifteen-letters").is_ok());
+        for bad in ["", "a/b", "-a", &"p".repeat(65)] {
+            assert!(PoolName::new(bad).is_err() && AgentName::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(ClaimName::new("ingress.v4").is_ok() && ClaimName::new("a b").is_err());
+        assert!(RangeName::new("eni-1/10.0.0.16-10.0.0.31").is_ok());
+        for bad in ["", "a b", "é", &"r".repeat(129)] {
+            assert!(RangeName::new(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -1,14 +1,12 @@
-//! A network as the ledger knows it: its policy, its configuration and what it may hand out.
+//! A network as the ledger knows it: its configuration, its pools and the rules that hold for all of them.
 
-use std::net::IpAddr;
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Moment, NetworkName, PolicyName, Pool, Range};
+use crate::{Attributes, DefinedPool, Moment, NetworkName, PolicyName, Pool, PoolName};
 
 /// Which policy, to the byte.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyStamp {
     /// The policy's name in the catalogue.
     pub name: PolicyName,
@@ -16,15 +14,14 @@ pub struct PolicyStamp {
     pub digest: Arc<str>,
 }
 
-impl std::fmt::Display for PolicyStamp {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for PolicyStamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}@{}", self.name, self.digest.get(..12).unwrap_or(&self.digest))
     }
 }
 
 /// How a network treats an address that was freed a moment ago.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cooling {
     /// Never handed out before its time.
     #[default]
@@ -34,50 +31,72 @@ pub enum Cooling {
 }
 
 /// What a policy made of a network's configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definition {
-    /// The pools; each grant has one address from each.
-    pub pools: Vec<Pool>,
+    /// The pools.
+    pub pools: Vec<DefinedPool>,
     /// How freed addresses cool.
     pub cooling: Cooling,
+    /// What the policy wants to read again when it proposes.
+    pub attributes: Attributes,
 }
 
-impl Definition {
-    /// The pool and range that an address lies in.
+/// By whose word a network is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Definer {
+    /// A CNI call's configuration: the next call with another configuration changes it.
+    #[default]
+    Request,
+    /// The daemon's own configuration.
+    Configuration,
+    /// An operator.
+    Operator,
+}
+
+impl Definer {
+    /// The stable name.
     #[must_use]
-    pub fn locate(&self, address: IpAddr) -> Option<(usize, &Range)> {
-        self.pools.iter().enumerate().find_map(|(index, pool)| Some((index, pool.range_of(address)?)))
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Configuration => "configuration",
+            Self::Operator => "operator",
+        }
     }
 }
 
-/// A network: created on first use from its configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A network, without its ranges and without its policy: these have facts of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// The name that tells it apart.
     pub name: NetworkName,
-    /// The policy that last defined it.
-    pub policy: PolicyStamp,
-    /// Whether an operator chose the policy; then it wins over the configuration's `policy` key.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub activated: bool,
     /// What the definition was made from: the `ipam` object and the host's attributes, as the policy got them.
-    pub config: NetworkConfig,
-    /// What may be handed out.
-    pub definition: Definition,
-    /// When it became what it is; `None` in the first checkpoints.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed_at: Option<Moment>,
-    /// Whether the import that made it has not ended: addresses that live may be missing, so nobody new gets one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub importing: bool,
+    pub config: Arc<NetworkConfig>,
+    /// The pools, in the order in which a grant has their addresses.
+    pub pools: Vec<Pool>,
+    /// How freed addresses cool.
+    pub cooling: Cooling,
+    /// What its policy wants to read again when it proposes.
+    pub attributes: Attributes,
+    /// By whose word it is what it is.
+    pub defined_by: Definer,
+    /// When it became what it is.
+    pub changed_at: Moment,
+}
+
+impl Network {
+    /// The index of a pool.
+    #[must_use]
+    pub fn pool_named(&self, name: &PoolName) -> Option<usize> {
+        self.pools.iter().position(|pool| pool.name == *name)
+    }
 }
 
 /// A network's configuration as a policy gets it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkConfig {
     /// The `ipam` object of the CNI configuration, as JSON text.
     pub ipam: String,
     /// What the host adds, by name; see `wit/README.md` for the names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<(String, String)>,
 }

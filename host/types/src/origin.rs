@@ -1,18 +1,14 @@
 //! Where an allocation comes from that no ADD has made.
 
-use serde::{Deserialize, Serialize};
-
 /// Another IPAM's state, as it was when an allocation was taken over from it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
     /// The IPAM and where its state lies, such as `host-local /var/lib/cni/networks/pods`.
     pub source: String,
     /// For each address, what tells this claim of it from a later one, such as a file's time of change; empty where nothing does.
     /// It is compared and never read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
     /// Why an owner is unknown, and whom the source named; empty where the owner is known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 

@@ -1,20 +1,21 @@
-//! Ranges and pools: what a network may hand out.
+//! A range: a run of addresses inside one subnet, and how an address of it is handed out.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+
+use crate::{Attributes, RangeName};
 
 /// A run of addresses inside one subnet, and how an address of it is handed out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
+    name: RangeName,
     subnet: IpNet,
     first: IpAddr,
     last: IpAddr,
-    #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
     prefix_length: u8,
+    attributes: Attributes,
 }
 
 /// What makes a range impossible.
@@ -38,23 +39,24 @@ pub enum RangeError {
     /// A v4-mapped v6 subnet: the same addresses would have two names.
     #[error("{0} is IPv4-mapped; write it as IPv4")]
     Mapped(IpNet),
+    /// An owner could not use an address without a subnet around it.
+    #[error("prefix length 0 is not possible: {0} would be everywhere")]
+    Everywhere(IpNet),
+    /// No interface may have these addresses, whoever hands them out.
+    #[error("{0} to {1} has {2} addresses, which no interface may have")]
+    Special(IpAddr, IpAddr, &'static str),
 }
 
-#[derive(Deserialize)]
-struct Unchecked {
-    subnet: IpNet,
-    first: IpAddr,
-    last: IpAddr,
-    gateway: Option<IpAddr>,
-    prefix_length: u8,
-}
-
-impl TryFrom<Unchecked> for Range {
-    type Error = RangeError;
-    fn try_from(range: Unchecked) -> Result<Self, RangeError> {
-        Self::new(range.subnet, range.first, range.last, range.gateway, range.prefix_length)
-    }
-}
+/// Addresses that are never anybody's: RFC 6890's registry, as far as no interface can use them at all.
+const SPECIAL: [(&str, &str); 7] = [
+    ("0.0.0.0/8", "unspecified"),
+    ("127.0.0.0/8", "loopback"),
+    ("224.0.0.0/4", "multicast"),
+    ("255.255.255.255/32", "broadcast"),
+    ("::/128", "unspecified"),
+    ("::1/128", "loopback"),
+    ("ff00::/8", "multicast"),
+];
 
 impl Range {
     /// Checks and makes a range; both ends belong to it.
@@ -88,7 +90,44 @@ impl Range {
         if prefix_length > subnet.max_prefix_len() {
             return Err(RangeError::PrefixLength(prefix_length, subnet));
         }
-        Ok(Self { subnet, first, last, gateway, prefix_length })
+        if prefix_length == 0 {
+            return Err(RangeError::Everywhere(subnet));
+        }
+        if let Some(kind) = special(first, last) {
+            return Err(RangeError::Special(first, last, kind));
+        }
+        let name = default_name(first, last);
+        Ok(Self { name, subnet, first, last, gateway, prefix_length, attributes: Attributes::default() })
+    }
+
+    /// The same range under a name of its supplier's.
+    #[must_use]
+    pub fn named(self, name: RangeName) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The same range with attributes.
+    #[must_use]
+    pub fn with(self, attributes: Attributes) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// What tells it apart in its pool; `first-last` unless its supplier says otherwise.
+    #[must_use]
+    pub fn name(&self) -> &RangeName {
+        &self.name
+    }
+
+    /// Whether its name is the one that it has by itself.
+    #[must_use]
+    pub fn has_default_name(&self) -> bool {
+        self.name == default_name(self.first, self.last)
+    }
+
+    /// What its supplier says of it; each address that is handed out of it carries them.
+    #[must_use]
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
     }
 
     /// The subnet that the range lies in.
@@ -175,26 +214,24 @@ impl Range {
     }
 }
 
+fn default_name(first: IpAddr, last: IpAddr) -> RangeName {
+    RangeName::plain(&format!("{first}-{last}"))
+}
+
+/// Which addresses of a run are never anybody's.
+fn special(first: IpAddr, last: IpAddr) -> Option<&'static str> {
+    SPECIAL.iter().find_map(|(subnet, kind)| {
+        let subnet: IpNet = subnet.parse().ok()?;
+        let touches = subnet.addr().is_ipv4() == first.is_ipv4()
+            && first <= subnet.broadcast()
+            && subnet.network() <= last;
+        touches.then_some(*kind)
+    })
+}
+
 impl std::fmt::Display for Range {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}-{}", self.first, self.last)
-    }
-}
-
-/// Ranges of one family that serve the same need: each grant has one address from each pool.
-///
-/// host-local calls it a range set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
-    /// The ranges, in the order in which they are used.
-    pub ranges: Vec<Range>,
-}
-
-impl Pool {
-    /// The range that an address lies in.
-    #[must_use]
-    pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
-        self.ranges.iter().find(|range| range.contains(address))
     }
 }
 
@@ -224,6 +261,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_its_ends_unless_it_is_given() {
+        let range = range("10.0.0.0/24", "10.0.0.4", "10.0.0.9", None).unwrap();
+        assert_eq!((range.name().as_str(), range.has_default_name()), ("10.0.0.4-10.0.0.9", true));
+        assert!(!range.named(RangeName::new("eni-1").unwrap()).has_default_name());
+    }
+
+    #[test]
     fn large_ranges_cap_their_size() {
         assert_eq!(range("10.0.0.0/8", "10.0.0.1", "10.255.255.254", None).unwrap().size(), 16_777_214);
         assert_eq!(
@@ -238,6 +282,17 @@ mod tests {
         assert!(matches!(range("10.0.0.1/24", "10.0.0.1", "10.0.0.2", None), Err(RangeError::HostBits(_))));
         assert!(matches!(range("10.0.0.0/24", "10.0.0.9", "10.0.0.2", None), Err(RangeError::Reversed(..))));
         assert!(matches!(range("10.0.0.0/24", "10.0.1.1", "10.0.1.2", None), Err(RangeError::Outside(..))));
+        for (subnet, address) in
+            [("0.0.0.0/8", "0.0.0.9"), ("127.0.0.0/8", "127.9.9.9"), ("ff02::/16", "ff02::5")]
+        {
+            assert!(
+                matches!(range(subnet, address, address, None), Err(RangeError::Special(..))),
+                "{subnet}"
+            );
+        }
+        let across = range("126.0.0.0/7", "126.255.255.1", "127.0.0.9", None);
+        assert!(matches!(across, Err(RangeError::Special(_, _, "loopback"))));
+        assert!(matches!(range("0.0.0.0/0", "10.0.0.1", "10.0.0.9", None), Err(RangeError::Everywhere(_))));
         assert!(matches!(
             range("::ffff:a00:0/120", "::ffff:a00:1", "::ffff:a00:2", None),
             Err(RangeError::Mapped(_))

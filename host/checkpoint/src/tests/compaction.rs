@@ -1,6 +1,6 @@
 //! When a snapshot is taken, what stays beside it, and what becomes of one that fails.
 
-use super::fixture::{NOW, Node, answer, boot, images, network};
+use super::fixture::{NOW, Node, answer, boot, everything, network};
 use crate::sim::{Faults, SimDisk};
 use crate::{Disk, recover};
 
@@ -72,7 +72,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
     assert_eq!((count("log."), count("snapshot.")), (2, 2), "{names:?}");
     let found = recover(&disk, &boot(1), NOW).unwrap();
     assert!(found.report.snapshot.is_some());
-    assert_eq!(images(&found.books), node.memory.images());
+    assert_eq!(everything(&found), node.memory.everything());
 }
 
 /// A snapshot of several pieces is whole, and requests do not wait for all of it.
@@ -80,7 +80,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
 fn a_large_snapshot_is_taken_while_groups_are_written() {
     let disk = SimDisk::new(0);
     let mut node = Node::start_compacting(&disk, 1 << 20);
-    drop(node.memory.define(&node.journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.15.255")));
+    drop(node.memory.define(&node.journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.15.255")));
     (0..4_000).for_each(|who| drop(node.give(0, who)));
     node.writer.step(&node.memory);
     let mut groups = 0;
@@ -93,5 +93,5 @@ fn a_large_snapshot_is_taken_while_groups_are_written() {
     assert!(groups > 2, "{groups} groups were written beside it");
     let found = recover(&disk, &boot(1), NOW).unwrap();
     assert_eq!(found.report.snapshot, Some(2));
-    assert_eq!(images(&found.books), node.memory.images());
+    assert_eq!(everything(&found), node.memory.everything());
 }

@@ -23,7 +23,7 @@ fn a_start_says_what_it_found() {
     node.settle();
     let report = look(&disk, 1);
     assert_eq!(findings(&report), ["clean"]);
-    assert_eq!(report.to_string(), "2 records in 1 groups of 1 log segments");
+    assert_eq!(report.to_string(), "4 facts in 1 groups of 1 log segments");
 
     let log = disk.contents("log.0000000001").unwrap();
     disk.put("log.0000000001", &[&log[..], b"0123abcd 2 "].concat());
@@ -32,7 +32,7 @@ fn a_start_says_what_it_found() {
     assert_eq!(findings(&report), ["unfinished-file", "torn-tail", "new-boot"]);
     assert_eq!(
         report.to_string(),
-        "2 records in 1 groups of 1 log segments; 1 unfinished files were removed; \
+        "4 facts in 1 groups of 1 log segments; 1 unfinished files were removed; \
          11 bytes that nobody was told of were cut; the machine was booted, and 1 allocations ended with their boot"
     );
 }
@@ -47,7 +47,7 @@ fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
     assert_eq!(found(true), "the state was lost");
     assert_eq!(
         found(false),
-        "0 records in 0 groups of 0 log segments; it is not all that was answered in this boot, and nobody has confirmed it"
+        "0 facts in 0 groups of 0 log segments; it is not all that was answered in this boot, and nobody has confirmed it"
     );
 }
 
@@ -64,7 +64,7 @@ fn all_that_may_be_found_is_said_at_once() {
     assert_eq!(findings(&report), ["damaged-snapshot", "abandoned-segment", "unsynced-group", "new-segment"]);
     assert_eq!(
         report.to_string(),
-        "0 records in 0 groups of 0 log segments on top of snapshot 4; \
+        "0 facts in 0 groups of 0 log segments on top of snapshot 4; \
          a newer snapshot was put aside: snapshot.0000000005 is damaged; \
          1 segments whose snapshots never came were put aside; a group was in memory only; \
          the snapshot is ahead, and a new segment is begun"

@@ -1,22 +1,28 @@
-//! A small engine: books, and a journal to stage into.
+//! A small engine: books, choices, and a journal to stage into.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Decision, Images, Journal, Observer, Ticket};
-use tenure_ledger::{Book, Direction, Image, Repeat};
+use tenure_ledger::{
+    Book, Choice, ChoiceFact, Choices, Chooser, Defined, Direction, Fact, Image, LedgerFact, Page, Repeat,
+    Shelf,
+};
 use tenure_types::{
-    BootId, ContainerId, Cooling, Definition, ErrorCode, InterfaceName, Moment, Network, NetworkConfig,
-    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+    BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, ErrorCode, InterfaceName, Moment,
+    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
 };
 
 use crate::header::Header;
 use crate::sim::SimDisk;
 use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
+
+/// Who writes the files of these tests; of no version, so that a release changes none of them.
+pub(super) const PROGRAM: &str = "tenured 0.0.0";
 
 pub(super) const NOW: Moment = Moment { boot_ns: 5_000_000_000, wall_ms: 1_700_000_000_000 };
 
@@ -35,28 +41,45 @@ pub(super) fn owner(number: u64) -> Owner {
     }
 }
 
-fn stamp() -> PolicyStamp {
-    PolicyStamp { name: PolicyName::new("host-local").unwrap(), digest: "ab".repeat(32).into() }
+pub(super) fn stamp() -> Arc<PolicyStamp> {
+    let name = PolicyName::new("host-local").unwrap();
+    Arc::new(PolicyStamp { name, digest: "ab".repeat(32).into() })
 }
 
-pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Network {
+/// What a network is to be.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) name: NetworkName,
+    pub(super) definition: Definition,
+}
+
+/// A network of one pool with one range.
+pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Wanted {
     let range =
         Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 8).unwrap();
-    Network {
-        name: name(number),
-        policy: stamp(),
-        activated: false,
-        config: NetworkConfig::default(),
-        definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Preferred },
-        changed_at: None,
-        importing: false,
-    }
+    let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![range] }];
+    let definition = Definition { pools, cooling: Cooling::Preferred, ..Definition::default() };
+    Wanted { name: name(number), definition }
+}
+
+/// The facts that bring a network to what it is to be.
+pub(super) fn redefined(book: &Book, wanted: &Wanted) -> Vec<LedgerFact> {
+    let config = Arc::default();
+    let defined = Defined { config: &config, definition: &wanted.definition, by: Definer::Request };
+    book.redefine(defined, NOW).unwrap()
+}
+
+/// A book that has seen these facts and none before them.
+pub(super) fn book_of(name: &NetworkName, facts: &[LedgerFact]) -> Book {
+    let mut book = Book::empty(name);
+    (1..).zip(facts).for_each(|(place, fact)| book.apply(place, fact).unwrap());
+    book
 }
 
 /// The first line of a log segment.
 pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
-    let (version, node) = (FORMAT_VERSION, "node-1".to_owned());
-    let header = LogHeader { version, number, first, base, boot: boot(1), node, opened: NOW };
+    let (version, program, node) = (FORMAT_VERSION, PROGRAM.to_owned(), "node-1".to_owned());
+    let header = LogHeader { version, program, number, first, base, boot: boot(1), node, opened: NOW };
     let mut line = Vec::new();
     Header::Log(header).encode(&mut line).unwrap();
     line
@@ -81,28 +104,83 @@ impl Observer for Still {
     fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
 }
 
-/// The books in memory.
+/// The state in memory.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<BTreeMap<NetworkName, Book>>);
+struct State {
+    books: BTreeMap<NetworkName, Book>,
+    choices: Choices,
+    /// Networks that were removed, and where in the log.
+    gone: BTreeMap<NetworkName, u64>,
+}
 
-impl Images for Memory {
-    fn networks(&self) -> Vec<NetworkName> {
-        self.0.lock().unwrap().keys().cloned().collect()
+impl State {
+    fn page(&self, name: &NetworkName) -> Option<Page> {
+        if let Some(book) = self.books.get(name) {
+            return Some(Page::Book(Box::new(book.image())));
+        }
+        Some(Page::Gone { network: name.clone(), through: *self.gone.get(name)? })
     }
 
-    fn image(&self, network: &NetworkName) -> Option<Image> {
-        Some(self.0.lock().unwrap().get(network)?.image())
+    /// Stages facts of a network and applies them.
+    fn put(&mut self, journal: &CheckpointJournal, name: &NetworkName, facts: &[Fact]) -> Ticket {
+        let (first, ticket) = journal.stage(facts);
+        for (place, fact) in (first..).zip(facts) {
+            match fact {
+                Fact::Choices(fact) => {
+                    self.choices.apply(place, fact);
+                    assert_eq!(self.choices.through(), place, "the choices took the fact for another");
+                }
+                Fact::Ledger(fact) => {
+                    let book = self.books.get_mut(name).unwrap();
+                    book.apply(place, fact).unwrap();
+                    assert_eq!(book.through(), place, "the book took the fact for another");
+                    if matches!(fact, LedgerFact::Removed { .. }) {
+                        self.books.remove(name);
+                        self.gone.insert(name.clone(), place);
+                    }
+                }
+            }
+        }
+        ticket
+    }
+}
+
+/// The state in memory; clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Memory(Arc<Mutex<State>>);
+
+/// The whole state as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Everything {
+    pub(super) books: BTreeMap<NetworkName, Image>,
+    pub(super) choices: Choices,
+}
+
+impl Images for Memory {
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let names: Vec<NetworkName> = {
+            let state = self.lock();
+            state.books.keys().chain(state.gone.keys()).cloned().collect()
+        };
+        let (books, choices) = (self.clone(), self.clone());
+        let books = names.into_iter().filter_map(move |name| books.lock().page(&name));
+        Box::new(books.chain(std::iter::once_with(move || Page::Choices(choices.lock().choices.clone()))))
     }
 }
 
 impl Memory {
-    pub(super) fn of(books: Vec<Book>) -> Self {
-        Self(Mutex::new(books.into_iter().map(|book| (book.network().name.clone(), book)).collect()))
+    pub(super) fn of(books: Vec<Book>, choices: Choices) -> Self {
+        let books = books.into_iter().map(|book| (book.name().clone(), book)).collect();
+        Self(Arc::new(Mutex::new(State { books, choices, ..State::default() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
     }
 
     /// Every book as it is now.
     pub(super) fn books(&self) -> Vec<Book> {
-        self.0.lock().unwrap().values().cloned().collect()
+        self.lock().books.values().cloned().collect()
     }
 
     /// Every book, as data.
@@ -110,16 +188,32 @@ impl Memory {
         images(&self.books())
     }
 
-    pub(super) fn define(&self, journal: &CheckpointJournal, network: Network) -> Ticket {
-        let mut books = self.0.lock().unwrap();
-        let record = Record::Network(Box::new(network.clone()));
-        let book = books.entry(network.name.clone()).or_insert_with(|| Book::new(network));
-        put(journal, book, &record)
+    pub(super) fn everything(&self) -> Everything {
+        let choices = self.lock().choices.clone();
+        Everything { books: self.images(), choices }
+    }
+
+    /// Brings a network to what it is to be, as the engine does: all of it in one group.
+    pub(super) fn define(&self, journal: &CheckpointJournal, wanted: &Wanted) -> Ticket {
+        let mut state = self.lock();
+        let name = &wanted.name;
+        let mut facts = Vec::new();
+        if state.choices.of(name).is_none() {
+            let choice = Choice { policy: stamp().as_ref().clone(), by: Chooser::Configuration, at: NOW };
+            facts.push(Fact::from(ChoiceFact::Chosen { network: name.clone(), choice }));
+        }
+        let book = state.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
+        facts.extend(redefined(book, wanted).into_iter().map(Fact::from));
+        if facts.is_empty() {
+            return journal.barrier();
+        }
+        state.put(journal, name, &facts)
     }
 
     /// Gives an owner the next free address; `None` when it has one or there is none.
     pub(super) fn give(&self, journal: &CheckpointJournal, network: u64, owner: &Owner) -> Option<Ticket> {
-        let free = self.0.lock().unwrap().get(&name(network))?.free(0, None, Direction::Ascending, 1);
+        let shelf = Shelf::whole(0);
+        let free = self.lock().books.get(&name(network))?.free(shelf, None, Direction::Ascending, 1);
         self.admit(journal, network, owner, *free.first()?, NOW)
     }
 
@@ -132,20 +226,12 @@ impl Memory {
         address: IpAddr,
         now: Moment,
     ) -> Option<Ticket> {
-        let mut books = self.0.lock().unwrap();
-        let book = books.get_mut(&name(network))?;
-        let request = Request {
-            network: name(network),
-            owner: owner.clone(),
-            requested: Vec::new(),
-            pod: None,
-            netns: "/var/run/netns/cni-0f3f6f1e-1111-2222-3333-444455556666".to_owned(),
-            netns_seen: None,
-            requested_at: now,
-        };
-        let proposal = Proposal { addresses: vec![(0, address)] };
-        let record = Record::Allocate(Arc::new(book.admit(&request, &proposal, &stamp(), now).ok()?));
-        Some(put(journal, book, &record))
+        let mut state = self.lock();
+        let request = request(network, owner, "cni-0f3f6f1e-1111-2222-3333-444455556666", now);
+        let book = state.books.get(&name(network))?;
+        let allocation = book.admit(&request, &Proposal::of([(0, address)]), &stamp(), now).ok()?;
+        let fact = LedgerFact::Allocated(Arc::new(allocation));
+        Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
     /// Frees what an owner has; `None` when it has nothing.
@@ -156,10 +242,9 @@ impl Memory {
         owner: &Owner,
         now: Moment,
     ) -> Option<Ticket> {
-        let mut books = self.0.lock().unwrap();
-        let book = books.get_mut(&name(network))?;
-        let record = book.release(owner, now, "del")?;
-        Some(put(journal, book, &record))
+        let mut state = self.lock();
+        let fact = state.books.get(&name(network))?.release(owner, now, "del")?;
+        Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
     /// Lets an owner ask again for what it has, in another namespace; `None` when it has nothing.
@@ -170,41 +255,42 @@ impl Memory {
         owner: &Owner,
         now: Moment,
     ) -> Option<Ticket> {
-        let mut books = self.0.lock().unwrap();
-        let book = books.get_mut(&name(network))?;
-        let request = Request {
-            network: name(network),
-            owner: owner.clone(),
-            requested: Vec::new(),
-            pod: None,
-            netns: "/var/run/netns/cni-0f3f6f1e-aaaa-bbbb-cccc-444455556666".to_owned(),
-            netns_seen: None,
-            requested_at: now,
-        };
-        let Repeat::Renews(record) = book.repeat(&request)? else { return None };
-        Some(put(journal, book, &record))
+        let mut state = self.lock();
+        let request = request(network, owner, "cni-0f3f6f1e-aaaa-bbbb-cccc-444455556666", now);
+        let Repeat::Renews(fact) = state.books.get(&name(network))?.repeat(&request)? else { return None };
+        Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
     /// Lets what has cooled long enough become free.
     pub(super) fn expire(&self, now: Moment, cooldown: Duration) {
-        self.0.lock().unwrap().values_mut().for_each(|book| book.expire(now, cooldown));
+        self.lock().books.values_mut().for_each(|book| book.expire(now, cooldown));
     }
 
     pub(super) fn address_of(&self, network: u64, owner: &Owner) -> Option<IpAddr> {
-        let books = self.0.lock().unwrap();
-        Some(books.get(&name(network))?.owned_by(owner)?.addresses.first()?.address.addr())
+        let state = self.lock();
+        Some(state.books.get(&name(network))?.owned_by(owner)?.addresses.first()?.ip())
     }
 }
 
-fn put(journal: &CheckpointJournal, book: &mut Book, record: &Record) -> Ticket {
-    let (place, ticket) = journal.stage(record);
-    book.apply(place, record).unwrap();
-    assert_eq!(book.through(), place, "the book knows this place already, and took the record for another");
-    ticket
+/// A request of an attachment in a network namespace.
+fn request(network: u64, owner: &Owner, netns: &str, now: Moment) -> Request {
+    let netns = format!("/var/run/netns/{netns}").into();
+    Request {
+        network: name(network),
+        owner: owner.clone(),
+        requested: Vec::new(),
+        sandbox: Sandbox { pod: None, netns, netns_seen: None },
+        requested_at: now,
+    }
 }
 
 pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {
-    books.iter().map(|book| (book.network().name.clone(), book.image())).collect()
+    books.iter().map(|book| (book.name().clone(), book.image())).collect()
+}
+
+/// What a start has found.
+pub(super) fn everything(found: &Recovered) -> Everything {
+    Everything { books: images(&found.books), choices: found.choices.clone() }
 }
 
 /// What has become of a ticket, without waiting.
@@ -215,7 +301,7 @@ pub(super) fn answer(ticket: Ticket) -> Option<Result<(), tenure_types::Error>> 
     }
 }
 
-/// A node: a disk, a writer without a thread, and books.
+/// A node: a disk, a writer without a thread, and its state in memory.
 pub(super) struct Node {
     pub(super) writer: Writer,
     pub(super) journal: CheckpointJournal,
@@ -225,6 +311,7 @@ pub(super) struct Node {
 pub(super) fn options(disk: &SimDisk, boot_number: u64) -> Options {
     let mut options =
         Options::new(Arc::new(disk.clone()), Arc::new(Still), Arc::new(Still), boot(boot_number), "node-1");
+    options.program = PROGRAM.to_owned();
     options.reserve = 16 << 10;
     options.compact_above = u64::MAX;
     options
@@ -247,8 +334,8 @@ impl Node {
     }
 
     pub(super) fn from(options: Options, recovered: Recovered) -> Self {
-        let (writer, journal) = Writer::open(options, &recovered);
-        Self { writer, journal, memory: Memory::of(recovered.books) }
+        let (writer, journal) = Writer::open(options, &recovered.tail);
+        Self { writer, journal, memory: Memory::of(recovered.books, recovered.choices) }
     }
 
     /// Steps until nothing is due.
@@ -257,7 +344,7 @@ impl Node {
     }
 
     pub(super) fn define(&self, number: u64) -> Ticket {
-        self.memory.define(&self.journal, network(number, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"))
+        self.memory.define(&self.journal, &network(number, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"))
     }
 
     pub(super) fn give(&self, network: u64, who: u64) -> Option<Ticket> {

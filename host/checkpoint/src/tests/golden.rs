@@ -34,7 +34,7 @@ fn golden() -> (Vec<u8>, Vec<(usize, Told)>) {
 fn told(books: &[Book]) -> Told {
     let mut text = String::new();
     for book in books {
-        writeln!(text, "{} through {}", book.network().name, book.through()).unwrap();
+        writeln!(text, "{} through {}", book.name(), book.through()).unwrap();
         for held in book.allocations() {
             let addresses: Vec<_> = held.addresses.iter().map(|held| held.address.to_string()).collect();
             let (owner, generation) = (&held.owner, held.generation);
@@ -127,7 +127,7 @@ fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
 fn a_whole_log_is_counted() {
     let (log, _) = golden();
     let report = recover(&disk_of(LOG, &log), &boot(1), NOW).unwrap().report;
-    let expected = Report { segments: 1, groups: 4, records: 8, last: 8, ..Report::default() };
+    let expected = Report { segments: 1, groups: 4, facts: 10, last: 10, ..Report::default() };
     assert_eq!(report, expected);
 }
 

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tenure_engine::ports::{Decision, Journal, Observer, Ticket};
-use tenure_types::{ErrorCode, PolicyStamp};
+use tenure_ledger::LedgerFact;
+use tenure_types::{Allocation, ErrorCode, PolicyStamp};
 
-use super::fixture::{NOW, Node, answer, boot, images, log_header, name, options, owner};
+use super::fixture::{Everything, NOW, Node, answer, boot, everything, log_header, name, options, owner};
 use crate::sim::{Faults, SimDisk};
 use crate::{Base, CheckpointJournal, Disk, Error, Progress, recover, recover_read_only};
 
@@ -25,7 +26,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
         assert_eq!(answer(ticket), Some(Ok(())));
     }
     assert_eq!(answer(node.give(0, 2).unwrap()), None, "answered before its step");
-    assert_eq!(answer(node.journal.barrier()), None, "a barrier overtook a record");
+    assert_eq!(answer(node.journal.barrier()), None, "a barrier overtook a fact");
     node.settle();
     assert_eq!(answer(node.journal.barrier()), Some(Ok(())));
 }
@@ -63,7 +64,7 @@ fn each_sync_is_heard_of_and_a_barrier_is_none() {
     disk.set_faults(Faults { sync: 1000, ..Faults::default() });
     drop(node.give(0, 2));
     node.writer.step(&node.memory);
-    assert_eq!(*ears.heard.lock().unwrap(), [Ok(2), Err(ErrorCode::CheckpointFailed)]);
+    assert_eq!(*ears.heard.lock().unwrap(), [Ok(4), Err(ErrorCode::CheckpointFailed)]);
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     assert_eq!(node.journal.health(), Ok(()));
     disk.crash();
     let found = recover(&disk, &boot(1), NOW).unwrap();
-    assert_eq!(images(&found.books), node.memory.images());
+    assert_eq!(everything(&found), node.memory.everything());
 }
 
 /// Its group is read from the page cache as if it were there, and is not on the disk.
@@ -121,7 +122,7 @@ fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later()
         disk.crash();
         let found = recover(&disk, &boot(1), NOW)
             .unwrap_or_else(|error| panic!("seed {seed}, cut at {cut}: {error}"));
-        assert_eq!(images(&found.books), node.memory.images(), "seed {seed}, cut at {cut}");
+        assert_eq!(everything(&found), node.memory.everything(), "seed {seed}, cut at {cut}");
     }
 }
 
@@ -152,7 +153,7 @@ fn a_reopening_cut_short_at_any_operation_loses_nothing_before_or_after() {
         }
         disk.crash();
         let found = recover(&disk, &boot(1), NOW).unwrap();
-        assert_eq!(images(&found.books), node.memory.images(), "seed {seed}, cut at {cut}");
+        assert_eq!(everything(&found), node.memory.everything(), "seed {seed}, cut at {cut}");
     }
 }
 
@@ -176,7 +177,7 @@ fn a_mending_cut_short_at_any_operation_is_ended_by_the_next_start() {
         disk.crash();
         let found = recover(&disk, &boot(1), NOW)
             .unwrap_or_else(|error| panic!("seed {seed}, cut at {cut}: {error}"));
-        assert_eq!(images(&found.books), node.memory.images());
+        assert_eq!(everything(&found), node.memory.everything());
         assert_eq!(disk.contents("log.0000000001"), Some(log.clone()));
     }
 }
@@ -227,19 +228,19 @@ fn a_disk_that_is_full_to_the_last_byte_fails_the_group_and_loses_nothing() {
     drop(node.define(0));
     drop(node.give(0, 1));
     node.settle();
-    let acknowledged = node.memory.images();
+    let acknowledged = node.memory.everything();
     disk.set_capacity(Some(disk.used() + 100));
     let ticket = node.give(0, 2).unwrap();
     node.settle();
     assert_eq!(answer(ticket).unwrap().unwrap_err().code, ErrorCode::DiskFull);
     let found = recover_read_only(&disk, &boot(1), NOW).unwrap();
-    assert_eq!(images(&found.books), acknowledged, "the failed group was cut off again");
+    assert_eq!(everything(&found), acknowledged, "the failed group was cut off again");
 
     disk.set_capacity(None);
     node.settle();
     assert_eq!(node.journal.health(), Ok(()));
     let found = recover_read_only(&disk, &boot(1), NOW).unwrap();
-    assert_eq!(images(&found.books), node.memory.images());
+    assert_eq!(everything(&found), node.memory.everything());
 }
 
 #[test]
@@ -268,11 +269,11 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
     let mut node = Node::from(options(&disk, 2), found);
     drop(node.give(0, 4));
     node.settle();
-    assert_eq!(images(&recover(&disk, &boot(2), NOW).unwrap().books), {
-        let mut images = node.memory.images();
+    assert_eq!(everything(&recover(&disk, &boot(2), NOW).unwrap()), {
+        let Everything { mut books, choices } = node.memory.everything();
         // What cooled began when the segment of this boot did.
-        images.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
-        images
+        books.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
+        Everything { books, choices }
     });
     assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 1);
 }
@@ -295,8 +296,14 @@ fn what_allocations_have_in_common_is_kept_once() {
     drop((node.define(0), node.give(0, 1), node.give(0, 2)));
     node.settle();
     let found = recover(&disk, &boot(1), NOW).unwrap();
-    let digests: Vec<_> = found.books[0].allocations().map(|held| &held.policy.digest).collect();
-    assert!(Arc::ptr_eq(digests[0], digests[1]));
+    let held: Vec<_> = found.books[0].allocations().collect();
+    let [first, second] = held[..] else { panic!("{held:?}") };
+    assert!(Arc::ptr_eq(&first.policy, &second.policy));
+    assert!(Arc::ptr_eq(&first.addresses[0].source, &second.addresses[0].source));
+    let text = |text: &str| text.as_ptr();
+    assert_eq!(text(first.network.as_str()), text(second.network.as_str()));
+    let interface = |held: &Allocation| text(held.owner.attachment().unwrap().1.as_str());
+    assert_eq!(interface(first), interface(second));
 }
 
 #[test]
@@ -307,29 +314,29 @@ fn another_format_version_is_refused_by_name() {
         crate::frame::encode(
             &mut line,
             0,
-            format!("{{\"{kind}\":{{\"version\":2,\"moon\":\"full\"}}}}").as_bytes(),
+            format!("{{\"{kind}\":{{\"version\":3,\"moon\":\"full\"}}}}").as_bytes(),
         );
         disk.put("log.0000000001", &line);
         disk.put(file, &line);
         let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was read") };
-        assert!(matches!(error, Error::UnknownVersion { found: 2, known: 1, .. }), "{error}");
+        assert!(matches!(error, Error::UnknownVersion { found: 3, known: 2, .. }), "{error}");
         assert_eq!(disk.list().unwrap().len(), if kind == "log" { 1 } else { 2 }, "nothing is changed");
     }
 }
 
 #[test]
-fn a_record_that_contradicts_the_book_stops() {
+fn a_fact_that_contradicts_the_book_stops() {
     let disk = SimDisk::new(8);
     let mut node = Node::start(&disk, 1);
     drop(node.define(0));
-    let record = tenure_types::Record::Release {
+    let fact = LedgerFact::Released {
         network: name(0),
         generation: tenure_types::Generation(7),
         at: NOW,
-        reason: "del".to_owned(),
+        reason: "del".into(),
     };
-    drop(node.journal.stage(&record));
+    drop(node.journal.stage(&[fact.into()]));
     node.settle();
     let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was taken") };
-    assert!(matches!(error, Error::Contradiction { place: 2, .. }), "{error}");
+    assert!(matches!(error, Error::Contradiction { place: 4, .. }), "{error}");
 }

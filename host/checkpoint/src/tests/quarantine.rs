@@ -6,7 +6,7 @@ use crate::sim::SimDisk;
 
 const LOG: &str = "log.0000000001";
 
-/// A disk with a log of two records.
+/// A disk with a log of one group.
 fn with_log() -> (SimDisk, Vec<u8>) {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use super::fixture::{NOW, Node, boot, images};
+use super::fixture::{NOW, Node, boot, everything};
 use crate::sim::SimDisk;
 use crate::{Disk, File, LogItem, LogReader, recover_read_only};
 
@@ -20,12 +20,12 @@ fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
         while let Some(item) = reader.next_item().unwrap() {
             match item {
                 LogItem::Segment(_) => segments += 1,
-                LogItem::Record { place, .. } => places.push(place),
+                LogItem::Fact { place, .. } => places.push(place),
             }
         }
-        assert_eq!(places.last(), Some(&(round + 2)));
+        assert_eq!(places.last(), Some(&(round + 4)));
     }
-    assert_eq!(places, (1..=41).collect::<Vec<_>>());
+    assert_eq!(places, (1..=43).collect::<Vec<_>>());
     assert!(segments > 1);
     // Half a line is not an error: the rest may be on its way.
     let mut tail =
@@ -49,11 +49,11 @@ fn a_reader_goes_on_behind_what_compaction_has_removed() {
     assert!(!disk.list().unwrap().contains(&"log.0000000001".to_owned()));
     let mut last = 0;
     while let Some(item) = reader.next_item().unwrap() {
-        if let LogItem::Record { place, .. } = item {
+        if let LogItem::Fact { place, .. } = item {
             last = place;
         }
     }
-    assert_eq!(last, 41);
+    assert_eq!(last, 43);
 }
 
 /// A disk to look at, whose listings are old for a while.
@@ -112,7 +112,7 @@ fn a_compaction_that_overtakes_a_look_is_looked_at_again() {
         recover_read_only(&disk, &boot(1), NOW)
     };
     for times in 0..=3 {
-        assert_eq!(images(&look(times).unwrap().books), node.memory.images());
+        assert_eq!(everything(&look(times).unwrap()), node.memory.everything());
     }
     assert!(look(4).is_err(), "what is missing for good is told");
 }

@@ -5,10 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Images, Journal};
-use tenure_ledger::Image;
-use tenure_types::NetworkName;
+use tenure_ledger::Page;
 
-use super::fixture::{Memory, NOW, Still, boot, images, network, owner};
+use super::fixture::{Memory, NOW, Still, boot, everything, network, owner};
 use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, boot_id, recover};
 
 #[test]
@@ -67,17 +66,17 @@ fn a_thread_writes_what_a_restart_reads() {
         let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
         assert_eq!(recovered.report.fresh, start == 0);
         if let Some(expected) = &expected {
-            assert_eq!(images(&recovered.books), *expected);
+            assert_eq!(everything(&recovered), *expected);
         }
         let clock: Arc<dyn Clock> = Arc::new(Still);
         let (writer, journal) = Writer::open(
             Options::new(Arc::clone(&disk) as _, clock, Arc::new(Still), boot(1), "node-1"),
-            &recovered,
+            &recovered.tail,
         );
-        let memory = Arc::new(Memory::of(recovered.books));
+        let memory = Arc::new(Memory::of(recovered.books, recovered.choices));
         let running = writer.run(Arc::clone(&memory) as Arc<dyn Images>).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let define = memory.define(&journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"));
+        let define = memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"));
         runtime.block_on(define.durable()).unwrap();
         let tickets: Vec<_> =
             (0..50).filter_map(|who| memory.give(&journal, 0, &owner(start * 100 + who))).collect();
@@ -87,28 +86,26 @@ fn a_thread_writes_what_a_restart_reads() {
         journal.health().unwrap();
         // Staged last and waited for by nobody: stopping writes it all the same.
         drop(memory.release(&journal, 0, &owner(start * 100), NOW).unwrap());
-        expected = Some(memory.images());
+        expected = Some(memory.everything());
         drop(running);
         let late = memory.release(&journal, 0, &owner(start * 100 + 1), NOW).unwrap();
         assert!(runtime.block_on(late.durable()).is_err(), "nobody writes any more");
     }
 }
 
-/// Books that say when they are looked at.
+/// State that says when it is looked at.
 struct Watched {
-    memory: Arc<Memory>,
+    memory: Memory,
     looked: mpsc::Sender<()>,
 }
 
 impl Images for Watched {
-    fn networks(&self) -> Vec<NetworkName> {
-        self.memory.networks()
-    }
-
-    fn image(&self, network: &NetworkName) -> Option<Image> {
-        // Whoever watches may have seen enough.
-        let _ = self.looked.send(());
-        self.memory.image(network)
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let looked = self.looked.clone();
+        Box::new(self.memory.pages().inspect(move |_| {
+            // Whoever watches may have seen enough.
+            let _ = looked.send(());
+        }))
     }
 }
 
@@ -120,11 +117,11 @@ fn a_thread_ends_a_snapshot_that_it_has_begun_though_nothing_more_comes() {
     let mut options =
         Options::new(Arc::clone(&disk) as _, Arc::new(Still), Arc::new(Still), boot(1), "node-1");
     options.compact_above = 1;
-    let (writer, journal) = Writer::open(options, &recovered);
-    let memory = Arc::new(Memory::default());
+    let (writer, journal) = Writer::open(options, &recovered.tail);
+    let memory = Memory::default();
     let (looked, looks) = mpsc::channel();
-    let running = writer.run(Arc::new(Watched { memory: Arc::clone(&memory), looked })).unwrap();
-    drop(memory.define(&journal, network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")));
+    let running = writer.run(Arc::new(Watched { memory: memory.clone(), looked })).unwrap();
+    drop(memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")));
     looks.recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);
     assert!(disk.list().unwrap().contains(&"snapshot.0000000002".to_owned()));

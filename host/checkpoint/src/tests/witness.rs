@@ -47,13 +47,13 @@ fn copy(disk: &SimDisk) -> SimDisk {
 fn everybody_is_answered_after_the_witness() {
     let disk = SimDisk::new(0);
     let (mut node, ear) = heard(&disk, u64::MAX);
-    assert_eq!(ear.last().unwrap().record, 0);
+    assert_eq!(ear.last().unwrap().fact, 0);
     drop(node.define(0));
     let ticket = node.give(0, 1).unwrap();
     node.settle();
     assert_eq!(answer(ticket), Some(Ok(())));
     let told = ear.last().unwrap();
-    assert_eq!((told.record, told.log, told.length), (2, 1, disk.contents(LOG).unwrap().len() as u64));
+    assert_eq!((told.fact, told.log, told.length), (4, 1, disk.contents(LOG).unwrap().len() as u64));
 
     disk.set_faults(Faults { sync: 1000, ..Faults::default() });
     let ticket = node.give(0, 2).unwrap();
@@ -125,7 +125,7 @@ fn an_older_an_empty_and_another_state_are_lost() {
 }
 
 #[test]
-fn nothing_is_lost_before_the_first_record() {
+fn nothing_is_lost_before_the_first_fact() {
     let disk = SimDisk::new(0);
     let (_, ear) = heard(&disk, u64::MAX);
     assert!(!is_lost(&SimDisk::new(0), ear.last()).unwrap());

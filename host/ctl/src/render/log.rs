@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tenure_checkpoint::{LogHeader, LogItem};
-use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Record};
+use tenure_checkpoint::{Line, LogHeader, LogItem};
+use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
+use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
 use super::parts::{clean, short};
 
@@ -23,10 +24,12 @@ impl Lines {
     pub(crate) fn text(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => self.segment(header),
-            LogItem::Record { place, record, .. } => {
-                let (at, what) = self.record(record);
-                let at = at.map_or_else(|| "-".to_owned(), time);
-                format!("{at:<24}  #{place:<6} {:<12} {what}\n", clean(record.network().as_str()))
+            LogItem::Fact { place, fact: Some(fact), .. } => {
+                let (at, what) = self.fact(fact);
+                format!("{:<24}  #{place:<6} {:<12} {what}\n", time(at), clean(fact.network().as_str()))
+            }
+            LogItem::Fact { place, fact: None, line, .. } => {
+                format!("{:<24}  #{place:<6} {:<12} {}\n", "-", "-", unknown(line))
             }
         }
     }
@@ -54,61 +57,114 @@ impl Lines {
             LogItem::Segment(header) => {
                 let mut text = format!("{}\n", json!({ "log": header }));
                 for (network, generation) in self.enter(header).unwrap_or_default().into_keys() {
-                    let reason = End::Reboot.reason().to_owned();
-                    let ended = Record::Release { network, generation, at: header.opened, reason };
-                    text.push_str(&format!("{}\n", json!({ "record": keyed(&ended) })));
+                    let at = json!({ "boot_ns": header.opened.boot_ns, "wall_ms": header.opened.wall_ms });
+                    let ended = json!({
+                        "network": network.as_str(),
+                        "generation": generation.0,
+                        "at": at,
+                        "reason": End::Reboot.reason(),
+                    });
+                    text.push_str(&format!(
+                        "{}\n",
+                        json!({ "chapter": "ledger", "fact": { "released": ended } })
+                    ));
                 }
                 text
             }
-            LogItem::Record { place, group, record } => {
-                self.record(record);
-                format!("{}\n", json!({ "place": place, "group": group, "record": keyed(record) }))
+            LogItem::Fact { place, group, line, fact } => {
+                if let Some(fact) = fact {
+                    self.fact(fact);
+                }
+                let Line { chapter, version, json, .. } = line;
+                let stored: Value = serde_json::from_slice(json).unwrap_or_default();
+                let of = json!({
+                    "place": place, "group": group, "chapter": chapter, "version": version, "fact": stored,
+                });
+                format!("{of}\n")
             }
         }
     }
 
-    fn record(&mut self, record: &Record) -> (Option<Moment>, String) {
-        match record {
-            Record::Network(network) => (network.changed_at, defined(network)),
-            Record::Allocate(allocation) => {
+    /// When a fact came to be, and what it says.
+    fn fact(&mut self, fact: &Fact) -> (Moment, String) {
+        match fact {
+            Fact::Ledger(fact) => self.ledger(fact),
+            Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
+                (choice.at, format!("{:<10} {} by the {}", "chosen", choice.policy, choice.by.name()))
+            }
+            Fact::Choices(ChoiceFact::Forgotten { at, .. }) => {
+                (*at, format!("{:<10} what served it", "forgotten"))
+            }
+        }
+    }
+
+    fn ledger(&mut self, fact: &LedgerFact) -> (Moment, String) {
+        match fact {
+            LedgerFact::Defined(network) => (network.changed_at, defined(network)),
+            LedgerFact::Removed { at, .. } => (*at, "removed    the network".to_owned()),
+            LedgerFact::Importing { under_way, at, .. } => {
+                (*at, format!("{:<10} an import", if *under_way { "began" } else { "ended" }))
+            }
+            LedgerFact::RangeAdded { pool, range, at, .. } => {
+                let attributes = range.attributes();
+                let with = if attributes.is_empty() { String::new() } else { format!(" ({attributes})") };
+                (*at, format!("{:<10} range {range} to pool {pool}{}", "added", clean(&with)))
+            }
+            LedgerFact::RangeDraining { pool, range, draining, at, .. } => {
+                let what = if *draining { "draining" } else { "undrained" };
+                (*at, format!("{what:<10} range {} of pool {pool}", clean(range.as_str())))
+            }
+            LedgerFact::RangeRemoved { pool, range, at, .. } => {
+                (*at, format!("{:<10} range {} from pool {pool}", "removed", clean(range.as_str())))
+            }
+            LedgerFact::Allocated(allocation) => {
                 let held = held(allocation);
                 let text = format!("allocated  {held}");
                 self.live.insert((allocation.network.clone(), allocation.generation), held);
-                (Some(allocation.allocated_at), text)
+                (allocation.allocated_at, text)
             }
-            Record::Renew { network, generation, requested_at, .. } => {
+            LedgerFact::Renewed { network, generation, requested_at, .. } => {
                 let held = self.live.get(&(network.clone(), *generation)).cloned();
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
-                (Some(*requested_at), format!("renewed    {held}"))
+                (*requested_at, format!("renewed    {held}"))
             }
-            Record::Release { network, generation, at, reason } => {
+            LedgerFact::Released { network, generation, at, reason } => {
                 let held = self.live.remove(&(network.clone(), *generation));
                 // It was allocated before the log's first line.
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
-                (Some(*at), format!("released   {held} ({})", clean(reason)))
+                (*at, format!("released   {held} ({})", clean(reason)))
             }
         }
     }
 }
 
 fn defined(network: &Network) -> String {
-    let ranges = network.definition.pools.iter().flat_map(|pool| &pool.ranges).map(ToString::to_string);
-    let by = if network.activated { "activated" } else { "defined" };
-    format!("{by:<10} {} by {}", ranges.collect::<Vec<_>>().join(", "), network.policy)
+    let pools: Vec<_> = network.pools.iter().map(|pool| format!("{} ({})", pool.name, pool.supply)).collect();
+    format!("{:<10} pools {} by the {}", "defined", pools.join(", "), network.defined_by.name())
+}
+
+/// A fact that this program does not know.
+fn unknown(Line { chapter, version, json, .. }: &Line) -> String {
+    format!(
+        "{:<10} chapter {}, version {version}: {}",
+        "unknown",
+        clean(chapter),
+        clean(&String::from_utf8_lossy(json))
+    )
 }
 
 fn held(allocation: &Allocation) -> String {
     let addresses: Vec<_> =
         allocation.addresses.iter().map(|assigned| assigned.address.to_string()).collect();
     let pod = allocation
-        .pod
-        .as_ref()
+        .pod()
         .map_or_else(String::new, |pod| format!("{}/{} ", clean(&pod.namespace), clean(&pod.name)));
-    let owner = match allocation.owner.attachment() {
-        Some((container, interface)) => {
+    let owner = match &allocation.owner {
+        Owner::Attachment { container, interface } => {
             format!("{}/{}", short(container.as_str()), clean(interface.as_str()))
         }
-        None => "unknown".to_owned(),
+        claim @ Owner::Claim { .. } => clean(&claim.to_string()),
+        Owner::Unknown { .. } => "unknown".to_owned(),
     };
     let origin = allocation.origin.as_ref().map_or_else(String::new, |origin| match origin.why.as_str() {
         "" => format!(" (from {})", clean(&origin.source)),
@@ -121,23 +177,6 @@ fn held(allocation: &Allocation) -> String {
 fn time(moment: Moment) -> String {
     let at = i64::try_from(moment.wall_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"))
-}
-
-/// A record with its kind as the key, which is how the file has it.
-fn keyed(record: &Record) -> Value {
-    match record {
-        Record::Network(network) => json!({ "network": network }),
-        Record::Allocate(allocation) => json!({ "allocate": allocation }),
-        Record::Renew { network, generation, requested_at, netns, netns_seen } => {
-            json!({ "renew": {
-                "network": network, "generation": generation, "requested_at": requested_at,
-                "netns": netns, "netns_seen": netns_seen,
-            } })
-        }
-        Record::Release { network, generation, at, reason } => {
-            json!({ "release": { "network": network, "generation": generation, "at": at, "reason": reason } })
-        }
-    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ mod tests {
             held,
             cooling: 2,
             total,
+            ..Pool::default()
         };
         let answer = ListNetworksResponse {
             networks: vec![
@@ -98,6 +99,7 @@ mod tests {
                         pool(&["fd00::2-fd00::ffff"], 77, 65_534),
                     ],
                     outside: 1,
+                    ..Network::default()
                 },
                 Network {
                     name: "storage".into(),

@@ -82,9 +82,17 @@ mod tests {
 
     #[test]
     fn an_activation_names_both() {
-        let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("highest-first") };
+        let answer = ActivatePolicyResponse {
+            before: stamp("host-local"),
+            after: stamp("highest-first"),
+            ..ActivatePolicyResponse::default()
+        };
         insta::assert_snapshot!(activated("pods", &answer), @"pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c");
-        let answer = ActivatePolicyResponse { before: stamp("host-local"), after: stamp("host-local") };
+        let answer = ActivatePolicyResponse {
+            before: stamp("host-local"),
+            after: stamp("host-local"),
+            ..ActivatePolicyResponse::default()
+        };
         insta::assert_snapshot!(activated("pods", &answer), @"pods: host-local@9f86d081884c serves, as before");
     }
 }

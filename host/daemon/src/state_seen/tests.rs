@@ -4,12 +4,12 @@ fn boot(id: &str) -> BootId {
     BootId(id.to_owned())
 }
 
-/// What a log is durable as after so many records.
-fn durable(record: u64) -> Durable {
-    Durable { record, log: 1, length: 100 + record * 10, group: 10, checksum: 1 }
+/// What a log is durable as after so many facts.
+fn durable(fact: u64) -> Durable {
+    Durable { fact, log: 1, length: 100 + fact * 10, group: 10, checksum: 1 }
 }
 
-/// A node by its run directory. A start finds so many records, of which the mark's are all there or not.
+/// A node by its run directory. A start finds so many facts, of which the mark's are all there or not.
 struct Node {
     directory: tempfile::TempDir,
     boot: BootId,
@@ -25,12 +25,12 @@ impl Node {
     }
 
     /// Starts on a state; `whole` is what recovery finds out when the mark says what to look for.
-    fn start(&self, records: u64, whole: bool) -> StateSeen {
+    fn start(&self, facts: u64, whole: bool) -> StateSeen {
         let mark = self.mark();
-        let looked_for = mark.durable().is_some_and(|durable| durable.record > 0);
-        let report = Report { last: records, lost: looked_for && !whole, ..Report::default() };
+        let looked_for = mark.durable().is_some_and(|durable| durable.fact > 0);
+        let report = Report { last: facts, lost: looked_for && !whole, ..Report::default() };
         let state = StateSeen::new(self.directory.path(), &self.boot, mark, &report);
-        state.durable(&durable(records));
+        state.durable(&durable(facts));
         state
     }
 }

@@ -14,10 +14,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::Book;
+use std::borrow::Borrow;
+
+use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{
-    Allocation, End, Error, ErrorCode, Generation, Moment, Origin, Owner, PodIdentity, Proposal, Record,
-    Request, Result,
+    Allocation, AssignedAddress, End, Error, ErrorCode, Generation, Moment, Origin, Owner, PodIdentity,
+    PolicyStamp, Proposal, Request, Result, Sandbox,
 };
 
 /// An owner with the addresses that another IPAM says it uses.
@@ -55,19 +57,31 @@ pub enum Imported {
     Unknown(String),
 }
 
-/// Stages a record, and applies it to the book.
-type Commit<'a> = &'a mut dyn FnMut(&mut Book, Record) -> Result<()>;
+/// By which rules claims are judged.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'a> {
+    /// Whether a claim ends an earlier one of its source.
+    pub(super) exclusive: bool,
+    /// From this allocation on none is ended, since this very import has made it.
+    pub(super) since: Generation,
+    /// The policy that serves the network.
+    pub(super) policy: &'a Arc<PolicyStamp>,
+    /// When.
+    pub(super) now: Moment,
+}
+
+/// Stages a fact, and applies it to the book.
+type Commit<'a, B> = &'a mut dyn FnMut(&mut B, LedgerFact) -> Result<()>;
 
 impl Claim {
-    /// Judges the claim and commits what follows. `rules` are whether a claim ends an earlier one of its source, and from which
-    /// allocation on it does not, since this very import has made it.
-    pub(super) fn take(
+    /// Judges the claim and commits what follows.
+    pub(super) fn take<B: Borrow<Book>>(
         &self,
-        book: &mut Book,
-        rules: (bool, Generation),
-        now: Moment,
-        commit: Commit<'_>,
+        held: &mut B,
+        rules: Rules<'_>,
+        commit: Commit<'_, B>,
     ) -> Result<Imported> {
+        let book: &Book = (*held).borrow();
         let over = |place: &&Place| !place.claim.is_empty() && book.is_settled(place.address, &place.claim);
         let living: Vec<&Place> = self.places.iter().filter(|place| !over(place)).collect();
         if living.is_empty() {
@@ -78,7 +92,7 @@ impl Claim {
         }
         let owner = match &self.owner {
             Ok(owner) => owner,
-            Err(why) => return self.hold(book, &living, why, now, commit),
+            Err(why) => return self.hold(held, &living, why, rules, commit),
         };
         if book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
             return Ok(Imported::Held);
@@ -88,33 +102,35 @@ impl Claim {
             self.supersedes(holder, place, rules).then(|| Arc::clone(holder))
         };
         let ending: Vec<_> = living.iter().filter_map(|place| ends(place)).collect();
-        match self.admit(book, owner, &living, &ending, now) {
+        match self.admit(book, owner, &living, &ending, rules) {
             Ok(allocation) => {
                 for ended in ending {
-                    let record = book.release(&ended.owner, now, End::Import.reason());
-                    record.map_or(Ok(()), |record| commit(book, record))?;
+                    let book: &Book = (*held).borrow();
+                    let released = book.release(&ended.owner, rules.now, End::Import.reason());
+                    released.map_or(Ok(()), |fact| commit(held, fact))?;
                 }
-                commit(book, Record::Allocate(Arc::new(allocation)))?;
+                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
                 Ok(Imported::Taken)
             }
-            Err(why) => self.hold(book, &living, &why, now, commit),
+            Err(why) => self.hold(held, &living, &why, rules, commit),
         }
     }
 
     /// Whether the source, by making this claim, says that what was taken over from it before is over.
-    fn supersedes(&self, holder: &Allocation, place: &Place, (exclusive, since): (bool, Generation)) -> bool {
+    fn supersedes(&self, holder: &Allocation, place: &Place, rules: Rules<'_>) -> bool {
         let Some(origin) = holder.origin.as_ref().filter(|origin| origin.source == self.source) else {
             return false;
         };
-        let index = holder.addresses.iter().position(|held| held.address.addr() == place.address);
+        let index = holder.addresses.iter().position(|held| held.ip() == place.address);
         let claimed_anew = || {
             let before = index.and_then(|index| origin.claim(index));
             before.is_some_and(|before| !place.claim.is_empty() && before != place.claim)
         };
-        holder.generation < since
+        holder.generation < rules.since
             && match holder.owner {
                 Owner::Unknown { .. } => true,
-                Owner::Attachment { .. } => exclusive && claimed_anew(),
+                Owner::Attachment { .. } => rules.exclusive && claimed_anew(),
+                Owner::Claim { .. } => false,
             }
     }
 
@@ -124,34 +140,32 @@ impl Claim {
         owner: &Owner,
         living: &[&Place],
         ending: &[Arc<Allocation>],
-        now: Moment,
+        rules: Rules<'_>,
     ) -> Result<Allocation, String> {
         let network = book.network();
-        let (named, pools) = (living.len(), network.definition.pools.len());
+        let (named, pools) = (living.len(), network.pools.len());
         if named > pools {
             return Err(format!("it is named for {named} addresses, and has one from each of {pools} pools"));
         }
-        let locate = |place: &&Place| match network.definition.locate(place.address) {
+        let locate = |place: &&Place| match book.locate(place.address) {
             Some((pool, _)) => Ok((pool, place.address)),
             None => Err(format!("{} is in no range of network {}", place.address, network.name)),
         };
-        let proposal = Proposal { addresses: living.iter().map(locate).collect::<Result<_, _>>()? };
+        let proposal = Proposal::of(living.iter().map(locate).collect::<Result<Vec<_>, _>>()?);
         let request = Request {
             network: network.name.clone(),
             owner: owner.clone(),
             requested: living.iter().map(|place| place.address).collect(),
-            pod: self.pod.clone(),
-            netns: String::new(),
-            netns_seen: None,
-            requested_at: now,
+            sandbox: Sandbox { pod: self.pod.clone(), ..Sandbox::default() },
+            requested_at: rules.now,
         };
         let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();
         let mut allocation = book
-            .admit_living(&request, &proposal, &network.policy, now, &ending)
+            .admit_living(&request, &proposal, rules.policy, rules.now, &ending)
             .map_err(|violation| violation.to_string())?;
         // In the order of the pools, which is that of the allocation's addresses.
         let claim = |address: IpAddr| living.iter().find(|place| place.address == address);
-        let claims = allocation.addresses.iter().map(|held| claim(held.address.addr()));
+        let claims = allocation.addresses.iter().map(|held| claim(held.ip()));
         allocation.origin = Some(Box::new(Origin {
             source: self.source.clone(),
             claims: claims.map(|place| place.map_or_else(String::new, |place| place.claim.clone())).collect(),
@@ -161,16 +175,17 @@ impl Claim {
     }
 
     /// Keeps what the claim's owner does not get for whoever lives there.
-    fn hold(
+    fn hold<B: Borrow<Book>>(
         &self,
-        book: &mut Book,
+        held: &mut B,
         living: &[&Place],
         why: &str,
-        now: Moment,
-        commit: Commit<'_>,
+        rules: Rules<'_>,
+        commit: Commit<'_, B>,
     ) -> Result<Imported> {
         for place in living {
             let own = |holder: &Arc<Allocation>| Ok(&holder.owner) == self.owner.as_ref();
+            let book: &Book = (*held).borrow();
             if book.holder(place.address).is_some_and(own) {
                 continue;
             }
@@ -179,8 +194,8 @@ impl Claim {
                 claims: vec![place.claim.clone()],
                 why: self.owner.as_ref().map_or_else(|_| why.to_owned(), |owner| format!("{owner}: {why}")),
             };
-            if let Some(allocation) = book.hold(place.address, origin, now) {
-                commit(book, Record::Allocate(Arc::new(allocation)))?;
+            if let Some(allocation) = book.hold(place.address, origin, rules.policy, rules.now) {
+                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
             }
         }
         Ok(Imported::Unknown(why.to_owned()))
@@ -189,7 +204,7 @@ impl Claim {
 
 /// Whether an allocation has these addresses and no others.
 fn has_exactly(held: &Allocation, living: &[&Place]) -> bool {
-    let mut has: Vec<IpAddr> = held.addresses.iter().map(|held| held.address.addr()).collect();
+    let mut has: Vec<IpAddr> = held.addresses.iter().map(AssignedAddress::ip).collect();
     let mut wants: Vec<IpAddr> = living.iter().map(|place| place.address).collect();
     has.sort_unstable();
     wants.sort_unstable();

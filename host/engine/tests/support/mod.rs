@@ -8,10 +8,10 @@ use tenure_engine::ports::{
     Answer, Catalogue, CatalogueEntry, Clock, Decision, Journal, Observer, Policy, Ticket,
 };
 use tenure_engine::{Add, Del, Engine, Ports, Settings};
-use tenure_ledger::{Book, Direction};
+use tenure_ledger::{Book, Choices, Direction, Fact, Shelf};
 use tenure_types::{
-    ContainerId, Cooling, Definition, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName,
-    Owner, PolicyFailure, PolicyName, PolicyStamp, Pool, Proposal, Range, Record, Request,
+    ContainerId, DefinedPool, Definition, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
+    NetworkName, Owner, PolicyFailure, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
 };
 use tokio::sync::oneshot;
 
@@ -32,7 +32,7 @@ type Waiter = oneshot::Sender<Result<(), Error>>;
 /// Keeps what was staged; resolves at once, or when told while `held`.
 #[derive(Default)]
 pub(crate) struct WaitingJournal {
-    pub(crate) records: Mutex<Vec<Record>>,
+    pub(crate) facts: Mutex<Vec<Fact>>,
     pub(crate) held: Mutex<Option<Vec<Waiter>>>,
     pub(crate) broken: Mutex<Option<Error>>,
 }
@@ -59,10 +59,11 @@ impl WaitingJournal {
 }
 
 impl Journal for WaitingJournal {
-    fn stage(&self, record: &Record) -> (u64, Ticket) {
-        let mut records = self.records.lock().unwrap();
-        records.push(record.clone());
-        (records.len() as u64, self.ticket())
+    fn stage(&self, staged: &[Fact]) -> (u64, Ticket) {
+        let mut facts = self.facts.lock().unwrap();
+        let first = facts.len() as u64 + 1;
+        facts.extend_from_slice(staged);
+        (first, self.ticket())
     }
     fn barrier(&self) -> Ticket {
         self.ticket()
@@ -74,11 +75,11 @@ impl Journal for WaitingJournal {
 
 /// A policy that takes the first or the last free address, or always the same one.
 pub(crate) struct PlainPolicy {
-    stamp: PolicyStamp,
+    stamp: Arc<PolicyStamp>,
 }
 
 impl Policy for PlainPolicy {
-    fn stamp(&self) -> &PolicyStamp {
+    fn stamp(&self) -> &Arc<PolicyStamp> {
         &self.stamp
     }
 
@@ -101,7 +102,7 @@ impl Policy for PlainPolicy {
 impl PlainPolicy {
     fn pools(config: &NetworkConfig) -> Result<Definition, Error> {
         match config.ipam.as_str() {
-            "nothing" => return Ok(Definition { pools: Vec::new(), cooling: Cooling::Strict }),
+            "nothing" => return Ok(Definition::default()),
             "trap" => {
                 let error = Error::new(ErrorCode::PolicyFailed, "unreachable");
                 return Err(error.failed_by(PolicyFailure::Trap));
@@ -114,7 +115,8 @@ impl PlainPolicy {
         let gateway = hosts.next();
         let (first, last) = (hosts.next().unwrap(), subnet.hosts().last().unwrap());
         let range = Range::new(subnet, first, last, gateway, subnet.prefix_len()).unwrap();
-        Ok(Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict })
+        let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![range] }];
+        Ok(Definition { pools, ..Definition::default() })
     }
 
     fn choose(&self, request: &Request, book: &Book) -> Result<Proposal, Error> {
@@ -124,11 +126,11 @@ impl PlainPolicy {
             ("liar", _) => "203.0.113.7".parse().unwrap(),
             (_, Some(wanted)) => *wanted,
             _ => *book
-                .free(0, None, direction, 1)
+                .free(Shelf::whole(0), None, direction, 1)
                 .first()
                 .ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?,
         };
-        Ok(Proposal { addresses: vec![(0, address)] })
+        Ok(Proposal::of([(0, address)]))
     }
 }
 
@@ -138,7 +140,8 @@ impl Catalogue for PlainCatalogue {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         match name.as_str() {
             "first" | "last" | "liar" | "stalled" | "failing" => {
-                Ok(Arc::new(PlainPolicy { stamp: PolicyStamp { name: name.clone(), digest: "d".into() } }))
+                let stamp = PolicyStamp { name: name.clone(), digest: "d".into() };
+                Ok(Arc::new(PlainPolicy { stamp: Arc::new(stamp) }))
             }
             "broken" => Err(Error::new(ErrorCode::PolicyUnloadable, "it is not what it should be")),
             _ => Err(Error::new(ErrorCode::UnknownPolicy, name)),
@@ -204,8 +207,9 @@ impl Bench {
             journal: journal.clone(),
             observer: outcomes.clone(),
         };
-        let settings = Settings { cooldown: Duration::from_secs(30), in_flight, queue, networks: 3 };
-        let (engine, abandoned) = Engine::new(Vec::new(), ports, settings);
+        let (cooldown, bounds) = (Duration::from_secs(30), Arc::default());
+        let settings = Settings { cooldown, in_flight, queue, networks: 3, bounds };
+        let (engine, abandoned) = Engine::new(Vec::new(), Choices::default(), ports, settings);
         Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
     }
 
@@ -223,13 +227,11 @@ impl Bench {
                 network: network(),
                 owner: owner(number),
                 requested: Vec::new(),
-                pod: None,
-                netns: String::new(),
-                netns_seen: None,
+                sandbox: Sandbox::default(),
                 requested_at: self.now(),
             },
             policy: PolicyName::new(policy).unwrap(),
-            config: NetworkConfig { ipam: ipam.into(), attributes: Vec::new() },
+            config: Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() }),
         }
     }
 
@@ -239,7 +241,7 @@ impl Bench {
 
     pub(crate) async fn address(&self, number: u32) -> Result<String, Error> {
         let grant = self.engine.add(self.add(number), fits).await?;
-        Ok(grant.addresses[0].address.addr().to_string())
+        Ok(grant.addresses[0].ip().to_string())
     }
 
     pub(crate) fn tick(&self, milliseconds: u64) {

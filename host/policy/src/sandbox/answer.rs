@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tenure_types::{Cooling, Definition, Error, ErrorCode, PolicyStamp, Pool, Proposal, Range};
+use tenure_types::{
+    Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, PolicyStamp, Pool, Proposal, Range,
+};
 
 use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types;
@@ -34,10 +36,12 @@ pub(super) fn definition(answer: network::Definition) -> Result<Definition, Nons
         types::Cooling::Preferred => Cooling::Preferred,
         types::Cooling::Other(name) => return Err(Nonsense::Cooling(clean(&name))),
     };
-    let pool = |pool: types::Pool| {
-        Ok(Pool { ranges: pool.ranges.iter().map(range).collect::<Result<_, Nonsense>>()? })
+    let pool = |(index, pool): (usize, types::Pool)| {
+        let ranges = pool.ranges.iter().map(range).collect::<Result<_, Nonsense>>()?;
+        Ok(DefinedPool { pool: Pool::numbered(index), ranges })
     };
-    Ok(Definition { pools: answer.pools.into_iter().map(pool).collect::<Result<_, Nonsense>>()?, cooling })
+    let pools = answer.pools.into_iter().enumerate().map(pool).collect::<Result<_, Nonsense>>()?;
+    Ok(Definition { pools, cooling, attributes: Attributes::default() })
 }
 
 fn range(range: &types::AddressRange) -> Result<Range, Nonsense> {
@@ -53,7 +57,7 @@ pub(super) fn proposal(answer: &allocation::Proposal) -> Result<Proposal, Nonsen
         let pool = usize::try_from(assignment.pool).unwrap_or(usize::MAX);
         Ok((pool, address(&assignment.address)?))
     };
-    Ok(Proposal { addresses: answer.assignments.iter().map(assignment).collect::<Result<_, Nonsense>>()? })
+    Ok(Proposal::of(answer.assignments.iter().map(assignment).collect::<Result<Vec<_>, Nonsense>>()?))
 }
 
 fn address(text: &str) -> Result<IpAddr, Nonsense> {

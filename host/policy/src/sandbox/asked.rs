@@ -98,7 +98,7 @@ impl Drop for Asked {
 }
 
 impl Policy for AskedPolicy {
-    fn stamp(&self) -> &PolicyStamp {
+    fn stamp(&self) -> &Arc<PolicyStamp> {
         self.policy.stamp()
     }
 

@@ -49,12 +49,12 @@ impl Call {
     pub(super) fn store(
         engine: &Engine,
         limits: &Limits,
-        stamp: &PolicyStamp,
+        stamp: &Arc<PolicyStamp>,
         lines: &Arc<Lines>,
         book: Option<Arc<Book>>,
         patience: Patience,
     ) -> Store<Self> {
-        let (policy, lines) = (stamp.clone(), Arc::clone(lines));
+        let (policy, lines) = (Arc::clone(stamp), Arc::clone(lines));
         let log = match &patience {
             Patience::Long(_) => CallLog::new(policy, lines),
             Patience::Brief => CallLog::held(policy, lines),

@@ -12,7 +12,7 @@ use super::lines::{Lines, MOST_IN_A_CALL};
 /// The lines of one call on their way to those of its policy.
 #[derive(Debug)]
 pub(super) struct CallLog {
-    policy: PolicyStamp,
+    policy: Arc<PolicyStamp>,
     lines: Arc<Lines>,
     /// Lines that somebody wants to see, so far.
     number: u32,
@@ -22,12 +22,12 @@ pub(super) struct CallLog {
 
 impl CallLog {
     /// For a call that counts whatever becomes of it.
-    pub(super) fn new(policy: PolicyStamp, lines: Arc<Lines>) -> Self {
+    pub(super) fn new(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
         Self { policy, lines, number: 0, held: None }
     }
 
     /// For a call that may be made again, as if it had not been.
-    pub(super) fn held(policy: PolicyStamp, lines: Arc<Lines>) -> Self {
+    pub(super) fn held(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
         Self { held: Some(Vec::new()), ..Self::new(policy, lines) }
     }
 

@@ -22,7 +22,7 @@ use super::watch::Watch;
 /// A policy that is a component. Each call is a fresh instance.
 pub struct WasmPolicy {
     sandbox: Arc<Sandbox>,
-    stamp: PolicyStamp,
+    stamp: Arc<PolicyStamp>,
     lines: Arc<Lines>,
     /// Imports are linked and exports found once, not in each call.
     instance: PolicyPre<Call>,
@@ -36,7 +36,7 @@ impl WasmPolicy {
         component: &Component,
     ) -> wasmtime::Result<Self> {
         let instance = sandbox.linker().instantiate_pre(component).and_then(PolicyPre::new)?;
-        Ok(Self { sandbox, stamp, lines: Arc::default(), instance })
+        Ok(Self { sandbox, stamp: Arc::new(stamp), lines: Arc::default(), instance })
     }
 
     fn store(&self, book: Option<Arc<Book>>, patience: Patience) -> Store<Call> {
@@ -91,7 +91,7 @@ impl WasmPolicy {
 impl WasmPolicy {
     /// Its name and digest.
     #[must_use]
-    pub fn stamp(&self) -> &PolicyStamp {
+    pub fn stamp(&self) -> &Arc<PolicyStamp> {
         &self.stamp
     }
 

@@ -29,7 +29,7 @@ fn attributes(request: &Request) -> Vec<Attribute> {
         attributes.push(attribute("container-id", container.as_str()));
         attributes.push(attribute("interface", interface.as_str()));
     }
-    if let Some(pod) = &request.pod {
+    if let Some(pod) = &request.sandbox.pod {
         attributes.push(attribute("pod.namespace", &pod.namespace));
         attributes.push(attribute("pod.name", &pod.name));
         attributes.push(attribute("pod.uid", &pod.uid));

@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
-use tenure_ledger::{Book, Direction, Standing};
-use tenure_types::{Pool, Range};
+use tenure_ledger::{Book, Direction, Shelf, Standing};
+use tenure_types::Range;
 
 use super::bindings::tenure::ipam::{ledger, log, types};
 use super::call::Call;
@@ -25,8 +25,11 @@ impl types::Host for Call {}
 
 impl ledger::Host for Call {
     fn pools(&mut self) -> Vec<types::Pool> {
-        let pools = self.book.iter().flat_map(|book| &book.network().definition.pools);
-        pools.map(types::Pool::from).collect()
+        let Some(book) = &self.book else { return Vec::new() };
+        let pool = |pool: usize| types::Pool {
+            ranges: book.ranges(pool).map(|view| types::AddressRange::from(view.range)).collect(),
+        };
+        (0..book.pools().len()).map(pool).collect()
     }
 
     fn pool_of(&mut self, address: String) -> Option<u32> {
@@ -54,21 +57,22 @@ impl ledger::Host for Call {
             ledger::Direction::Ascending => Direction::Ascending,
             ledger::Direction::Descending => Direction::Descending,
         };
-        texts(&book.free(pool, after, direction, capped(limit)))
+        texts(&book.free(Shelf::whole(pool), after, direction, capped(limit)))
     }
 
     fn cooling(&mut self, pool: u32, limit: u32) -> Vec<String> {
         let Some((book, pool)) = self.pool_index(pool) else { return Vec::new() };
-        texts(&book.cooling(pool, capped(limit)))
+        texts(&book.cooling(Shelf::whole(pool), capped(limit)))
     }
 
     fn last(&mut self, pool: u32) -> Option<String> {
         let (book, pool) = self.pool_index(pool)?;
-        Some(book.last(pool)?.to_string())
+        Some(book.last(Shelf::whole(pool))?.to_string())
     }
 
     fn usage_of(&mut self, pool: u32) -> ledger::Usage {
-        let usage = self.pool_index(pool).map(|(book, pool)| book.usage(pool)).unwrap_or_default();
+        let usage =
+            self.pool_index(pool).map(|(book, pool)| book.usage(Shelf::whole(pool))).unwrap_or_default();
         ledger::Usage { total: usage.total, held: usage.held, cooling: usage.cooling }
     }
 }
@@ -103,14 +107,9 @@ impl From<Standing> for ledger::Standing {
             Standing::Held => Self::Held,
             Standing::Cooling => Self::Cooling,
             Standing::Reserved => Self::Reserved,
+            Standing::Draining => Self::Other("draining".to_owned()),
             Standing::Outside => Self::Outside,
         }
-    }
-}
-
-impl From<&Pool> for types::Pool {
-    fn from(pool: &Pool) -> Self {
-        Self { ranges: pool.ranges.iter().map(types::AddressRange::from).collect() }
     }
 }
 

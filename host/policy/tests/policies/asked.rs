@@ -7,11 +7,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tenure_engine::ports::Policy;
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Defined};
 use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime};
 use tenure_types::{
-    ContainerId, ErrorCode, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner, PolicyName,
-    Proposal, Request, Result,
+    ContainerId, Definer, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName,
+    Proposal, Request, Result, Sandbox,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -65,19 +65,11 @@ impl Hesitating {
         let policy = runtime.load(&PolicyName::new("hostile").unwrap(), &bytes, None).unwrap();
         let name = NetworkName::new("net").unwrap();
         let ipam = r#"{"subnet": "10.1.2.0/24", "misbehave": "hesitate"}"#.into();
-        let config = NetworkConfig { ipam, attributes: Vec::new() };
+        let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
         let definition = policy.define(&name, &config).unwrap();
-        let (stamp, policy) = (policy.stamp().clone(), AskedPolicy::new(policy));
-        let network = Network {
-            name,
-            policy: stamp,
-            activated: false,
-            config,
-            definition,
-            changed_at: None,
-            importing: false,
-        };
-        Self { policy, book: Arc::new(Book::new(network)) }
+        let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+        let book = Book::defined(&name, defined, Moment::default()).unwrap();
+        Self { policy: AskedPolicy::new(policy), book: Arc::new(book) }
     }
 
     /// Asks, and says whether the answer was there at once.
@@ -89,9 +81,7 @@ impl Hesitating {
                 interface: InterfaceName::new("eth0").unwrap(),
             },
             requested: hesitates.then(|| "10.1.2.1".parse().unwrap()).into_iter().collect(),
-            pod: None,
-            netns: String::new(),
-            netns_seen: None,
+            sandbox: Sandbox::default(),
             requested_at: Moment::default(),
         };
         let mut answer = pin!(self.policy.propose(&request, Arc::clone(&self.book)));
@@ -135,7 +125,7 @@ fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once()
     let hesitating = Hesitating::new(Limits { deadline: Duration::from_secs(60), ..Limits::default() });
     assert!(hesitating.until_here(&logged) >= 8);
     let (answer, _) = hesitating.ask(true);
-    assert_eq!(answer.unwrap().addresses.len(), 1);
+    assert_eq!(answer.unwrap().assignments.len(), 1);
     assert_eq!(logged.take(), ["policy"], "one line, and not of the call on this thread");
     assert!(hesitating.until_here(&logged) >= 64, "it has to prove itself again");
     // With its whole deadline, and failing by it.

@@ -172,7 +172,7 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
     load().unwrap();
     // Not even the catalogue needs to know it any more.
     let stamp = PolicyStamp { name: name("mine"), digest: digest.into() };
-    assert_eq!(pinned(&policies(state.path(), &[]), &stamp).unwrap().stamp(), &stamp);
+    assert_eq!(pinned(&policies(state.path(), &[]), &stamp).unwrap().stamp().as_ref(), &stamp);
     // A copy that was changed is none.
     let kept = state.path().join("policies").join(format!("{}.wasm", stamp.digest));
     fs::write(&kept, embedded::HOST_LOCAL).unwrap();

@@ -7,11 +7,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Defined, LedgerFact};
 use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
 use tenure_types::{
-    ContainerId, Error, ErrorCode, InterfaceName, Moment, Network, NetworkConfig, NetworkName, Owner,
-    PolicyName, Record, Request,
+    ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
+    PolicyName, Request, Sandbox,
 };
 
 /// The sandbox of a test program.
@@ -59,7 +59,6 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Arc<WasmPolicy> {
 pub(crate) struct Node {
     policy: Arc<WasmPolicy>,
     pub(crate) book: Arc<Book>,
-    place: u64,
     clock: u64,
 }
 
@@ -76,21 +75,14 @@ impl Node {
     ) -> Result<Self, Error> {
         let name = NetworkName::new("net").unwrap();
         let attributes = attributes.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let config = NetworkConfig { ipam: ipam.into(), attributes };
+        let config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes });
         let definition = policy.define(&name, &config)?;
         tenure_ledger::check_definition(&definition)
             .map_err(|error| Error::new(ErrorCode::ProposalRejected, error))?;
-        let policy_stamp = policy.stamp().clone();
-        let network = Network {
-            name,
-            policy: policy_stamp,
-            activated: false,
-            config,
-            definition,
-            changed_at: None,
-            importing: false,
-        };
-        Ok(Self { policy: Arc::clone(policy), book: Arc::new(Book::new(network)), place: 0, clock: 0 })
+        let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+        let book = Book::defined(&name, defined, Moment::default())
+            .map_err(|error| Error::new(ErrorCode::ProposalRejected, error))?;
+        Ok(Self { policy: Arc::clone(policy), book: Arc::new(book), clock: 0 })
     }
 
     fn now(&mut self) -> Moment {
@@ -105,9 +97,7 @@ impl Node {
             network: NetworkName::new("net").unwrap(),
             owner: owner(container),
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
-            pod: None,
-            netns: String::new(),
-            netns_seen: None,
+            sandbox: Sandbox::default(),
             requested_at: now,
         };
         let proposal = self.policy.propose(&request, &self.book)?;
@@ -115,17 +105,16 @@ impl Node {
             .book
             .admit(&request, &proposal, self.policy.stamp(), now)
             .map_err(|violation| Error::new(ErrorCode::ProposalRejected, violation))?;
-        let addresses =
-            allocation.addresses.iter().map(|address| address.address.addr().to_string()).collect();
-        self.apply(&Record::Allocate(Arc::new(allocation)));
+        let addresses = allocation.addresses.iter().map(|address| address.ip().to_string()).collect();
+        self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
         Ok(addresses)
     }
 
     /// Releases what a container owns.
     pub(crate) fn release(&mut self, container: &str) {
         let now = self.now();
-        let record = self.book.release(&owner(container), now, "del").unwrap();
-        self.apply(&record);
+        let fact = self.book.release(&owner(container), now, "del").unwrap();
+        self.apply(&fact);
     }
 
     /// Lets every freed address become free.
@@ -134,9 +123,9 @@ impl Node {
         Arc::make_mut(&mut self.book).expire(now, Duration::ZERO);
     }
 
-    fn apply(&mut self, record: &Record) {
-        self.place += 1;
-        Arc::make_mut(&mut self.book).apply(self.place, record).unwrap();
+    fn apply(&mut self, fact: &LedgerFact) {
+        let place = self.book.through() + 1;
+        Arc::make_mut(&mut self.book).apply(place, fact).unwrap();
     }
 
     /// Whether anybody owns an address.

@@ -26,10 +26,11 @@ fn state(engine: &Engine, book: &Book, address: IpAddr) -> Option<v1::AddressSta
         Standing::Free => "free",
         Standing::Held => "held",
         Standing::Cooling => "cooling",
+        Standing::Draining => "draining",
         Standing::Reserved => "reserved",
     };
     let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
-        let cooled = engine.ports().clock.now().since(since);
+        let cooled = engine.now().since(since);
         let left = engine.settings().cooldown.saturating_sub(cooled);
         u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
     });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::{Trace, Traces};
-use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Result};
+use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner, Result};
 
 use super::books::books;
 use super::node::Node;
@@ -73,7 +73,7 @@ fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
         kind: kind.to_owned(),
         network: held.network.to_string(),
         subject: held.owner.to_string(),
-        detail: format!("allocation {}: network namespace {} {why}", held.generation, held.netns),
+        detail: format!("allocation {}: network namespace {} {why}", held.generation, held.netns()),
         next_step: next_step.to_owned(),
         generation: held.generation.0,
         ..v1::Finding::default()
@@ -101,13 +101,14 @@ fn differences(on_disk: &[Book], in_memory: &[Arc<Book>]) -> (u64, Vec<v1::Findi
 
 /// Names the addresses and the pod that a finding is about.
 fn about(held: &Allocation, finding: v1::Finding) -> v1::Finding {
-    let pod = held.pod.clone().unwrap_or_default();
-    v1::Finding { addresses: addresses(held), pod_namespace: pod.namespace, pod_name: pod.name, ..finding }
+    let pod = held.pod().cloned().unwrap_or_default();
+    let (pod_namespace, pod_name) = (pod.namespace.to_string(), pod.name.into());
+    v1::Finding { addresses: addresses(held), pod_namespace, pod_name, ..finding }
 }
 
 /// Addresses that somebody may use whom nobody knows: only a person can find out.
 fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
-    let unknown = book.allocations().filter(|held| held.owner.attachment().is_none());
+    let unknown = book.allocations().filter(|held| matches!(held.owner, Owner::Unknown { .. }));
     unknown.map(|held| {
         let origin = held.origin.as_ref();
         let why = origin.map_or_else(String::new, |origin| format!("{}: {}", origin.source, origin.why));

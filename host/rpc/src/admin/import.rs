@@ -69,7 +69,7 @@ async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
                 let cause = format_args!("the configuration is of network {}, not {network}", config.name());
                 return Err(Error::new(ErrorCode::InvalidConfig, cause));
             }
-            Some((config.policy()?, network_config(&config)?))
+            Some((config.policy()?, Arc::new(network_config(&config)?)))
         }
     };
     let import = Import { network, definition, exclusive, apply };
@@ -114,9 +114,9 @@ fn read(entry: &v1::ImportEntry, source: &str) -> Result<Claim> {
     };
     let places = entry.addresses.iter().enumerate().map(place).collect::<Result<_>>()?;
     let pod = (!entry.pod_name.is_empty()).then(|| PodIdentity {
-        namespace: entry.pod_namespace.clone(),
-        name: entry.pod_name.clone(),
-        uid: String::new(),
+        namespace: entry.pod_namespace.as_str().into(),
+        name: entry.pod_name.as_str().into(),
+        uid: Box::default(),
     });
     Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned() })
 }

@@ -1,30 +1,117 @@
-//! The networks, and how full they are.
+//! Networks: what they are and how full, and bringing one about or ending it without a CNI call.
 
-use tenure_engine::Engine;
-use tenure_ledger::Book;
+use std::sync::Arc;
+
+use tenure_engine::{Define, Engine};
+use tenure_ledger::{Book, Chooser, Shelf};
+use tenure_types::cni::Configuration;
+use tenure_types::{Definer, NetworkName, Pool, Result};
 
 use super::books::books;
-use super::shown::{count, policy_ref};
+use super::shown::{count, map, policy_ref, unknown_network};
+use crate::cni::network_config;
 use crate::v1;
 
+/// How many ranges of a pool are shown one by one.
+const MOST_RANGES: usize = 256;
+
 pub(super) async fn networks(engine: &Engine) -> v1::ListNetworksResponse {
-    v1::ListNetworksResponse { networks: books(engine).await.iter().map(|book| network(book)).collect() }
+    let books = books(engine).await;
+    v1::ListNetworksResponse { networks: books.iter().map(|book| network(engine, book, &books)).collect() }
 }
 
-fn network(book: &Book) -> v1::Network {
-    let network = book.network();
-    let pools = network.definition.pools.iter().enumerate().map(|(index, pool)| {
-        let usage = book.usage(index);
-        let ranges = pool.ranges.iter().map(ToString::to_string).collect();
-        let total = pool.ranges.iter().fold(0, |total: u128, range| total.saturating_add(range.count()));
-        let total = u64::try_from(total).unwrap_or(u64::MAX);
-        v1::Pool { ranges, total, held: usage.held, cooling: usage.cooling }
-    });
+fn network(engine: &Engine, book: &Book, all: &[Arc<Book>]) -> v1::Network {
+    let choices = engine.choices(book.name());
+    let now = choices.as_ref().map(|(now, _)| now);
+    let before = choices.as_ref().and_then(|(_, before)| before.first());
+    let others = all.iter().filter(|other| other.name() != book.name() && overlap(book, other));
     v1::Network {
-        name: network.name.to_string(),
-        policy: Some(policy_ref(&network.policy)),
-        activated: network.activated,
-        pools: pools.collect(),
+        name: book.name().to_string(),
+        policy: now.map(|choice| policy_ref(&choice.policy)),
+        activated: now.is_some_and(|choice| choice.by == Chooser::Operator),
+        pools: book.pools().iter().enumerate().map(|(index, of)| pool(book, index, of)).collect(),
         outside: count(book.allocations().filter(|held| book.is_outside(held)).count()),
+        chosen_by: now.map_or_else(String::new, |choice| choice.by.name().to_owned()),
+        chosen_at_ms: now.map_or(0, |choice| choice.at.wall_ms),
+        policy_before: before.map(|choice| policy_ref(&choice.policy)),
+        defined_by: book.network().defined_by.name().to_owned(),
+        importing: book.is_importing(),
+        overlaps: others.map(|other| other.name().to_string()).collect(),
     }
+}
+
+fn pool(book: &Book, index: usize, pool: &Pool) -> v1::Pool {
+    let usage = book.usage(Shelf::whole(index));
+    let range_states = book.ranges(index).take(MOST_RANGES).map(|view| v1::Range {
+        name: view.range.name().to_string(),
+        first: view.range.first().to_string(),
+        last: view.range.last().to_string(),
+        subnet: view.range.subnet().to_string(),
+        gateway: view.range.gateway().map_or_else(String::new, |gateway| gateway.to_string()),
+        draining: view.draining,
+        held: view.held,
+        cooling: view.cooling,
+        attributes: map(view.range.attributes()),
+    });
+    v1::Pool {
+        ranges: book.ranges(index).take(MOST_RANGES).map(|view| view.range.to_string()).collect(),
+        total: u64::try_from(book.total(index)).unwrap_or(u64::MAX),
+        held: usage.held,
+        cooling: usage.cooling,
+        name: pool.name.to_string(),
+        supply: pool.supply.name().to_owned(),
+        need: pool.need.name().to_owned(),
+        attributes: map(&pool.attributes),
+        range_states: range_states.collect(),
+        range_count: count(book.ranges(index).count()),
+    }
+}
+
+/// Whether two networks could hand out one address.
+fn overlap(one: &Book, other: &Book) -> bool {
+    let theirs = ends(other);
+    ends(one).into_iter().any(|(first, last)| {
+        let behind = theirs.partition_point(|(_, end)| *end < first);
+        theirs.get(behind).is_some_and(|(begin, _)| *begin <= last)
+    })
+}
+
+/// The ends of a network's ranges, in order.
+fn ends(book: &Book) -> Vec<(std::net::IpAddr, std::net::IpAddr)> {
+    let ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
+    let mut ends: Vec<_> = ranges.map(|view| (view.range.first(), view.range.last())).collect();
+    ends.sort_unstable();
+    ends
+}
+
+pub(super) async fn define(
+    engine: &Engine,
+    request: &v1::DefineNetworkRequest,
+) -> Result<v1::DefineNetworkResponse> {
+    let config = Configuration::parse(&request.config)?;
+    let define = Define {
+        network: config.name().clone(),
+        policy: config.policy()?,
+        config: Arc::new(network_config(&config)?),
+        by: Definer::Operator,
+        apply: request.apply,
+        change_ranges: request.change_ranges,
+    };
+    let defined = engine.define_network(&define).await?;
+    Ok(v1::DefineNetworkResponse {
+        network: define.network.to_string(),
+        policy: Some(policy_ref(&defined.after)),
+        changed: defined.changed,
+        ranges_added: defined.added,
+        ranges_removed: defined.removed,
+    })
+}
+
+pub(super) async fn remove(
+    engine: &Engine,
+    request: &v1::RemoveNetworkRequest,
+) -> Result<v1::RemoveNetworkResponse> {
+    let network = NetworkName::new(&request.network).map_err(|_| unknown_network(&request.network))?;
+    let existed = engine.remove_network(&network, request.apply).await?;
+    Ok(v1::RemoveNetworkResponse { existed })
 }

@@ -1,7 +1,11 @@
 //! What the engine holds, as operators see it.
 
+use std::collections::HashMap;
+
 use tenure_ledger::Book;
-use tenure_types::{Allocation, Error, ErrorCode, PolicyStamp};
+use tenure_types::{
+    Allocation, AssignedAddress, Attributes, Error, ErrorCode, Owner, PolicyStamp, PoolName, RangeName,
+};
 
 use crate::v1;
 
@@ -12,7 +16,7 @@ pub(super) fn allocation(book: &Book, held: &Allocation) -> v1::Allocation {
 
 /// An allocation, and whether it lies outside of the present ranges or waits behind another.
 pub(super) fn shown(held: &Allocation, outside: bool, waiting: bool) -> v1::Allocation {
-    let pod = held.pod.clone().unwrap_or_default();
+    let pod = held.pod().cloned().unwrap_or_default();
     let (container_id, interface) = match held.owner.attachment() {
         Some((container, interface)) => (container.to_string(), interface.to_string()),
         None => (String::new(), String::new()),
@@ -27,11 +31,11 @@ pub(super) fn shown(held: &Allocation, outside: bool, waiting: bool) -> v1::Allo
         container_id,
         interface,
         addresses: addresses(held),
-        gateways: held.addresses.iter().filter_map(|address| Some(address.gateway?.to_string())).collect(),
-        pod_namespace: pod.namespace,
-        pod_name: pod.name,
-        pod_uid: pod.uid,
-        netns: held.netns.clone(),
+        gateways: held.addresses.iter().filter_map(|address| Some(address.gateway()?.to_string())).collect(),
+        pod_namespace: pod.namespace.to_string(),
+        pod_name: pod.name.into(),
+        pod_uid: pod.uid.into(),
+        netns: held.netns().to_owned(),
         policy: Some(policy_ref(&held.policy)),
         allocated_at_ms: held.allocated_at.wall_ms,
         outside,
@@ -39,7 +43,41 @@ pub(super) fn shown(held: &Allocation, outside: bool, waiting: bool) -> v1::Allo
         source,
         unknown_because,
         waiting,
+        sources: held.addresses.iter().map(address_source).collect(),
+        tags: map(&held.tags),
+        owner: Some(owner(&held.owner)),
     }
+}
+
+fn owner(owner: &Owner) -> v1::allocation::Owner {
+    match owner {
+        Owner::Attachment { container, interface } => v1::allocation::Owner::Attachment(v1::Attachment {
+            container_id: container.to_string(),
+            interface: interface.to_string(),
+        }),
+        Owner::Claim { agent, name } => {
+            v1::allocation::Owner::Claim(v1::AgentClaim { agent: agent.to_string(), name: name.to_string() })
+        }
+        Owner::Unknown { address } => {
+            v1::allocation::Owner::Unknown(v1::UnknownOwner { address: address.to_string() })
+        }
+    }
+}
+
+fn address_source(assigned: &AssignedAddress) -> v1::AddressSource {
+    let source = &assigned.source;
+    v1::AddressSource {
+        pool: source.pool.as_ref().map_or_else(String::new, PoolName::to_string),
+        range: source.range.as_ref().map_or_else(String::new, RangeName::to_string),
+        pool_attributes: map(&source.pool_attributes),
+        range_attributes: map(&source.range_attributes),
+        attributes: map(&assigned.attributes),
+    }
+}
+
+/// Attributes as a message has them.
+pub(super) fn map(attributes: &Attributes) -> HashMap<String, String> {
+    attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// The addresses of an allocation, with their prefix lengths.

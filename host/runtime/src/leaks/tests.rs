@@ -3,10 +3,10 @@ use std::path::Path;
 
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
 use tenure_engine::{Ports, Settings};
-use tenure_ledger::Book;
+use tenure_ledger::{Book, Choices, Fact, LedgerFact};
 use tenure_types::{
-    AssignedAddress, ContainerId, Definition, Error, ErrorCode, InterfaceName, Moment, Network,
-    NetworkConfig, Owner, Place, PolicyName, PolicyStamp, Record,
+    AssignedAddress, Attributes, ContainerId, Error, ErrorCode, InterfaceName, Moment, Owner, Place,
+    PolicyName, PolicyStamp, Sandbox,
 };
 
 use super::*;
@@ -56,7 +56,7 @@ impl Clock for Still {
 struct AtOnce;
 
 impl Journal for AtOnce {
-    fn stage(&self, _: &Record) -> (u64, Ticket) {
+    fn stage(&self, _: &[Fact]) -> (u64, Ticket) {
         (10, self.barrier())
     }
     fn barrier(&self) -> Ticket {
@@ -83,40 +83,32 @@ fn seen(netns: &Path) -> Option<Place> {
 
 /// An engine that holds one allocation, of a container in a namespace.
 fn engine(container: &str, netns: &Path) -> Arc<Engine> {
-    let policy = PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() };
-    let (config, definition) = (NetworkConfig::default(), Definition::default());
-    let mut book = Book::new(Network {
-        name: network(),
-        policy: policy.clone(),
-        activated: false,
-        config,
-        definition,
-        changed_at: None,
-        importing: false,
-    });
+    let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
+    let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
+    let sandbox = Sandbox { pod: None, netns: netns.display().to_string().into(), netns_seen: seen(netns) };
     let allocation = Allocation {
         network: network(),
         generation: Generation(1),
         owner: Owner::Attachment { container, interface },
-        addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
-        pod: None,
-        netns: netns.display().to_string(),
-        netns_seen: seen(netns),
+        addresses: [AssignedAddress::plain("10.0.0.2/24".parse().unwrap(), None)].into(),
+        sandbox: Some(Box::new(sandbox)),
+        tags: Attributes::default(),
         policy,
         origin: None,
         requested_at: Moment::default(),
         allocated_at: Moment::default(),
     };
-    book.apply(1, &Record::Allocate(Arc::new(allocation))).unwrap();
+    book.apply(1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
     let ports = Ports {
         clock: Arc::new(Still),
         catalogue: Arc::new(Nothing),
         journal: Arc::new(AtOnce),
         observer: Arc::new(Nothing),
     };
-    let settings = Settings { cooldown: Duration::ZERO, in_flight: 1, queue: 1, networks: 1 };
-    Engine::new(vec![book], ports, settings).0
+    let (cooldown, bounds) = (Duration::ZERO, Arc::default());
+    let settings = Settings { cooldown, in_flight: 1, queue: 1, networks: 1, bounds };
+    Engine::new(vec![book], Choices::default(), ports, settings).0
 }
 
 async fn held(leaks: &Leaks) -> usize {

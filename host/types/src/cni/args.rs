@@ -31,9 +31,9 @@ impl Arguments {
             match key {
                 "IgnoreUnknown" => ignore_unknown = boolean(value)?,
                 "IP" => arguments.ip = requested(value)?,
-                "K8S_POD_NAMESPACE" => value.clone_into(&mut pod.namespace),
-                "K8S_POD_NAME" => value.clone_into(&mut pod.name),
-                "K8S_POD_UID" => value.clone_into(&mut pod.uid),
+                "K8S_POD_NAMESPACE" => pod.namespace = value.into(),
+                "K8S_POD_NAME" => pod.name = value.into(),
+                "K8S_POD_UID" => pod.uid = value.into(),
                 "K8S_POD_INFRA_CONTAINER_ID" => {}
                 _ => unknown.push(pair),
             }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::Serialize;
 
 use super::{Dns, Route, SpecVersion};
@@ -38,7 +39,8 @@ impl Success {
         let family = |address: IpAddr| if address.is_ipv4() { "4" } else { "6" };
         let ips = self.addresses.iter().map(|assigned| Listed {
             version: (version < SpecVersion::V1_0_0).then(|| family(assigned.address.addr())),
-            assigned,
+            address: assigned.address,
+            gateway: assigned.gateway(),
         });
         List { cni_version: version, ips: ips.collect(), routes: &self.routes, dns: self.dns_of(version) }
     }
@@ -60,7 +62,7 @@ impl Success {
                 self.routes.iter().filter(|route| route.dst.addr().is_ipv4() == is_ipv4).map(Route::plain);
             Ok(first.map(|assigned| Family {
                 ip: assigned.address.to_string(),
-                gateway: assigned.gateway,
+                gateway: assigned.gateway(),
                 routes: routes.collect(),
             }))
         };
@@ -83,7 +85,7 @@ impl Success {
 #[serde(rename_all = "camelCase")]
 struct List<'a> {
     cni_version: SpecVersion,
-    ips: Vec<Listed<'a>>,
+    ips: Vec<Listed>,
     #[serde(skip_serializing_if = "<[Route]>::is_empty")]
     routes: &'a [Route],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,11 +93,12 @@ struct List<'a> {
 }
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
-    #[serde(flatten)]
-    assigned: &'a AssignedAddress,
+    address: IpNet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<IpAddr>,
 }
 
 /// The shape of 0.1.0 and 0.2.0.
@@ -125,7 +128,7 @@ mod tests {
     use super::*;
 
     fn assigned(address: &str, gateway: &str) -> AssignedAddress {
-        AssignedAddress { address: address.parse().unwrap(), gateway: gateway.parse().ok() }
+        AssignedAddress::plain(address.parse().unwrap(), gateway.parse().ok())
     }
 
     fn route(dst: &str) -> Route {

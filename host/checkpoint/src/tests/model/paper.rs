@@ -5,30 +5,34 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tenure_ledger::Image;
-use tenure_types::{Cooling, Definition, Generation, Moment, Network, Owner};
+use tenure_types::{Cooling, Generation, Moment, Owner, Range};
+
+use crate::tests::fixture::Wanted;
 
 /// How long an address cools.
 pub(super) const COOLDOWN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub(super) struct Paper {
-    /// The place of the last record that is noted here.
+    /// The place of the last fact that is noted here.
     through: u64,
-    definition: Definition,
+    rule: Cooling,
+    ranges: Vec<Range>,
     next_generation: u64,
     last: Option<IpAddr>,
     held: BTreeMap<Owner, (Generation, IpAddr)>,
     cooling: Vec<(IpAddr, Moment)>,
-    /// What has cooled long enough; no record says so, so the disk may still call it cooling.
+    /// What has cooled long enough; no fact says so, so the disk may still call it cooling.
     cooled: BTreeSet<IpAddr>,
 }
 
 impl Paper {
-    /// A network as it is defined.
-    pub(super) fn new(network: &Network) -> Self {
+    /// A network that is nothing yet.
+    pub(super) fn new() -> Self {
         Self {
             through: 0,
-            definition: network.definition.clone(),
+            rule: Cooling::default(),
+            ranges: Vec::new(),
             next_generation: 1,
             last: None,
             held: BTreeMap::new(),
@@ -39,14 +43,16 @@ impl Paper {
 
     /// A book as it is found. It panics where two owners have one address, or an owner two.
     pub(super) fn of(image: &Image) -> Self {
-        let mut paper = Self::new(&image.network);
+        let mut paper = Self::new();
         paper.through = image.through;
+        paper.rule = image.network.cooling;
+        paper.ranges = image.ranges.iter().map(|supplied| supplied.range.clone()).collect();
         paper.next_generation = image.next_generation.0;
-        paper.last = image.last.first().copied().flatten();
+        paper.last = image.last.first().map(|last| last.address);
         paper.cooling.clone_from(&image.cooling);
         for allocation in &image.allocations {
             let [address] = &allocation.addresses[..] else { panic!("{allocation:?}") };
-            let address = address.address.addr();
+            let address = address.ip();
             assert_eq!(paper.holder(address), None, "{address} has two owners");
             let before = paper.held.insert(allocation.owner.clone(), (allocation.generation, address));
             assert_eq!(before, None, "{} owns twice", allocation.owner);
@@ -64,12 +70,11 @@ impl Paper {
 
     /// Whether an owner may get an address.
     pub(super) fn may_get(&self, owner: &Owner, address: IpAddr) -> bool {
-        let range = &self.definition.pools[0].ranges[0];
+        let [range] = &self.ranges[..] else { panic!("{self:?}") };
         let free = |address: IpAddr| self.holder(address).is_none() && !self.cools(address);
         let need = || {
             let mut all = (0..=u8::MAX).map(|last| IpAddr::from([10, 0, 0, last]));
-            self.definition.cooling == Cooling::Preferred
-                && !all.any(|address| range.contains(address) && free(address))
+            self.rule == Cooling::Preferred && !all.any(|address| range.contains(address) && free(address))
         };
         range.contains(address)
             && !self.held.contains_key(owner)
@@ -96,9 +101,10 @@ impl Paper {
     }
 
     /// Notes another definition.
-    pub(super) fn define(&mut self, place: u64, network: &Network) {
+    pub(super) fn define(&mut self, place: u64, wanted: &Wanted) {
         self.through = place;
-        self.definition = network.definition.clone();
+        self.rule = wanted.definition.cooling;
+        self.ranges.clone_from(&wanted.definition.pools[0].ranges);
     }
 
     /// Notes that time has passed.
@@ -115,8 +121,9 @@ impl Paper {
     }
 
     fn is_besides_addresses(&self, other: &Self) -> bool {
-        let facts =
-            |paper: &Self| (paper.through, paper.definition.clone(), paper.next_generation, paper.last);
+        let facts = |paper: &Self| {
+            (paper.through, paper.rule, paper.ranges.clone(), paper.next_generation, paper.last)
+        };
         facts(self) == facts(other)
     }
 

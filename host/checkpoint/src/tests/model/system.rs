@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Journal, Ticket};
 use tenure_ledger::Image;
-use tenure_types::{Cooling, Moment, Network, NetworkName};
+use tenure_types::{Cooling, Moment, NetworkName};
 
 use super::machine::{End, Sizes, Transition};
 use super::paper::{COOLDOWN, Paper};
 use super::truth::{Extent, Truth};
 use crate::sim::{Faults, SimDisk};
-use crate::tests::fixture::{Node, answer, boot, images, name, network, options, owner};
+use crate::tests::fixture::{Node, Wanted, answer, boot, images, name, network, options, owner};
 use crate::tests::witness::Ear;
 use crate::{recover_after, recover_read_only};
 
@@ -109,11 +109,11 @@ impl System {
         }
     }
 
-    fn define(&mut self, network: &Network) {
-        let ticket = self.node.memory.define(&self.node.journal, network.clone());
-        let mut paper = self.truth.newest(&network.name).cloned().unwrap_or_else(|| Paper::new(network));
-        paper.define(self.place(&network.name), network);
-        self.note(&network.name, paper, ticket);
+    fn define(&mut self, wanted: &Wanted) {
+        let ticket = self.node.memory.define(&self.node.journal, wanted);
+        let mut paper = self.truth.newest(&wanted.name).cloned().unwrap_or_else(Paper::new);
+        paper.define(self.place(&wanted.name), wanted);
+        self.note(&wanted.name, paper, ticket);
     }
 
     fn allocate(&mut self, network: u64, who: u64, address: IpAddr) {
@@ -244,11 +244,11 @@ fn sized(disk: &SimDisk, clock: &Arc<Hand>, ear: &Arc<Ear>, boot: u64, sizes: Si
 }
 
 /// One of four definitions, of which the wide and the narrow range share some addresses.
-fn defined(number: u64, wide: bool, strict: bool) -> Network {
+fn defined(number: u64, wide: bool, strict: bool) -> Wanted {
     let (first, last) = if wide { ("10.0.0.1", "10.0.0.9") } else { ("10.0.0.6", "10.0.0.11") };
-    let mut network = network(number, "10.0.0.0/24", first, last);
-    network.definition.cooling = if strict { Cooling::Strict } else { Cooling::Preferred };
-    network
+    let mut wanted = network(number, "10.0.0.0/24", first, last);
+    wanted.definition.cooling = if strict { Cooling::Strict } else { Cooling::Preferred };
+    wanted
 }
 
 fn papers(images: &BTreeMap<NetworkName, Image>) -> BTreeMap<NetworkName, Paper> {

@@ -27,12 +27,12 @@ impl Truth {
         self.sheets.iter().filter_map(|(name, sheets)| Some((name, sheets.last()?))).collect()
     }
 
-    /// What memory says, to be changed by what is not a record.
+    /// What memory says, to be changed by what is not a fact.
     pub(super) fn all_newest_mut(&mut self) -> impl Iterator<Item = &mut Paper> {
         self.sheets.values_mut().filter_map(|sheets| sheets.last_mut())
     }
 
-    /// Notes what a record has made of a network.
+    /// Notes what a fact has made of a network.
     pub(super) fn note(&mut self, name: &NetworkName, paper: Paper) {
         self.sheets.entry(name.clone()).or_default().push(paper);
     }
@@ -75,7 +75,7 @@ impl Truth {
         for (name, paper) in found {
             let sheets = self.sheets.entry(name.clone()).or_default();
             sheets.truncate(extent[&name]);
-            // A boot may have changed it without a record.
+            // A boot may have changed it without a fact.
             sheets.push(paper);
         }
     }

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use tenure_checkpoint::Base;
+use tenure_ledger::{Choice, Chooser};
 use tenure_types::{
-    AssignedAddress, BootId, ContainerId, Definition, InterfaceName, NetworkConfig, Owner, PodIdentity,
-    PolicyName, PolicyStamp,
+    AssignedAddress, Attributes, BootId, ContainerId, Cooling, Definer, InterfaceName, PodIdentity,
+    PolicyName, PolicyStamp, Pool, PoolName, Range, Sandbox,
 };
 
 use super::*;
@@ -27,7 +28,8 @@ fn at(seconds: u64) -> Moment {
 fn history() -> Vec<LogItem> {
     let header = |boot: &str, number, seconds| {
         LogItem::Segment(LogHeader {
-            version: 1,
+            version: 2,
+            program: "tenured 0.1.0".into(),
             number,
             first: 1,
             base: Base::Log,
@@ -36,13 +38,18 @@ fn history() -> Vec<LogItem> {
             opened: at(seconds),
         })
     };
-    let record = |place, record| LogItem::Record { place, group: (place, place), record };
-    let release = |generation| Record::Release {
-        network: network(),
-        generation: Generation(generation),
-        at: at(60),
-        reason: "del".into(),
+    let fact = |place, fact: Fact| LogItem::Fact {
+        place,
+        group: (place, place),
+        line: Line::from(&fact),
+        fact: Some(fact),
     };
+    let release = |generation| {
+        let (network, generation, at) = (network(), Generation(generation), at(60));
+        LedgerFact::Released { network, generation, at, reason: "del".into() }.into()
+    };
+    let pod = PodIdentity { namespace: "default".into(), name: "web-1".into(), uid: Box::default() };
+    let gateway = Some("10.1.0.1".parse().unwrap());
     let allocation = Allocation {
         network: network(),
         generation: Generation(17),
@@ -50,34 +57,47 @@ fn history() -> Vec<LogItem> {
             container: ContainerId::new("4c01db0b339c7a9ac2cf8a5e5c3bd4d0").unwrap(),
             interface: InterfaceName::new("eth0").unwrap(),
         },
-        addresses: vec![AssignedAddress {
-            address: "10.1.0.7/24".parse().unwrap(),
-            gateway: Some("10.1.0.1".parse().unwrap()),
-        }],
-        pod: Some(PodIdentity { namespace: "default".into(), name: "web-1".into(), uid: String::new() }),
-        netns: String::new(),
-        netns_seen: None,
-        policy: stamp(),
+        addresses: [AssignedAddress::plain("10.1.0.7/24".parse().unwrap(), gateway)].into(),
+        sandbox: Some(Box::new(Sandbox { pod: Some(pod), ..Sandbox::default() })),
+        tags: Attributes::default(),
+        policy: Arc::new(stamp()),
         origin: None,
         requested_at: at(1),
         allocated_at: at(1),
     };
+    let pool = PoolName::new("0").unwrap();
     let defined = Network {
         name: network(),
-        policy: stamp(),
-        activated: false,
-        config: NetworkConfig::default(),
-        definition: Definition::default(),
-        changed_at: Some(at(1)),
-        importing: false,
+        config: Arc::default(),
+        pools: vec![Pool::new(pool.clone())],
+        cooling: Cooling::Strict,
+        attributes: Attributes::default(),
+        defined_by: Definer::Request,
+        changed_at: at(1),
+    };
+    let subnet = "10.1.0.0/24".parse().unwrap();
+    let range =
+        Range::new(subnet, "10.1.0.2".parse().unwrap(), "10.1.0.9".parse().unwrap(), None, 24).unwrap();
+    let choice = Choice { policy: stamp(), by: Chooser::Configuration, at: at(1) };
+    let stranger = Line {
+        chapter: "effects".into(),
+        version: 3,
+        optional: true,
+        json: br#"{"intent":{"attach":"eni-1"}}"#.to_vec(),
     };
     vec![
         header("boot-one", 1, 0),
-        record(1, Record::Network(Box::new(defined))),
-        record(2, Record::Allocate(Arc::new(allocation))),
+        fact(1, ChoiceFact::Chosen { network: network(), choice }.into()),
+        fact(2, LedgerFact::Defined(Arc::new(defined)).into()),
+        fact(
+            3,
+            LedgerFact::RangeAdded { network: network(), pool, range: Box::new(range), at: at(1) }.into(),
+        ),
+        fact(4, LedgerFact::Allocated(Arc::new(allocation)).into()),
         header("boot-one", 2, 30),
-        record(3, release(17)),
-        record(4, release(16)),
+        LogItem::Fact { place: 5, group: (5, 5), line: stranger, fact: None },
+        fact(6, release(17)),
+        fact(7, release(16)),
         header("boot-two", 3, 90),
     ]
 }
@@ -86,14 +106,17 @@ fn history() -> Vec<LogItem> {
 fn a_history_reads_from_top_to_bottom() {
     let mut lines = Lines::default();
     let text: String = history().iter().map(|item| lines.text(item)).collect();
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r#"
     2023-11-14T22:13:20.000Z  node node-7, boot boot-one
-    2023-11-14T22:13:21.000Z  #1      pods         defined     by host-local@9f86d081884c
-    2023-11-14T22:13:21.000Z  #2      pods         allocated  10.1.0.7/24 default/web-1 4c01db0b339c/eth0
-    2023-11-14T22:14:20.000Z  #3      pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (del)
-    2023-11-14T22:14:20.000Z  #4      pods         released   generation 16 (del)
+    2023-11-14T22:13:21.000Z  #1      pods         chosen     host-local@9f86d081884c by the configuration
+    2023-11-14T22:13:21.000Z  #2      pods         defined    pools 0 (configuration) by the request
+    2023-11-14T22:13:21.000Z  #3      pods         added      range 10.1.0.2-10.1.0.9 to pool 0
+    2023-11-14T22:13:21.000Z  #4      pods         allocated  10.1.0.7/24 default/web-1 4c01db0b339c/eth0
+    -                         #5      -            unknown    chapter effects, version 3: {"intent":{"attach":"eni-1"}}
+    2023-11-14T22:14:20.000Z  #6      pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (del)
+    2023-11-14T22:14:20.000Z  #7      pods         released   generation 16 (del)
     2023-11-14T22:14:50.000Z  node node-7, boot boot-two
-    ");
+    "#);
 }
 
 #[test]
@@ -105,26 +128,26 @@ fn a_boot_ends_what_was_live_with_a_line_each() {
     };
     let mut lines = Lines::default();
     let text: String =
-        history[..3].iter().chain([&header("boot-two")]).map(|item| lines.text(item)).collect();
-    insta::assert_snapshot!(text.lines().skip(3).collect::<Vec<_>>().join("\n"), @"
+        history[..5].iter().chain([&header("boot-two")]).map(|item| lines.text(item)).collect();
+    insta::assert_snapshot!(text.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
     2023-11-14T22:14:50.000Z  node node-7, boot boot-two
     2023-11-14T22:14:50.000Z  -       pods         released   10.1.0.7/24 default/web-1 4c01db0b339c/eth0 (reboot)
     ");
     let mut lines = Lines::default();
     let text: String =
-        history[..3].iter().chain([&header("boot-two")]).map(|item| lines.json(item)).collect();
+        history[..5].iter().chain([&header("boot-two")]).map(|item| lines.json(item)).collect();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(
-        (&last["record"]["release"]["reason"], &last["record"]["release"]["generation"]),
+        (&last["fact"]["released"]["reason"], &last["fact"]["released"]["generation"]),
         (&json!("reboot"), &json!(17))
     );
     assert_eq!(lines.json(&header("boot-two")).lines().count(), 1, "once");
 }
 
 #[test]
-fn programs_get_records_as_the_file_has_them() {
+fn programs_get_facts_as_the_file_has_them() {
     let (history, mut lines) = (history(), Lines::default());
-    insta::assert_snapshot!(lines.json(&history[4]), @r#"{"group":[3,3],"place":3,"record":{"release":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}}}"#);
+    insta::assert_snapshot!(lines.json(&history[7]), @r#"{"chapter":"ledger","fact":{"released":{"at":{"boot_ns":60000000000,"wall_ms":1700000060000},"generation":17,"network":"pods","reason":"del"}},"group":[6,6],"place":6,"version":1}"#);
     for item in &history {
         for line in lines.json(item).lines() {
             serde_json::from_str::<Value>(line).unwrap();

@@ -8,9 +8,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use tenure_types::{Allocation, AssignedAddress, End, Generation, Moment, Origin, Owner};
+use tenure_types::{
+    Allocation, AssignedAddress, Attributes, Generation, Moment, Origin, Owner, PolicyStamp, Source,
+};
 
-use crate::{Book, Conflict};
+use super::Book;
 
 /// The most claims that are remembered after their end. One that is forgotten is taken over again by an import that still finds
 /// it, which keeps an address for nobody and gives none away.
@@ -18,7 +20,7 @@ const MOST_SETTLED: usize = 1 << 17;
 
 /// The claims of unknown owners that wait, and those that have ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Takeover {
+pub(super) struct Takeover {
     /// Claims to addresses that another allocation has, at most one for each.
     waiting: HashMap<IpAddr, Generation>,
     /// For each address, what told the claim apart that ended last.
@@ -26,20 +28,20 @@ pub(crate) struct Takeover {
 }
 
 impl Takeover {
-    pub(crate) fn restore(&mut self, settled: Vec<(IpAddr, Arc<str>)>) {
+    pub(super) fn restore(&mut self, settled: Vec<(IpAddr, Arc<str>)>) {
         self.settled = settled.into_iter().collect();
     }
 
-    pub(crate) fn settled(&self) -> Vec<(IpAddr, Arc<str>)> {
+    pub(super) fn settled(&self) -> Vec<(IpAddr, Arc<str>)> {
         self.settled.iter().map(|(address, claim)| (*address, Arc::clone(claim))).collect()
     }
 
-    pub(crate) fn wait(&mut self, address: IpAddr, generation: Generation) {
+    pub(super) fn wait(&mut self, address: IpAddr, generation: Generation) {
         self.waiting.insert(address, generation);
     }
 
     /// Takes a claim back that still waits; says whether it did.
-    pub(crate) fn stop_waiting(&mut self, address: IpAddr, generation: Generation) -> bool {
+    pub(super) fn stop_waiting(&mut self, address: IpAddr, generation: Generation) -> bool {
         let waits = self.waiting.get(&address) == Some(&generation);
         if waits {
             self.waiting.remove(&address);
@@ -48,18 +50,18 @@ impl Takeover {
     }
 
     /// Who has the address after its present owner.
-    pub(crate) fn next(&mut self, address: IpAddr) -> Option<Generation> {
+    pub(super) fn next(&mut self, address: IpAddr) -> Option<Generation> {
         self.waiting.remove(&address)
     }
 
     /// Somebody has the address by this very claim, so it is not over.
-    pub(crate) fn unsettle(&mut self, address: IpAddr, claim: &str) {
+    pub(super) fn unsettle(&mut self, address: IpAddr, claim: &str) {
         if self.settled.get(&address).is_some_and(|settled| **settled == *claim) {
             self.settled.remove(&address);
         }
     }
 
-    pub(crate) fn settle(&mut self, address: IpAddr, claim: &str) {
+    pub(super) fn settle(&mut self, address: IpAddr, claim: &str) {
         if self.settled.len() >= MOST_SETTLED && !self.settled.contains_key(&address) {
             self.settled.pop_first();
         }
@@ -84,64 +86,53 @@ impl Book {
     #[must_use]
     pub fn is_waiting(&self, allocation: &Allocation) -> bool {
         let waits = |address: &AssignedAddress| {
-            self.takeover.waiting.get(&address.address.addr()) == Some(&allocation.generation)
+            self.takeover.waiting.get(&address.ip()) == Some(&allocation.generation)
         };
         allocation.addresses.iter().any(waits)
     }
 
     /// Whether a claim may stand behind the present owner: an unknown owner's, behind anybody who is known.
-    pub(crate) fn may_wait(&self, claim: &Allocation, holder: &Allocation) -> bool {
+    pub(super) fn may_wait(&self, claim: &Allocation, holder: &Allocation) -> bool {
         match (&claim.owner, &holder.owner) {
-            (Owner::Unknown { address }, Owner::Attachment { .. }) => self.waiting_for(*address).is_none(),
+            (Owner::Unknown { address }, Owner::Attachment { .. } | Owner::Claim { .. }) => {
+                self.waiting_for(*address).is_none()
+            }
             _ => false,
         }
     }
 
     /// Makes an allocation of an address that somebody unknown may use, wherever the address lies; `None` when the book has one.
     #[must_use]
-    pub fn hold(&self, address: IpAddr, origin: Origin, now: Moment) -> Option<Allocation> {
+    pub fn hold(
+        &self,
+        address: IpAddr,
+        origin: Origin,
+        policy: &Arc<PolicyStamp>,
+        now: Moment,
+    ) -> Option<Allocation> {
         let owner = Owner::Unknown { address };
         if self.owned_by(&owner).is_some() {
             return None;
         }
-        let range = self.network().definition.locate(address).map(|(_, range)| range);
         let whole = IpNet::from(address);
-        let prefix = range.map_or(whole.prefix_len(), tenure_types::Range::prefix_length);
-        let assigned = AssignedAddress {
-            // The range has checked its prefix length.
-            address: IpNet::new(address, prefix).unwrap_or(whole),
-            gateway: range.and_then(tenure_types::Range::gateway),
+        let (prefix, source) = match self.stock().locate(address) {
+            Some((_, range, source, _)) => (range.prefix_length(), Arc::clone(source)),
+            None => (whole.prefix_len(), Arc::new(Source::default())),
         };
+        // The range has checked its prefix length.
+        let address = IpNet::new(address, prefix).unwrap_or(whole);
         Some(Allocation {
-            network: self.network().name.clone(),
+            network: self.name().clone(),
             generation: self.next_generation(),
             owner,
-            addresses: vec![assigned],
-            pod: None,
-            netns: String::new(),
-            netns_seen: None,
-            policy: self.network().policy.clone(),
+            addresses: [AssignedAddress { address, source, attributes: Attributes::default() }].into(),
+            sandbox: None,
+            tags: Attributes::default(),
+            policy: Arc::clone(policy),
             origin: Some(Box::new(origin)),
             requested_at: now,
             allocated_at: now,
         })
-    }
-
-    /// Ends what a boot ends, and lets every address cool anew: moments of two boots cannot be compared. Returns how many ended.
-    ///
-    /// # Errors
-    /// [`Conflict`] when the book contradicts itself.
-    pub fn enter_boot(&mut self, now: Moment) -> Result<usize, Conflict> {
-        self.cool_anew(now);
-        let ended: Vec<Generation> = self
-            .allocations()
-            .filter(|allocation| End::Reboot.ends(&allocation.owner))
-            .map(|allocation| allocation.generation)
-            .collect();
-        for generation in &ended {
-            self.end(*generation, now)?;
-        }
-        Ok(ended.len())
     }
 }
 

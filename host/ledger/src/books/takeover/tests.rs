@@ -1,8 +1,7 @@
-use tenure_types::{
-    Cooling, Definition, Network, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Pool, Range, Record,
-};
+use tenure_types::{DefinedPool, Definer, Definition, NetworkName, PolicyName, Pool, Range};
 
 use super::*;
+use crate::{Defined, LedgerFact, Shelf};
 
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([192, 168, 1, last])
@@ -14,15 +13,18 @@ fn at(boot_ns: u64) -> Moment {
 
 fn book() -> Book {
     let range = Range::new("192.168.1.0/24".parse().unwrap(), ip(1), ip(6), Some(ip(1)), 24).unwrap();
-    Book::new(Network {
-        name: NetworkName::new("net").unwrap(),
-        policy: PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() },
-        activated: false,
-        config: NetworkConfig::default(),
-        definition: Definition { pools: vec![Pool { ranges: vec![range] }], cooling: Cooling::Strict },
-        changed_at: None,
-        importing: false,
-    })
+    let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![range] }];
+    let definition = Definition { pools, ..Definition::default() };
+    let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+    let mut book = Book::empty(&NetworkName::new("net").unwrap());
+    for fact in book.redefine(defined, at(1)).unwrap() {
+        book.apply(book.through() + 1, &fact).unwrap();
+    }
+    book
+}
+
+fn stamp() -> Arc<PolicyStamp> {
+    Arc::new(PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() })
 }
 
 fn origin(claim: &str) -> Origin {
@@ -30,13 +32,13 @@ fn origin(claim: &str) -> Origin {
 }
 
 fn hold(book: &mut Book, address: IpAddr, claim: &str) {
-    let allocation = book.hold(address, origin(claim), at(1)).unwrap();
-    book.apply(book.through() + 1, &Record::Allocate(Arc::new(allocation))).unwrap();
+    let allocation = book.hold(address, origin(claim), &stamp(), at(1)).unwrap();
+    book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
 }
 
 fn end(book: &mut Book, address: IpAddr) {
-    let record = book.release(&Owner::Unknown { address }, at(2), "operator").unwrap();
-    book.apply(book.through() + 1, &record).unwrap();
+    let fact = book.release(&Owner::Unknown { address }, at(2), "operator").unwrap();
+    book.apply(book.through() + 1, &fact).unwrap();
 }
 
 #[test]
@@ -44,11 +46,11 @@ fn an_address_is_held_once_wherever_it_lies() {
     let mut book = book();
     for address in [ip(3), ip(1), ip(77)] {
         hold(&mut book, address, "a");
-        assert!(book.hold(address, origin("b"), at(1)).is_none(), "{address} is held already");
+        assert!(book.hold(address, origin("b"), &stamp(), at(1)).is_none(), "{address} is held already");
     }
     let prefixes: Vec<_> = book.allocations().map(|held| held.addresses[0].address.to_string()).collect();
     assert_eq!(prefixes, ["192.168.1.3/24", "192.168.1.1/24", "192.168.1.77/32"]);
-    assert_eq!((book.usage(0).held, book.is_outside(book.holder(ip(77)).unwrap())), (2, true));
+    assert_eq!((book.usage(Shelf::whole(0)).held, book.is_outside(book.holder(ip(77)).unwrap())), (2, true));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use tenure_types::{
-    AssignedAddress, ContainerId, Definition, Generation, InterfaceName, Moment, Network, NetworkConfig,
-    NetworkName, Owner, Place, PolicyName, PolicyStamp,
+    AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
+    PolicyName, PolicyStamp,
 };
 
 use super::*;
@@ -20,32 +20,24 @@ fn owner() -> Owner {
 
 /// A book in which the owner has an address, asked for at a moment in a namespace that was seen.
 fn book(requested_at: Moment, netns: &str) -> Book {
-    let name = NetworkName::new("net").unwrap();
-    let policy = PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() };
-    let (config, definition) = (NetworkConfig::default(), Definition::default());
-    let mut book = Book::new(Network {
-        name: name.clone(),
-        policy: policy.clone(),
-        activated: false,
-        config,
-        definition,
-        changed_at: None,
-        importing: false,
-    });
+    let network = NetworkName::new("net").unwrap();
+    let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
+    let mut book = Book::empty(&network);
+    let netns_seen = (!netns.is_empty()).then_some(Place { device: 1, inode: 2 });
+    let sandbox = Sandbox { pod: None, netns: netns.into(), netns_seen };
     let allocation = Allocation {
-        network: name,
+        network,
         generation: Generation(1),
         owner: owner(),
-        addresses: vec![AssignedAddress { address: "10.0.0.2/24".parse().unwrap(), gateway: None }],
-        pod: None,
-        netns: netns.to_owned(),
-        netns_seen: (!netns.is_empty()).then_some(Place { device: 1, inode: 2 }),
+        addresses: [AssignedAddress::plain("10.0.0.2/24".parse().unwrap(), None)].into(),
+        sandbox: (!sandbox.is_empty()).then(|| Box::new(sandbox)),
+        tags: Attributes::default(),
         policy,
         origin: None,
         requested_at,
         allocated_at: requested_at,
     };
-    book.apply(1, &Record::Allocate(Arc::new(allocation))).unwrap();
+    book.apply(1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
     book
 }
 
@@ -54,20 +46,18 @@ fn request(requested_at: Moment, netns: &str) -> Request {
         network: NetworkName::new("net").unwrap(),
         owner: owner(),
         requested: Vec::new(),
-        pod: None,
-        netns: netns.to_owned(),
-        netns_seen: None,
+        sandbox: Sandbox { netns: netns.into(), ..Sandbox::default() },
         requested_at,
     }
 }
 
 /// What the allocation is asked for since, where and whether that was seen, once a repeat is applied.
 fn renewed(mut book: Book, request: &Request) -> (Moment, String, bool) {
-    let Some(Repeat::Renews(record)) = book.repeat(request) else { panic!("no renewal") };
-    book.apply(2, &record).unwrap();
+    let Some(Repeat::Renews(fact)) = book.repeat(request) else { panic!("no renewal") };
+    book.apply(2, &fact).unwrap();
     let held = book.owned_by(&owner()).unwrap();
     assert_eq!(held.generation, Generation(1), "it is the same allocation");
-    (held.requested_at, held.netns.clone(), held.netns_seen.is_some())
+    (held.requested_at, held.netns().to_owned(), held.netns_seen().is_some())
 }
 
 #[test]
@@ -102,8 +92,8 @@ fn an_import_learns_its_namespace_from_any_request() {
 #[test]
 fn a_renewal_of_what_is_not_there_is_a_conflict() {
     let mut other = book(at(5), "/netns/a");
-    let Some(Repeat::Renews(record)) = other.repeat(&request(at(6), "/netns/a")) else { panic!() };
+    let Some(Repeat::Renews(fact)) = other.repeat(&request(at(6), "/netns/a")) else { panic!() };
     let end = other.release(&owner(), at(7), "del").unwrap();
     other.apply(2, &end).unwrap();
-    assert_eq!(other.apply(3, &record), Err(crate::Conflict::Unknown(Generation(1))));
+    assert_eq!(other.apply(3, &fact), Err(crate::Conflict::Unknown(Generation(1))));
 }

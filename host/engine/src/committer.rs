@@ -1,0 +1,56 @@
+//! The one way in which state changes: facts are staged and applied in one step, so that the log has the state's order.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tenure_ledger::{Book, Choice, Choices, Fact, LedgerFact};
+use tenure_types::{NetworkName, Result};
+
+use crate::admission::hold;
+use crate::engine::defect;
+use crate::ports::{Journal, Ticket};
+
+/// The journal, and the state that is not a network's.
+///
+/// What serves each network is behind a `std::sync::Mutex`, taken behind a network's state where both are, and held for a few
+/// moves of memory.
+pub(crate) struct Committer {
+    pub(crate) journal: Arc<dyn Journal>,
+    choices: Mutex<Choices>,
+}
+
+impl Committer {
+    pub(crate) fn new(journal: Arc<dyn Journal>, choices: Choices) -> Self {
+        Self { journal, choices: Mutex::new(choices) }
+    }
+
+    /// Stages facts that must be true together and applies them, with their book held. Says the place of the last.
+    pub(crate) fn commit(&self, book: &mut Arc<Book>, facts: &[Fact]) -> Result<(u64, Ticket)> {
+        let mut choices = facts.iter().any(|fact| matches!(fact, Fact::Choices(_))).then(|| self.choices());
+        let (first, ticket) = self.journal.stage(facts);
+        let mut last = first;
+        for (place, fact) in (first..).zip(facts) {
+            match (fact, &mut choices) {
+                (Fact::Ledger(fact), _) => Arc::make_mut(book).apply(place, fact).map_err(defect)?,
+                (Fact::Choices(fact), Some(choices)) => choices.apply(place, fact),
+                (Fact::Choices(_), None) => {}
+            }
+            last = place;
+        }
+        Ok((last, ticket))
+    }
+
+    /// The same for one fact of a book.
+    pub(crate) fn commit_one(&self, book: &mut Arc<Book>, fact: LedgerFact) -> Result<Ticket> {
+        self.commit(book, &[fact.into()]).map(|(_, ticket)| ticket)
+    }
+
+    /// What serves each network.
+    pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
+        hold(&self.choices)
+    }
+
+    /// What serves a network.
+    pub(crate) fn choice(&self, network: &NetworkName) -> Option<Choice> {
+        self.choices().of(network).map(|served| served.now.clone())
+    }
+}

@@ -1,0 +1,326 @@
+//! Networks: defined by a request, the daemon's configuration or an operator, and removed when they hold nothing.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, check_definition};
+use tenure_types::{
+    Definer, Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Range, Result,
+};
+
+use crate::admission::hold;
+use crate::engine::Engine;
+use crate::networks::Served;
+use crate::ports::{Policy, Ticket};
+
+/// What a network is to be.
+pub(crate) struct Wanted {
+    pub(crate) policy: Arc<dyn Policy>,
+    /// Who chose the policy.
+    pub(crate) by: Chooser,
+    pub(crate) config: Arc<NetworkConfig>,
+    /// By whose word it is defined.
+    pub(crate) definer: Definer,
+}
+
+/// A network that is to be defined without a request.
+#[derive(Debug, Clone)]
+pub struct Define {
+    /// The network.
+    pub network: NetworkName,
+    /// The policy that is to serve it, unless an operator has chosen one.
+    pub policy: PolicyName,
+    /// What the policy makes a definition of.
+    pub config: Arc<NetworkConfig>,
+    /// By whose word.
+    pub by: Definer,
+    /// Whether anything is to change.
+    pub apply: bool,
+    /// Whether the ranges of a network that exists may change.
+    pub change_ranges: bool,
+}
+
+/// What a network is, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redefined {
+    /// The policy that served before.
+    pub before: Option<PolicyStamp>,
+    /// The policy that serves it.
+    pub after: PolicyStamp,
+    /// Whether anything is other than before.
+    pub changed: bool,
+    /// The ranges that come.
+    pub added: Vec<String>,
+    /// The ranges that go. What is held in them stays its owners'.
+    pub removed: Vec<String>,
+}
+
+impl Engine {
+    /// Brings a network to what an operator or the daemon's configuration says; durable when this returns. A dry run says what
+    /// would change.
+    ///
+    /// # Errors
+    /// `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange` and what the policy says of the configuration.
+    pub async fn define_network(&self, define: &Define) -> Result<Redefined> {
+        self.observed("define", &define.network, None, self.serve_define(define)).await
+    }
+
+    async fn serve_define(&self, define: &Define) -> Result<Redefined> {
+        let name = &define.network;
+        let slot = self.networks.get_or_create(name)?;
+        let chosen = self.committer.choice(name);
+        let policy = match chosen.as_ref().filter(|choice| choice.by == Chooser::Operator) {
+            // Loading may compile; the network goes on serving meanwhile.
+            Some(choice) => self.ports.catalogue.find_pinned(&choice.policy)?,
+            None => self.ports.catalogue.load(&define.policy).await?,
+        };
+        let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
+        let alone = slot.alone().await;
+        let wanted = Wanted { policy, by, config: Arc::clone(&define.config), definer: define.by };
+        let definition = self.defined(name, &wanted).await?;
+        let (redefined, ticket) = {
+            let mut state = alone.hold();
+            let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+            self.check_change(name, &redefined, state.is_some(), define.change_ranges)?;
+            if !define.apply {
+                return Ok(redefined);
+            }
+            self.ports.journal.health()?;
+            let ticket = self.redefine(&mut state, name, &wanted, &definition)?;
+            if let Some(served) = state.as_mut() {
+                served.policy = Some(wanted.policy);
+            }
+            (redefined, ticket)
+        };
+        ticket.durable().await?;
+        Ok(redefined)
+    }
+
+    /// Refuses a change of ranges that nobody has asked for.
+    pub(crate) fn check_change(
+        &self,
+        name: &NetworkName,
+        redefined: &Redefined,
+        exists: bool,
+        change_ranges: bool,
+    ) -> Result<()> {
+        let changes = !redefined.added.is_empty() || !redefined.removed.is_empty();
+        if !exists || change_ranges || !changes {
+            return Ok(());
+        }
+        let list = |ranges: &[String]| if ranges.is_empty() { "none".to_owned() } else { ranges.join(", ") };
+        let cause = format_args!(
+            "policy {} would change what network {name} hands out: ranges added: {}; removed: {}",
+            redefined.after,
+            list(&redefined.added),
+            list(&redefined.removed)
+        );
+        Err(Error::new(ErrorCode::RangesWouldChange, cause))
+    }
+
+    /// Removes a network that holds nothing; durable when this returns. Says whether there was one.
+    ///
+    /// # Errors
+    /// `NetworkInUse` when an allocation lives or an import has not ended.
+    pub async fn remove_network(&self, network: &NetworkName, apply: bool) -> Result<bool> {
+        self.observed("remove", network, None, self.serve_remove(network, apply)).await
+    }
+
+    async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
+        let Some(slot) = self.networks.known(name) else { return Ok(false) };
+        let ticket = {
+            let mut state = slot.lock().await;
+            let Some(served) = state.as_mut() else { return Ok(false) };
+            let held = served.book.allocations().len();
+            if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
+                let cause = match held {
+                    0 => format!("an import of network {name} has not ended"),
+                    held => format!("network {name} has {held} live allocations"),
+                };
+                return Err(Error::new(ErrorCode::NetworkInUse, cause));
+            }
+            if !apply {
+                return Ok(true);
+            }
+            self.ports.journal.health()?;
+            let (network, at) = (name.clone(), self.now());
+            let removed = LedgerFact::Removed { network: network.clone(), at };
+            let facts = [ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+            let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
+            self.networks.bury(name, place);
+            *state = None;
+            tracing::info!(network = %name, "removed a network");
+            ticket
+        };
+        ticket.durable().await?;
+        Ok(true)
+    }
+
+    /// Asks a policy to make pools of a configuration, and checks them.
+    pub(crate) async fn defined(&self, name: &NetworkName, wanted: &Wanted) -> Result<Definition> {
+        let policy = wanted.policy.as_ref();
+        let bounds = Arc::clone(&self.settings().bounds);
+        bounds.check_policy(name, &policy.stamp().name)?;
+        let definition = self.ask(name, policy, || policy.define(name, &wanted.config)).await?;
+        check_definition(&definition).map_err(|invalid| {
+            self.rejected(
+                policy,
+                format_args!("returned an invalid definition for network {name}: {invalid}"),
+            )
+        })?;
+        bounds.check_ranges(name, &policy.stamp().name, &definition)?;
+        Ok(definition)
+    }
+
+    /// What would change.
+    pub(crate) fn compare(
+        &self,
+        served: Option<&Served>,
+        name: &NetworkName,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Redefined> {
+        let book = served.map_or_else(|| Arc::new(Book::empty(name)), |served| Arc::clone(&served.book));
+        let facts = self.facts(&book, wanted, definition)?;
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        for fact in &facts {
+            match fact {
+                Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
+                Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
+                Fact::Ledger(LedgerFact::Defined(network)) => removed.extend(going(&book, network)),
+                _ => {}
+            }
+        }
+        Ok(Redefined {
+            before: self.committer.choice(name).map(|choice| choice.policy),
+            after: wanted.policy.stamp().as_ref().clone(),
+            changed: !facts.is_empty(),
+            added,
+            removed,
+        })
+    }
+
+    /// The facts that bring a network to what it is to be; none where that is what it is.
+    fn facts(&self, book: &Book, wanted: &Wanted, definition: &Definition) -> Result<Vec<Fact>> {
+        let (name, now) = (book.name(), self.now());
+        let mut facts = Vec::new();
+        let (stamp, by) = (wanted.policy.stamp(), wanted.by);
+        let choice = self.committer.choice(name);
+        if choice.is_none_or(|choice| choice.policy != **stamp || choice.by != by) {
+            let choice = Choice { policy: stamp.as_ref().clone(), by, at: now };
+            facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
+        }
+        let defined = Defined { config: &wanted.config, definition, by: wanted.definer };
+        let changes = book.redefine(defined, now).map_err(|invalid| {
+            let why = format_args!("returned an invalid definition for network {name}: {invalid}");
+            self.rejected(wanted.policy.as_ref(), why)
+        })?;
+        facts.extend(changes.into_iter().map(Fact::from));
+        Ok(facts)
+    }
+
+    /// Of these facts, those of the book.
+    pub(crate) fn ledger_facts(
+        &self,
+        book: &Book,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Vec<LedgerFact>> {
+        let of_book = |fact| match fact {
+            Fact::Ledger(fact) => Some(fact),
+            Fact::Choices(_) => None,
+        };
+        Ok(self.facts(book, wanted, definition)?.into_iter().filter_map(of_book).collect())
+    }
+
+    /// Stages and applies what a network is to be, all of it or nothing.
+    pub(crate) fn redefine(
+        &self,
+        slot: &mut Option<Served>,
+        name: &NetworkName,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Ticket> {
+        let _defining = hold(&self.defining);
+        self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))?;
+        let before = slot.as_ref().map(|served| Arc::clone(&served.book));
+        let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
+        let facts = self.facts(&book, wanted, definition)?;
+        if facts.is_empty() {
+            return Ok(self.ports.journal.barrier());
+        }
+        drop(book);
+        tell(before.as_deref(), name, &facts);
+        drop(before);
+        let served = slot.get_or_insert_with(|| Served::new(Book::empty(name)));
+        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+    }
+
+    /// Refuses ranges that overlap another network's, where one of the two is to have its own for itself.
+    pub(crate) fn check_exclusive<'r>(
+        &self,
+        name: &NetworkName,
+        ranges: impl Iterator<Item = &'r Range>,
+    ) -> Result<()> {
+        let bounds = Arc::clone(&self.settings().bounds);
+        if !bounds.any_exclusive() {
+            return Ok(());
+        }
+        let ranges: Vec<&Range> = ranges.collect();
+        for (other, slot) in self.networks.all() {
+            if other == *name || !(bounds.is_exclusive(name) || bounds.is_exclusive(&other)) {
+                continue;
+            }
+            let state = slot.state();
+            let Some(served) = state.as_ref() else { continue };
+            if let Some((ours, theirs)) = overlap(&ranges, &served.book) {
+                let cause = format_args!(
+                    "range {ours} of network {name} overlaps {theirs} of network {other}, and networks.{}.exclusive is set",
+                    if bounds.is_exclusive(name) { name } else { &other }
+                );
+                return Err(Error::new(ErrorCode::OutOfBounds, cause));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Two ranges that share an address.
+fn overlap<'r>(ranges: &[&'r Range], book: &Book) -> Option<(&'r Range, String)> {
+    let theirs = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
+    for view in theirs {
+        if let Some(ours) = ranges.iter().find(|range| range.overlaps(view.range)) {
+            return Some((ours, view.range.to_string()));
+        }
+    }
+    None
+}
+
+/// The ranges that go with their pools.
+fn going<'b>(book: &'b Book, after: &'b tenure_types::Network) -> impl Iterator<Item = String> + 'b {
+    let gone = book.pools().iter().enumerate().filter(|(_, pool)| after.pool_named(&pool.name).is_none());
+    gone.flat_map(|(index, _)| book.ranges(index)).map(|view| view.range.to_string())
+}
+
+/// Says in the daemon's log what a network becomes, as the checkpoint says it in its own.
+fn tell(before: Option<&Book>, network: &NetworkName, facts: &[Fact]) {
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    for fact in facts {
+        match fact {
+            Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
+                let (policy, by) = (&choice.policy, choice.by.name());
+                tracing::info!(%network, %policy, by, "a policy serves a network from now on");
+            }
+            Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
+            Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
+            Fact::Ledger(LedgerFact::Defined(after)) => {
+                removed.extend(before.into_iter().flat_map(|book| going(book, after)));
+            }
+            _ => {}
+        }
+    }
+    let (ranges, removed) = (added.join(", "), removed.join(", "));
+    match before {
+        None => tracing::info!(%network, ranges, "defined a network"),
+        Some(_) => tracing::info!(%network, added = ranges, removed, "changed a network"),
+    }
+}

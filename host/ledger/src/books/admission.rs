@@ -1,0 +1,151 @@
+//! From a proposal to an allocation: the rules that every proposal passes, whoever made it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tenure_types::{
+    Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, PolicyStamp, Proposal,
+    Request,
+};
+
+use super::counts;
+use super::stock::Shelf;
+use super::{Book, Standing, Violation};
+
+impl Book {
+    /// Checks a proposal against the book and makes an allocation of it, for a fact to be applied.
+    ///
+    /// # Errors
+    /// [`Violation`] with the first rule that the proposal breaks.
+    pub fn admit(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &Arc<PolicyStamp>,
+        now: Moment,
+    ) -> Result<Allocation, Violation> {
+        self.admitted(request, proposal, policy, now, None)
+    }
+
+    /// The same for addresses that their owner uses already, as another IPAM says: one that cools does so for nobody. These
+    /// allocations are about to end, so they keep nothing from it.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_living(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &Arc<PolicyStamp>,
+        now: Moment,
+        ending: &[Generation],
+    ) -> Result<Allocation, Violation> {
+        self.admitted(request, proposal, policy, now, Some(ending))
+    }
+
+    fn admitted(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &Arc<PolicyStamp>,
+        now: Moment,
+        living: Option<&[Generation]>,
+    ) -> Result<Allocation, Violation> {
+        if let Some(held) = self.owned_by(&request.owner) {
+            return Err(Violation::OwnerHolds(request.owner.clone(), held.generation));
+        }
+        self.check_pools(proposal)?;
+        if let Some((name, _)) = proposal.tags.iter().find(|(name, _)| counts::is_hosts(name)) {
+            return Err(Violation::HostsName(name.to_owned()));
+        }
+        let mut assignments: Vec<&Assignment> = proposal.assignments.iter().collect();
+        assignments.sort_by_key(|assignment| assignment.pool);
+        let addresses = assignments
+            .into_iter()
+            .map(|assignment| self.assigned(request, assignment, living))
+            .collect::<Result<Box<[_]>, _>>()?;
+        let missed = |wanted: &&IpAddr| addresses.iter().all(|address| address.ip() != **wanted);
+        if let Some(wanted) = request.requested.iter().find(missed) {
+            return Err(Violation::RequestIgnored(*wanted));
+        }
+        let sandbox = (!request.sandbox.is_empty()).then(|| Box::new(request.sandbox.clone()));
+        Ok(Allocation {
+            network: self.name().clone(),
+            generation: self.next_generation(),
+            owner: request.owner.clone(),
+            addresses,
+            sandbox,
+            tags: proposal.tags.clone(),
+            policy: Arc::clone(policy),
+            origin: None,
+            requested_at: request.requested_at,
+            allocated_at: now,
+        })
+    }
+
+    /// At most one address from each pool, one from each that every grant needs, and at least one.
+    fn check_pools(&self, proposal: &Proposal) -> Result<(), Violation> {
+        let pools = self.pools();
+        if pools.is_empty() {
+            return Err(Violation::NoPools);
+        }
+        if let Some(other) = proposal.assignments.iter().find(|assignment| assignment.pool >= pools.len()) {
+            return Err(Violation::NoSuchPool(other.pool, pools.len()));
+        }
+        for (index, pool) in pools.iter().enumerate() {
+            let times = proposal.assignments.iter().filter(|assignment| assignment.pool == index).count();
+            match (times, pool.need) {
+                (0, Need::Always) => return Err(Violation::PoolMissing(pool.name.clone())),
+                (0 | 1, _) => {}
+                _ => return Err(Violation::PoolTwice(pool.name.clone())),
+            }
+        }
+        if proposal.assignments.is_empty() {
+            return Err(Violation::NoAddress);
+        }
+        Ok(())
+    }
+
+    fn assigned(
+        &self,
+        request: &Request,
+        assignment: &Assignment,
+        living: Option<&[Generation]>,
+    ) -> Result<AssignedAddress, Violation> {
+        let Assignment { pool, address, attributes } = assignment;
+        let outside = || {
+            let name = self.pools().get(*pool).map_or_else(String::new, |pool| pool.name.to_string());
+            Violation::Outside(*address, name)
+        };
+        let (_, range, source, draining) =
+            self.stock().locate(*address).filter(|(located, ..)| located == pool).ok_or_else(outside)?;
+        if draining && living.is_none() {
+            return Err(Violation::Draining(*address, range.name().clone()));
+        }
+        let ends = |holder: &Allocation| living.is_some_and(|ending| ending.contains(&holder.generation));
+        if let Some(holder) = self.holder(*address).filter(|holder| !ends(holder)) {
+            return Err(Violation::Held(*address, holder.owner.clone()));
+        }
+        if let Some(reason) = range.reserved(*address) {
+            return Err(Violation::Reserved(*address, reason));
+        }
+        if living.is_none() && self.cools_for(request, *pool, *address) {
+            return Err(Violation::Cooling(*address));
+        }
+        // The range has checked its prefix length, so this holds.
+        let address = IpNet::new(*address, range.prefix_length()).map_err(|_| outside())?;
+        Ok(AssignedAddress { address, source: Arc::clone(source), attributes: attributes.clone() })
+    }
+
+    /// Whether an address cools, and does so for this request.
+    fn cools_for(&self, request: &Request, pool: usize, address: IpAddr) -> bool {
+        let yields = match self.network().cooling {
+            Cooling::Strict => false,
+            Cooling::Preferred => {
+                request.requested.contains(&address) || !self.stock().has_free(Shelf::whole(pool))
+            }
+        };
+        !yields && self.standing(address) == Standing::Cooling
+    }
+}

@@ -1,0 +1,55 @@
+//! The addresses that were freed a moment ago, in the order in which they were.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use tenure_types::Moment;
+
+/// Addresses that cool, each with its place among all of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CoolingQueue {
+    by_place: BTreeMap<u64, (IpAddr, Moment)>,
+    places: BTreeMap<IpAddr, u64>,
+    next: u64,
+}
+
+impl CoolingQueue {
+    /// Puts an address behind all others; says its place.
+    pub(super) fn push(&mut self, address: IpAddr, since: Moment) -> u64 {
+        let place = self.next;
+        self.next += 1;
+        self.by_place.insert(place, (address, since));
+        self.places.insert(address, place);
+        place
+    }
+
+    /// Takes an address out; says its place, if it had one.
+    pub(super) fn remove(&mut self, address: IpAddr) -> Option<u64> {
+        let place = self.places.remove(&address)?;
+        self.by_place.remove(&place);
+        Some(place)
+    }
+
+    /// The address that was freed first.
+    pub(super) fn first(&self) -> Option<(IpAddr, Moment)> {
+        self.by_place.first_key_value().map(|(_, freed)| *freed)
+    }
+
+    pub(super) fn since(&self, address: IpAddr) -> Option<Moment> {
+        Some(self.by_place.get(self.places.get(&address)?)?.1)
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (IpAddr, Moment)> {
+        self.by_place.values().copied()
+    }
+
+    /// Those between two addresses, with their places.
+    pub(super) fn between(&self, first: IpAddr, last: IpAddr) -> Vec<(u64, IpAddr)> {
+        self.places.range(first..=last).map(|(address, place)| (*place, *address)).collect()
+    }
+
+    /// Lets all of them cool from now on.
+    pub(super) fn restart(&mut self, now: Moment) {
+        self.by_place.values_mut().for_each(|(_, since)| *since = now);
+    }
+}

@@ -1,0 +1,62 @@
+//! How many live allocations carry a value: a pod's namespace, a kind of owner, an agent, a tag. Kept, so that asking costs nothing.
+
+use std::collections::BTreeMap;
+
+use tenure_types::{Allocation, Owner};
+
+/// Of each name, how many allocations carry which value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Counts(BTreeMap<Box<str>, BTreeMap<Box<str>, u32>>);
+
+/// What a value is called that the host knows itself; a policy's tags have other names.
+const POD_NAMESPACE: &str = "pod.namespace";
+const OWNER_KIND: &str = "owner.kind";
+const OWNER_AGENT: &str = "owner.agent";
+
+/// Whether a name is the host's, so that no tag may have it.
+pub(super) fn is_hosts(name: &str) -> bool {
+    [POD_NAMESPACE, OWNER_KIND, OWNER_AGENT].contains(&name)
+}
+
+impl Counts {
+    pub(super) fn of(&self, name: &str, value: &str) -> u32 {
+        self.0.get(name).and_then(|values| values.get(value)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn add(&mut self, allocation: &Allocation) {
+        each_of(allocation, |name, value| match self.0.get_mut(name) {
+            Some(values) => match values.get_mut(value) {
+                Some(count) => *count = count.saturating_add(1),
+                None => _ = values.insert(value.into(), 1),
+            },
+            None => _ = self.0.insert(name.into(), BTreeMap::from([(value.into(), 1)])),
+        });
+    }
+
+    pub(super) fn remove(&mut self, allocation: &Allocation) {
+        each_of(allocation, |name, value| {
+            let Some(values) = self.0.get_mut(name) else { return };
+            let Some(count) = values.get_mut(value) else { return };
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                values.remove(value);
+            }
+            if values.is_empty() {
+                self.0.remove(name);
+            }
+        });
+    }
+}
+
+fn each_of(allocation: &Allocation, mut with: impl FnMut(&str, &str)) {
+    with(OWNER_KIND, allocation.owner.kind());
+    if let Owner::Claim { agent, .. } = &allocation.owner {
+        with(OWNER_AGENT, agent.as_str());
+    }
+    if let Some(pod) = allocation.pod() {
+        with(POD_NAMESPACE, &pod.namespace);
+    }
+    for (name, value) in allocation.tags.iter() {
+        with(name, value);
+    }
+}

@@ -1,0 +1,109 @@
+//! The addresses that an owner had last, by what it is called from one life to the next: bounded in number and in time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_types::Moment;
+
+use super::image::Remembrance;
+
+/// How many names are remembered.
+const MOST: usize = 4096;
+
+/// For how long.
+const LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// What owners that are gone had last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Remembered {
+    by_place: BTreeMap<u64, Remembrance>,
+    places: BTreeMap<Arc<str>, u64>,
+    next: u64,
+}
+
+impl Remembered {
+    /// Remembers what an owner had; what it had before is forgotten, and the one that is longest gone where there are too many.
+    pub(super) fn remember(&mut self, remembrance: Remembrance) {
+        self.forget(&remembrance.name);
+        if self.by_place.len() >= MOST
+            && let Some((_, oldest)) = self.by_place.pop_first()
+        {
+            self.places.remove(&oldest.name);
+        }
+        self.places.insert(Arc::clone(&remembrance.name), self.next);
+        self.by_place.insert(self.next, remembrance);
+        self.next += 1;
+    }
+
+    fn forget(&mut self, name: &str) {
+        if let Some(place) = self.places.remove(name) {
+            self.by_place.remove(&place);
+        }
+    }
+
+    pub(super) fn of(&self, name: &str) -> Option<&Remembrance> {
+        self.by_place.get(self.places.get(name)?)
+    }
+
+    /// All of it, the longest gone first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Remembrance> {
+        self.by_place.values()
+    }
+
+    /// Whether the longest gone is remembered for long enough.
+    pub(super) fn has_expired(&self, now: Moment) -> bool {
+        self.by_place.first_key_value().is_some_and(|(_, oldest)| now.since(oldest.at) >= LIFE)
+    }
+
+    /// Forgets what is remembered for long enough.
+    pub(super) fn expire(&mut self, now: Moment) {
+        while self.has_expired(now) {
+            if let Some((_, oldest)) = self.by_place.pop_first() {
+                self.places.remove(&oldest.name);
+            }
+        }
+    }
+
+    /// Remembers all of it from now on: moments of two boots cannot be compared.
+    pub(super) fn restart(&mut self, now: Moment) {
+        self.by_place.values_mut().for_each(|remembrance| remembrance.at = now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remembrance(number: usize, at: u64) -> Remembrance {
+        let at = Moment { boot_ns: at, wall_ms: 0 };
+        Remembrance { name: format!("ns/pod-{number}").into(), at, addresses: Box::default() }
+    }
+
+    #[test]
+    fn the_longest_gone_makes_room() {
+        let mut remembered = Remembered::default();
+        for number in 0..=MOST {
+            remembered.remember(remembrance(number, 1));
+        }
+        assert_eq!(remembered.iter().count(), MOST);
+        assert!(remembered.of("ns/pod-0").is_none() && remembered.of("ns/pod-1").is_some());
+        remembered.remember(remembrance(1, 2));
+        assert_eq!(remembered.iter().count(), MOST, "it takes its own place");
+        assert!(remembered.of("ns/pod-2").is_some());
+    }
+
+    #[test]
+    fn a_day_later_it_is_forgotten() {
+        let day = u64::try_from(LIFE.as_nanos()).unwrap();
+        let mut remembered = Remembered::default();
+        remembered.remember(remembrance(1, 5));
+        remembered.remember(remembrance(2, 6));
+        let at = |boot_ns| Moment { boot_ns, wall_ms: 0 };
+        assert!(!remembered.has_expired(at(day + 4)));
+        remembered.expire(at(day + 5));
+        assert!(remembered.of("ns/pod-1").is_none() && remembered.of("ns/pod-2").is_some());
+        remembered.restart(at(9));
+        assert!(!remembered.has_expired(at(day + 8)) && remembered.has_expired(at(day + 9)));
+    }
+}

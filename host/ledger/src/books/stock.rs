@@ -1,0 +1,441 @@
+//! What a network has to hand out: its pools' ranges, and what of them is in use.
+//!
+//! Ranges come, drain and go one by one while addresses are held. Whatever a policy asks for costs the same in one range and in a
+//! thousand: each pool has a shelf, and one more for each attribute of its ranges, with what is in use and which ranges are
+//! not full.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_types::{Pool, Range, RangeName, Source};
+
+use super::chart::{Chart, Place};
+use super::runs::{predecessor, successor};
+use super::view::Direction;
+
+/// A pool, or those of its ranges that have an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shelf<'a> {
+    /// The pool's index.
+    pub pool: usize,
+    /// The attribute's name and value; `None` for the whole pool.
+    pub label: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Shelf<'a> {
+    /// A whole pool.
+    #[must_use]
+    pub fn whole(pool: usize) -> Self {
+        Self { pool, label: None }
+    }
+
+    /// The ranges of a pool that have an attribute.
+    #[must_use]
+    pub fn labelled(pool: usize, name: &'a str, value: &'a str) -> Self {
+        Self { pool, label: Some((name, value)) }
+    }
+}
+
+/// How much of a shelf is in use, but for ranges that drain; counts stop at `u32::MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Addresses that an owner could get at all.
+    pub total: u32,
+    /// Addresses that have an owner.
+    pub held: u32,
+    /// Addresses that were freed a moment ago.
+    pub cooling: u32,
+}
+
+/// A range as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct RangeView<'a> {
+    /// The range.
+    pub range: &'a Range,
+    /// Whether it hands nothing more out.
+    pub draining: bool,
+    /// Addresses of it that have an owner.
+    pub held: u64,
+    /// Addresses of it that were freed a moment ago.
+    pub cooling: u64,
+}
+
+/// What of a range is in use, as a book knows it.
+#[derive(Debug, Default)]
+pub(super) struct InUse {
+    /// How many addresses have an owner, and how many of these are reserved now.
+    pub(super) held: u64,
+    pub(super) reserved: u64,
+    /// Those that cool, with their places among all that cool.
+    pub(super) cooling: Vec<(u64, IpAddr)>,
+}
+
+/// A range with what is in use of it.
+#[derive(Debug, Clone)]
+struct Stocked {
+    /// Its place among its pool's.
+    number: u64,
+    range: Range,
+    /// Shared with each address that is handed out of the range.
+    source: Arc<Source>,
+    draining: bool,
+    /// Addresses that an owner could get.
+    size: u128,
+    held: u64,
+    cooling: u64,
+    /// Of both, those that are not reserved: the range is full when there are as many as it has.
+    filled: u128,
+}
+
+/// The ranges of a pool, or those with an attribute, that do not drain.
+#[derive(Debug, Clone, Default)]
+struct Stand {
+    ranges: usize,
+    total: u128,
+    held: u64,
+    cooling: BTreeMap<u64, IpAddr>,
+    /// The numbers of the ranges that are not full.
+    open: BTreeSet<u64>,
+    last: Option<IpAddr>,
+}
+
+/// The ranges of one pool.
+#[derive(Debug, Clone, Default)]
+struct Shelves {
+    /// By their numbers, which is the order in which they are used.
+    ranges: BTreeMap<u64, Stocked>,
+    names: BTreeMap<RangeName, u64>,
+    next: u64,
+    whole: Stand,
+    labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Stand>>,
+}
+
+/// What becomes of an address of a range.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    Hold,
+    LetGo,
+    /// With its place among all that cool.
+    Cool(u64),
+    Warm(u64),
+}
+
+/// A network's pools with their ranges.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stock {
+    pools: Vec<Shelves>,
+    chart: Chart,
+}
+
+/// A stretch of one range, walked from `from` to `to`.
+#[derive(Debug)]
+pub(super) struct Stretch<'a> {
+    pub(super) range: &'a Range,
+    pub(super) from: IpAddr,
+    pub(super) to: IpAddr,
+}
+
+impl Stock {
+    /// The empty stock of so many pools.
+    pub(super) fn new(pools: usize) -> Self {
+        Self { pools: vec![Shelves::default(); pools], chart: Chart::default() }
+    }
+
+    /// How many ranges there are in all.
+    pub(super) fn ranges(&self) -> usize {
+        self.chart.len()
+    }
+
+    /// Puts a range behind the others of its pool.
+    pub(super) fn add(&mut self, pool: usize, of: &Pool, range: Range, draining: bool, in_use: &InUse) {
+        let Some(shelves) = self.pools.get_mut(pool) else { return };
+        let number = shelves.next;
+        shelves.next += 1;
+        shelves.names.insert(range.name().clone(), number);
+        self.chart.insert(range.first(), range.last(), Place { pool, number });
+        let source = Arc::new(Source::of(of, &range));
+        let (size, held, cooling) = (range.count(), in_use.held, in_use.cooling.len() as u64);
+        let reserved = in_use.cooling.iter().filter(|(_, address)| range.reserved(*address).is_some());
+        let filled = u128::from(held + cooling - in_use.reserved) - reserved.count() as u128;
+        let stocked = Stocked { number, range, source, draining, size, held, cooling, filled };
+        if !draining {
+            shelves.each_of(&stocked.range, |stand| stand.enter(&stocked, in_use));
+        }
+        shelves.ranges.insert(number, stocked);
+    }
+
+    /// Takes a range out of its pool.
+    pub(super) fn remove(&mut self, pool: usize, name: &RangeName, in_use: &InUse) {
+        let Some(shelves) = self.pools.get_mut(pool) else { return };
+        let number = shelves.names.remove(name);
+        let Some(stocked) = number.and_then(|number| shelves.ranges.remove(&number)) else { return };
+        self.chart.remove(stocked.range.first());
+        if !stocked.draining {
+            shelves.leave(&stocked, in_use);
+        }
+    }
+
+    /// Has a range hand nothing more out, or do so again.
+    pub(super) fn drain(&mut self, pool: usize, name: &RangeName, draining: bool, in_use: &InUse) {
+        let Some(shelves) = self.pools.get_mut(pool) else { return };
+        let number = shelves.names.get(name).copied();
+        let Some(mut stocked) = number.and_then(|number| shelves.ranges.remove(&number)) else { return };
+        match (stocked.draining, draining) {
+            (false, true) => shelves.leave(&stocked, in_use),
+            (true, false) => shelves.each_of(&stocked.range, |stand| stand.enter(&stocked, in_use)),
+            _ => {}
+        }
+        stocked.draining = draining;
+        shelves.ranges.insert(stocked.number, stocked);
+    }
+
+    /// A range by its name.
+    pub(super) fn named(&self, pool: usize, name: &RangeName) -> Option<(&Range, bool)> {
+        let shelves = self.pools.get(pool)?;
+        let stocked = shelves.ranges.get(shelves.names.get(name)?)?;
+        Some((&stocked.range, stocked.draining))
+    }
+
+    /// A range that shares an address with this one.
+    pub(super) fn overlapping(&self, range: &Range) -> Option<&Range> {
+        let place = self.chart.overlapping(range.first(), range.last())?;
+        Some(&self.stocked(place)?.range)
+    }
+
+    /// The ranges of a pool, in the order in which they are used.
+    pub(super) fn ranges_of(&self, pool: usize) -> impl Iterator<Item = RangeView<'_>> {
+        self.pools.get(pool).into_iter().flat_map(|shelves| shelves.ranges.values()).map(|stocked| {
+            let Stocked { range, draining, held, cooling, .. } = stocked;
+            RangeView { range, draining: *draining, held: *held, cooling: *cooling }
+        })
+    }
+
+    /// The pool that an address lies in, its range, where an address of it is from, and whether it drains.
+    pub(super) fn locate(&self, address: IpAddr) -> Option<(usize, &Range, &Arc<Source>, bool)> {
+        let place = self.chart.locate(address)?;
+        let stocked = self.stocked(place)?;
+        Some((place.pool, &stocked.range, &stocked.source, stocked.draining))
+    }
+
+    fn stocked(&self, place: Place) -> Option<&Stocked> {
+        self.pools.get(place.pool)?.ranges.get(&place.number)
+    }
+
+    /// Counts what becomes of an address, wherever it lies.
+    pub(super) fn change(&mut self, address: IpAddr, change: Change) {
+        let Some(Place { pool, number }) = self.chart.locate(address) else { return };
+        let Some(shelves) = self.pools.get_mut(pool) else { return };
+        let Some(stocked) = shelves.ranges.get_mut(&number) else { return };
+        let counts = u128::from(stocked.range.reserved(address).is_none());
+        match change {
+            Change::Hold => stocked.held += 1,
+            Change::LetGo => stocked.held = stocked.held.saturating_sub(1),
+            Change::Cool(_) => stocked.cooling += 1,
+            Change::Warm(_) => stocked.cooling = stocked.cooling.saturating_sub(1),
+        }
+        stocked.filled = match change {
+            Change::Hold | Change::Cool(_) => stocked.filled + counts,
+            Change::LetGo | Change::Warm(_) => stocked.filled.saturating_sub(counts),
+        };
+        if stocked.draining {
+            return;
+        }
+        let is_open = stocked.filled < stocked.size;
+        let on = |stand: &mut Stand| stand.change(address, change, number, is_open);
+        on(&mut shelves.whole);
+        if stocked.range.attributes().is_empty() {
+            return;
+        }
+        for (name, value) in stocked.range.attributes().iter() {
+            if let Some(stand) = shelves.labelled.get_mut(name).and_then(|values| values.get_mut(value)) {
+                on(stand);
+            }
+        }
+    }
+
+    fn stand(&self, shelf: Shelf<'_>) -> Option<&Stand> {
+        let shelves = self.pools.get(shelf.pool)?;
+        match shelf.label {
+            None => Some(&shelves.whole),
+            Some((name, value)) => shelves.labelled.get(name)?.get(value),
+        }
+    }
+
+    pub(super) fn usage(&self, shelf: Shelf<'_>) -> Usage {
+        let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        self.stand(shelf).map_or_else(Usage::default, |stand| Usage {
+            total: u32::try_from(stand.total).unwrap_or(u32::MAX),
+            held: capped(stand.held),
+            cooling: capped(stand.cooling.len() as u64),
+        })
+    }
+
+    /// How many addresses an owner could get of a pool, capped at `u128::MAX`.
+    pub(super) fn total(&self, pool: usize) -> u128 {
+        self.pools.get(pool).map_or(0, |shelves| shelves.whole.total)
+    }
+
+    /// Whether some range has an address that is neither held nor cooling.
+    pub(super) fn has_free(&self, shelf: Shelf<'_>) -> bool {
+        self.stand(shelf).is_some_and(|stand| !stand.open.is_empty())
+    }
+
+    /// The cooling addresses, least recently freed first.
+    pub(super) fn cooling(&self, shelf: Shelf<'_>) -> impl Iterator<Item = IpAddr> {
+        self.stand(shelf).into_iter().flat_map(|stand| stand.cooling.values().copied())
+    }
+
+    pub(super) fn last(&self, shelf: Shelf<'_>) -> Option<IpAddr> {
+        self.stand(shelf)?.last
+    }
+
+    /// Every address that was handed out last, with the pool's index and the label.
+    pub(super) fn all_last(&self) -> impl Iterator<Item = (Shelf<'_>, IpAddr)> {
+        self.pools.iter().enumerate().flat_map(|(pool, shelves)| {
+            let whole = [(Shelf::whole(pool), &shelves.whole)];
+            let labelled = shelves.labelled.iter().flat_map(move |(name, values)| {
+                values.iter().map(move |(value, stand)| (Shelf::labelled(pool, name, value), stand))
+            });
+            let all = whole.into_iter().chain(labelled);
+            all.filter_map(|(shelf, stand)| Some((shelf, stand.last?)))
+        })
+    }
+
+    /// Forgets what was handed out last.
+    pub(super) fn forget_last(&mut self) {
+        for shelves in &mut self.pools {
+            shelves.whole.last = None;
+            shelves.labelled.values_mut().flat_map(BTreeMap::values_mut).for_each(|stand| stand.last = None);
+        }
+    }
+
+    pub(super) fn set_last(&mut self, shelf: Shelf<'_>, address: Option<IpAddr>) {
+        let Some(shelves) = self.pools.get_mut(shelf.pool) else { return };
+        let stand = match shelf.label {
+            None => Some(&mut shelves.whole),
+            Some((name, value)) => shelves.labelled.get_mut(name).and_then(|values| values.get_mut(value)),
+        };
+        if let Some(stand) = stand {
+            stand.last = address;
+        }
+    }
+
+    /// The ranges of a shelf that are not full, in walking order, the one that holds `after` split around it.
+    pub(super) fn stretches<'a>(
+        &'a self,
+        shelf: Shelf<'_>,
+        after: Option<IpAddr>,
+        direction: Direction,
+    ) -> impl Iterator<Item = Stretch<'a>> {
+        let ascending = direction == Direction::Ascending;
+        let stand = self.stand(shelf);
+        let ranges = self.pools.get(shelf.pool).map(|shelves| &shelves.ranges);
+        // Where the walk begins: behind `after`, if that is in the pool.
+        let split = after
+            .and_then(|after| Some((after, self.chart.locate(after)?)))
+            .filter(|(_, place)| place.pool == shelf.pool)
+            .map(|(after, place)| (after, place.number));
+        let range_of = move |number: u64| ranges?.get(&number).map(|stocked| &stocked.range);
+        let whole = move |range: &'a Range| match ascending {
+            true => Stretch { range, from: range.first(), to: range.last() },
+            false => Stretch { range, from: range.last(), to: range.first() },
+        };
+        let open = stand.map(|stand| &stand.open);
+        let here = split.filter(|(_, number)| open.is_some_and(|open| open.contains(number)));
+        let begin = here.and_then(|(after, number)| {
+            let from = if ascending { successor(after) } else { predecessor(after) };
+            let stretch = whole(range_of(number)?);
+            // Where `after` is the range's end this begins behind it, and is walked in no step.
+            Some(Stretch { from: from?, ..stretch })
+        });
+        let end = here.and_then(|(after, number)| Some(Stretch { to: after, ..whole(range_of(number)?) }));
+        let number = split.map(|(_, number)| number);
+        let numbers = open.into_iter().flat_map(move |open| in_order(open, number, ascending));
+        let between = numbers.filter_map(range_of).map(whole);
+        begin.into_iter().chain(between).chain(end)
+    }
+}
+
+/// The numbers of a set but for one: those behind it, then those before it.
+fn in_order(open: &BTreeSet<u64>, around: Option<u64>, ascending: bool) -> impl Iterator<Item = u64> {
+    use std::ops::Bound::{Excluded, Unbounded};
+    let (behind, before) = match around {
+        Some(number) => ((Excluded(number), Unbounded), Some((Unbounded, Excluded(number)))),
+        None => ((Unbounded, Unbounded), None),
+    };
+    let (mut first, mut second) = (open.range(behind), before.map(|before| open.range(before)));
+    if !ascending && let Some(second) = second.as_mut() {
+        std::mem::swap(&mut first, second);
+    }
+    std::iter::from_fn(move || {
+        let step = |range: &mut std::collections::btree_set::Range<'_, u64>| {
+            if ascending { range.next() } else { range.next_back() }.copied()
+        };
+        step(&mut first).or_else(|| step(second.as_mut()?))
+    })
+}
+
+impl Shelves {
+    /// Does something with each stand that a range is on, made if need be.
+    fn each_of(&mut self, range: &Range, mut with: impl FnMut(&mut Stand)) {
+        with(&mut self.whole);
+        for (name, value) in range.attributes().iter() {
+            let values = self.labelled.entry(name.into()).or_default();
+            with(values.entry(value.into()).or_default());
+        }
+    }
+
+    /// Takes a range off its stands. A label that no range has any more goes, and what was handed out under it last is forgotten.
+    fn leave(&mut self, stocked: &Stocked, in_use: &InUse) {
+        self.each_of(&stocked.range, |stand| stand.leave(stocked, in_use));
+        for (name, value) in stocked.range.attributes().iter() {
+            let Some(values) = self.labelled.get_mut(name) else { continue };
+            if values.get(value).is_some_and(|stand| stand.ranges == 0) {
+                values.remove(value);
+            }
+            if values.is_empty() {
+                self.labelled.remove(name);
+            }
+        }
+    }
+}
+
+impl Stand {
+    fn enter(&mut self, stocked: &Stocked, in_use: &InUse) {
+        self.ranges += 1;
+        self.total = self.total.saturating_add(stocked.size);
+        self.held += stocked.held;
+        self.cooling.extend(in_use.cooling.iter().copied());
+        if stocked.filled < stocked.size {
+            self.open.insert(stocked.number);
+        }
+    }
+
+    fn leave(&mut self, stocked: &Stocked, in_use: &InUse) {
+        self.ranges = self.ranges.saturating_sub(1);
+        self.total = self.total.saturating_sub(stocked.size);
+        self.held = self.held.saturating_sub(stocked.held);
+        for (order, _) in &in_use.cooling {
+            self.cooling.remove(order);
+        }
+        self.open.remove(&stocked.number);
+    }
+
+    fn change(&mut self, address: IpAddr, change: Change, number: u64, is_open: bool) {
+        match change {
+            Change::Hold => {
+                self.held += 1;
+                self.last = Some(address);
+            }
+            Change::LetGo => self.held = self.held.saturating_sub(1),
+            Change::Cool(order) => _ = self.cooling.insert(order, address),
+            Change::Warm(order) => _ = self.cooling.remove(&order),
+        }
+        if is_open {
+            self.open.insert(number);
+        } else {
+            self.open.remove(&number);
+        }
+    }
+}
