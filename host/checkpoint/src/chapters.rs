@@ -66,6 +66,7 @@ impl Refused {
 }
 
 /// A line that is to be taken.
+#[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) chapter: &'a str,
     pub(crate) version: u32,

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::disk::Disk;
 use crate::header::SnapshotHeader;
+use crate::line::Line;
 use crate::names::{self, Listing};
 use crate::snapshot::SnapshotWriter;
 use crate::source::{Parts, Source};
@@ -29,20 +30,23 @@ impl Compaction {
         Ok(Self { snapshot, parts: source.parts() })
     }
 
-    /// Writes a piece; `true` when that was the last and the snapshot is whole and durable under its temporary name.
+    /// Writes a piece; `true` when every part was looked at and is written.
     pub(crate) fn advance(&mut self) -> io::Result<bool> {
         if self.snapshot.is_drained() {
-            let Some(lines) = self.parts.next() else {
-                self.snapshot.end()?;
-                return Ok(true);
-            };
+            let Some(lines) = self.parts.next() else { return Ok(true) };
             self.snapshot.add(lines);
         }
         self.snapshot.write(PIECE)?;
         Ok(false)
     }
 
-    /// Gives the snapshot its name. Returns its size.
+    /// Makes the snapshot whole and durable under its temporary name. What was staged while the parts were looked at, and no
+    /// log has, goes behind them: later parts have it already, and earlier ones do not.
+    pub(crate) fn end(&mut self, staged: &[(u64, Line)]) -> io::Result<()> {
+        self.snapshot.end(staged)
+    }
+
+    /// Gives the ended snapshot its name. Returns its size.
     pub(crate) fn publish(self, disk: &dyn Disk) -> io::Result<u64> {
         self.snapshot.publish(disk)
     }

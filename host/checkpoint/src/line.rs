@@ -3,8 +3,8 @@
 //! `group` names the places of the facts that were made durable by one sync, so that a reader knows without looking
 //! further whether a group is whole, and whether a line belongs to it or to a later one. `chapter` and `version` say who can
 //! read the rest; `"optional":true` says that a reader who cannot may go on without it. A snapshot's lines have an `item`
-//! in the place of the group and the fact. This never changes; what a chapter's facts look like is the chapter's, in
-//! [`v1`](crate::v1).
+//! in the place of the group and the fact; the facts behind them have their `place` in the place of the group. This never
+//! changes; what a chapter's facts look like is the chapter's, in [`v1`](crate::v1).
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -44,6 +44,8 @@ pub(crate) struct LogLine<'a> {
 pub(crate) enum SnapshotLine<'a> {
     /// An item of a chapter.
     Item { chapter: Cow<'a, str>, version: u32, optional: bool, item: &'a RawValue },
+    /// A fact that was staged while the items were made, so that some have it and some may not.
+    Fact { place: u64, chapter: Cow<'a, str>, version: u32, optional: bool, fact: &'a RawValue },
     /// The end, with the number of lines before it: a snapshot without it is not whole.
     End { lines: u64 },
 }
@@ -60,6 +62,10 @@ struct AnySnapshotLine<'a> {
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(default)]
+    place: Option<u64>,
+    #[serde(borrow, default)]
+    fact: Option<&'a RawValue>,
+    #[serde(default)]
     lines: Option<u64>,
 }
 
@@ -67,13 +73,16 @@ impl<'a> SnapshotLine<'a> {
     /// Reads a line, or says why it is none.
     pub(crate) fn decode(json: &'a str) -> Result<Self, String> {
         let line: AnySnapshotLine<'a> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        let AnySnapshotLine { chapter, version, optional, item, lines } = line;
-        match (chapter, version, item, lines) {
-            (Some(chapter), Some(version), Some(item), None) => {
+        let AnySnapshotLine { chapter, version, optional, item, place, fact, lines } = line;
+        match (chapter.zip(version), item, place.zip(fact), lines) {
+            (Some((chapter, version)), Some(item), None, None) => {
                 Ok(Self::Item { chapter, version, optional, item })
             }
+            (Some((chapter, version)), None, Some((place, fact)), None) => {
+                Ok(Self::Fact { place, chapter, version, optional, fact })
+            }
             (None, None, None, Some(lines)) => Ok(Self::End { lines }),
-            _ => Err("the line is neither an item nor the end".to_owned()),
+            _ => Err("the line is neither an item nor a fact nor the end".to_owned()),
         }
     }
 }
@@ -98,6 +107,14 @@ pub(crate) fn encode_item(out: &mut Vec<u8>, number: u64, line: &Line) {
     let mut json = Vec::with_capacity(line.json.len() + 64);
     json.push(b'{');
     finish(&mut json, line, "item");
+    frame::encode(out, number, &json);
+}
+
+/// Appends the framed line of a fact that a snapshot has behind its items.
+pub(crate) fn encode_staged(out: &mut Vec<u8>, number: u64, place: u64, line: &Line) {
+    let mut json = Vec::with_capacity(line.json.len() + 96);
+    let _ = write!(json, "{{\"place\":{place},");
+    finish(&mut json, line, "fact");
     frame::encode(out, number, &json);
 }
 

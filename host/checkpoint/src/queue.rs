@@ -151,6 +151,13 @@ impl Queue {
         state.waiting.first().map_or(state.next, |waiting| waiting.place)
     }
 
+    /// The facts that wait, each with its place; they go on waiting.
+    pub(crate) fn staged(&self) -> Vec<(u64, Line)> {
+        let state = self.lock();
+        let facts = state.waiting.iter().flat_map(|waiting| (waiting.place..).zip(&waiting.lines));
+        facts.map(|(place, line)| (place, line.clone())).collect()
+    }
+
     /// Tells everybody of a group that it is durable, or why not; in that case nothing more is acknowledged first.
     pub(crate) fn resolve(&self, group: Vec<Waiting>, result: io::Result<()>) {
         let answer = result.map_err(|error| explain(&error));

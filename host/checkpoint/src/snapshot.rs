@@ -1,7 +1,8 @@
 //! The snapshot: every network's book at one time, so that the log before it can go.
 //!
 //! It is fuzzy: the books are imaged one after another while the log goes on, and each image says the place in the log
-//! that it is true as of. The log segment of the same number is begun before the first book is looked at.
+//! that it is true as of. The log segment of the same number is begun before the first book is looked at. Where that segment
+//! stands on the snapshot alone, the facts that were staged meanwhile stand behind the images: a group is in it or it is not.
 //!
 //! ```text
 //! snapshot.0000000002.tmp ──write, sync──▶ snapshot.0000000002 ──directory sync──▶ the one before the last goes
@@ -13,7 +14,7 @@ use crate::chapters::{Chapters, Given, NotTaken, Refused, Taken};
 use crate::disk::{Disk, File};
 use crate::frame::{self, Lines};
 use crate::header::{Header, SnapshotHeader};
-use crate::line::{self, SnapshotLine};
+use crate::line::{self, Line, SnapshotLine};
 use crate::report::Skipped;
 use crate::{Error, Result, names, source};
 
@@ -64,9 +65,14 @@ impl SnapshotWriter {
         self.file.sync_data()
     }
 
-    /// Ends the snapshot, once it is drained, and makes its bytes durable, still under the temporary name.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    /// Ends the snapshot, once it is drained, with facts that were staged meanwhile, and makes its bytes durable, still under the
+    /// temporary name.
+    pub(crate) fn end(&mut self, staged: &[(u64, Line)]) -> io::Result<()> {
         let mut bytes = Vec::new();
+        for (place, line) in staged {
+            line::encode_staged(&mut bytes, self.lines, *place, line);
+            self.lines += 1;
+        }
         line::encode_end(&mut bytes, self.lines);
         self.bytes += bytes.len() as u64;
         self.file.append(&bytes)?;
@@ -107,11 +113,11 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
     chapters.enter(&header.boot, header.opened).map_err(|refused| refused.into_error(&file, 0, 0))?;
     let mut skipped = Skipped::default();
     let mut expected = 1;
-    let mut ended = false;
+    let mut next = Next::Item;
     while let Some(line) = lines.next().map_err(reading())? {
         let offset = line.offset;
         let damaged = |why: &str| Error::Damaged { file: file.clone(), offset, why: why.to_owned() };
-        if ended {
+        if next == Next::Nothing {
             return Err(damaged("something stands behind the end"));
         }
         if !line.terminated {
@@ -122,27 +128,46 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
             return Err(damaged("a line is missing"));
         }
         expected += 1;
-        match SnapshotLine::decode(frame.json).map_err(|why| damaged(&why))? {
-            SnapshotLine::Item { chapter, version, optional, item } => {
-                let given = Given { chapter: &chapter, version, optional, json: item.get() };
-                match chapters.restore(&given) {
-                    Ok(Taken::Kept) => {}
-                    Ok(Taken::Skipped) => skipped.add(&chapter, version),
-                    Err(NotTaken::Unknown) => {
-                        return Err(unknown(&file, offset, &given, &header.program));
-                    }
-                    Err(NotTaken::Refused(refused)) => return Err(refused.into_error(&file, offset, 0)),
-                }
+        let line = SnapshotLine::decode(frame.json).map_err(|why| damaged(&why))?;
+        if next == Next::Item && !matches!(line, SnapshotLine::Item { .. }) {
+            chapters.restored().map_err(|refused| refused.into_error(&file, 0, 0))?;
+            next = Next::Fact;
+        }
+        let (place, given, taken) = match &line {
+            SnapshotLine::Item { chapter, version, optional, item } if next == Next::Item => {
+                let given = Given { chapter, version: *version, optional: *optional, json: item.get() };
+                (0, given, chapters.restore(&given))
             }
-            SnapshotLine::End { lines } if lines + 1 == expected => ended = true,
+            SnapshotLine::Item { .. } => return Err(damaged("an item stands behind a fact")),
+            SnapshotLine::Fact { place, chapter, version, optional, fact } => {
+                let given = Given { chapter, version: *version, optional: *optional, json: fact.get() };
+                (*place, given, chapters.apply(*place, &given))
+            }
+            SnapshotLine::End { lines } if lines + 1 == expected => {
+                next = Next::Nothing;
+                continue;
+            }
             SnapshotLine::End { .. } => return Err(damaged("the end counts other lines")),
+        };
+        match taken {
+            Ok(Taken::Kept) => {}
+            Ok(Taken::Skipped) => skipped.add(given.chapter, given.version),
+            Err(NotTaken::Unknown) => return Err(unknown(&file, offset, &given, &header.program)),
+            Err(NotTaken::Refused(refused)) => return Err(refused.into_error(&file, offset, place)),
         }
     }
-    if !ended {
+    if next != Next::Nothing {
         return Err(Error::Damaged { file, offset: 0, why: "its end is missing".to_owned() });
     }
-    chapters.restored().map_err(|refused| refused.into_error(&file, 0, 0))?;
     Ok(skipped)
+}
+
+/// What may come next in a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Item,
+    Fact,
+    Nothing,
 }
 
 /// A line that this program does not know and cannot do without.

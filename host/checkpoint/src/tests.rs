@@ -4,6 +4,7 @@ mod compaction;
 mod findings;
 mod fixture;
 mod golden;
+mod groups;
 mod lies;
 mod life;
 mod loss;

@@ -62,6 +62,11 @@ pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Wan
     Wanted { name: name(number), definition }
 }
 
+/// A network with enough addresses for everybody.
+pub(super) fn plain(number: u64) -> Wanted {
+    network(number, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")
+}
+
 /// The facts that bring a network to what it is to be.
 pub(super) fn redefined(book: &Book, wanted: &Wanted) -> Vec<LedgerFact> {
     let config = Arc::default();
@@ -210,6 +215,20 @@ impl Memory {
         state.put(journal, name, &facts)
     }
 
+    /// Removes a network that holds nothing, as the engine does; `None` where there is none, or it holds something.
+    pub(super) fn remove(&self, journal: &CheckpointJournal, network: u64) -> Option<Ticket> {
+        let mut state = self.lock();
+        let network = name(network);
+        if state.books.get(&network)?.allocations().len() > 0 {
+            return None;
+        }
+        let facts = [
+            ChoiceFact::Forgotten { network: network.clone(), at: NOW }.into(),
+            LedgerFact::Removed { network: network.clone(), at: NOW }.into(),
+        ];
+        Some(state.put(journal, &network, &facts))
+    }
+
     /// Gives an owner the next free address; `None` when it has one or there is none.
     pub(super) fn give(&self, journal: &CheckpointJournal, network: u64, owner: &Owner) -> Option<Ticket> {
         let shelf = Shelf::whole(0);
@@ -344,7 +363,7 @@ impl Node {
     }
 
     pub(super) fn define(&self, number: u64) -> Ticket {
-        self.memory.define(&self.journal, &network(number, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"))
+        self.memory.define(&self.journal, &plain(number))
     }
 
     pub(super) fn give(&self, network: u64, who: u64) -> Option<Ticket> {

@@ -8,7 +8,7 @@ use crate::header::{FORMAT_VERSION, SnapshotHeader};
 use crate::line::{self, Line};
 use crate::sim::SimDisk;
 use crate::snapshot::SnapshotWriter;
-use crate::{Base, Error, names, recover, v1};
+use crate::{Base, Error, frame, names, recover, v1};
 
 /// What is wrong with a state; `None` when it is taken.
 fn wrong(disk: &SimDisk) -> Option<Error> {
@@ -68,7 +68,9 @@ fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option
     let mut snapshot = SnapshotWriter::begin(&disk, header).unwrap();
     snapshot.add(v1::items(Page::Book(Box::new(book.image()))));
     snapshot.write(1 << 20).unwrap();
-    snapshot.end().unwrap();
+    let staged = |place, fact: LedgerFact| (place, Line::from(&Fact::from(fact)));
+    let importing = LedgerFact::Importing { network: name(0), under_way: true, at: NOW };
+    snapshot.end(&[staged(1, defined()), staged(2, importing)]).unwrap();
     snapshot.publish(&disk).unwrap();
     let bytes = change(disk.contents(&names::snapshot(number)).unwrap());
     disk.remove(&names::snapshot(number)).unwrap();
@@ -90,11 +92,56 @@ fn an_end_that_counts_other_lines() {
             let whole = bytes.len() - 1;
             let last = bytes[..whole].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
             let mut changed = bytes[..last].to_vec();
-            crate::frame::encode(&mut changed, 2, format!(r#"{{"lines":{lines}}}"#).as_bytes());
+            frame::encode(&mut changed, 4, format!(r#"{{"lines":{lines}}}"#).as_bytes());
             changed
         }
     };
-    assert!(with_snapshot(2, end(2)).is_none());
-    assert!(is_damaged(with_snapshot(2, end(1)).as_ref()));
+    assert!(with_snapshot(2, end(4)).is_none());
     assert!(is_damaged(with_snapshot(2, end(3)).as_ref()));
+    assert!(is_damaged(with_snapshot(2, end(5)).as_ref()));
+}
+
+/// The JSON of each line changed, with everything else made to fit again.
+fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Vec<String>)) -> Vec<u8> {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let mut lines = text.lines().map(|line| line.splitn(4, ' ').nth(3).unwrap().to_owned()).collect();
+    change(&mut lines);
+    let mut rewritten = Vec::new();
+    (0..).zip(lines).for_each(|(number, json)| frame::encode(&mut rewritten, number, json.as_bytes()));
+    rewritten
+}
+
+#[test]
+fn a_line_of_a_snapshot_that_is_none_or_stands_elsewhere() {
+    let with = |change: fn(&mut Vec<String>)| with_snapshot(2, |bytes| rewritten(&bytes, change));
+    assert!(with(|_| ()).is_none());
+    assert!(is_damaged(with(|lines| lines.swap(1, 2)).as_ref()), "an item stands behind a fact");
+    assert!(is_damaged(with(|lines| lines.swap(3, 4)).as_ref()), "a fact stands behind the end");
+    assert!(is_damaged(with(|lines| lines.truncate(4)).as_ref()), "the end is missing");
+    for (wrong, place) in [
+        (r#"{"chapter":"ledger","item":{}}"#, 1),
+        (r#"{"version":1,"item":{}}"#, 1),
+        (r#"{"chapter":"ledger","version":1}"#, 1),
+        (r#"{"chapter":"ledger","version":1,"item":{"lost":{}}}"#, 1),
+        (r#"{"chapter":"ledger","version":1,"item":{"settled":[]},"lines":1}"#, 1),
+        (r#"{"chapter":"ledger","version":1,"item":{"settled":[]},"place":1,"fact":{}}"#, 1),
+        (r#"{"chapter":"ledger","version":1,"fact":{}}"#, 3),
+        (r#"{"chapter":"ledger","version":1,"place":2}"#, 3),
+        (r#"{"place":2,"fact":{}}"#, 3),
+        (r#"{"chapter":"ledger","version":1,"lines":4}"#, 4),
+        ("{}", 4),
+    ] {
+        let error = with_snapshot(2, |bytes| rewritten(&bytes, |lines| lines[place] = wrong.to_owned()));
+        assert!(is_damaged(error.as_ref()), "{wrong}: {error:?}");
+    }
+}
+
+#[test]
+fn an_item_of_no_network() {
+    let error = with_snapshot(2, |bytes| {
+        rewritten(&bytes, |lines| {
+            lines[1] = r#"{"chapter":"ledger","version":1,"item":{"settled":[]}}"#.to_owned()
+        })
+    });
+    assert!(is_damaged(error.as_ref()), "{error:?}");
 }

@@ -62,7 +62,7 @@ fn a_snapshot_has_unknown_owners_and_claims_that_are_over() {
     while !snapshot.is_drained() {
         snapshot.write(1 << 10).unwrap();
     }
-    snapshot.end().unwrap();
+    snapshot.end(&[]).unwrap();
     snapshot.publish(&disk).unwrap();
     let mut books = v1::Books::default();
     let skipped = snapshot::read(&disk, 2, &mut Chapters::new(&mut [&mut books])).unwrap();

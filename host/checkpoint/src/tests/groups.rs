@@ -1,0 +1,146 @@
+//! Groups: facts that are staged together are durable together, whatever fails and whenever.
+
+use std::sync::{Arc, Mutex};
+
+use tenure_engine::ports::Images;
+use tenure_ledger::Page;
+
+use super::fixture::{Memory, NOW, Node, answer, boot, everything, name, owner};
+use crate::sim::{Faults, SimDisk};
+use crate::{CheckpointJournal, LogItem, LogReader, Recovered, recover};
+
+/// The groups of the log, each as the places and chapters of its facts.
+fn groups(disk: &SimDisk) -> Vec<Vec<(u64, String)>> {
+    let mut reader = LogReader::new(Arc::new(disk.clone()));
+    let (mut groups, mut last) = (Vec::<Vec<_>>::new(), None);
+    while let Some(item) = reader.next_item().unwrap() {
+        let LogItem::Fact { place, group, line, .. } = item else { continue };
+        assert!((group.0..=group.1).contains(&place));
+        if last.replace(group) != Some(group) {
+            groups.push(Vec::new());
+        }
+        groups.last_mut().unwrap().push((place, line.chapter.into_owned()));
+    }
+    groups
+}
+
+/// A network is known to both chapters or to neither.
+fn assert_whole(found: &Recovered, when: &str) {
+    for number in 0..6 {
+        let book = found.books.iter().any(|book| *book.name() == name(number));
+        let choice = found.choices.of(&name(number)).is_some();
+        assert_eq!(book, choice, "{when}: half of what was staged of {}", name(number));
+    }
+}
+
+#[test]
+fn facts_of_several_chapters_that_are_staged_together_share_a_group() {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    drop(node.define(0));
+    node.settle();
+    drop((node.give(0, 1), node.define(1)));
+    node.settle();
+    drop(node.free(0, 1));
+    drop(node.memory.remove(&node.journal, 0).unwrap());
+    node.settle();
+    let of = |places: &[u64], chapters: &[&str]| {
+        let chapters = chapters.iter().map(ToString::to_string);
+        places.iter().copied().zip(chapters).collect::<Vec<_>>()
+    };
+    let expected = [
+        of(&[1, 2, 3], &["choices", "ledger", "ledger"]),
+        of(&[4, 5, 6, 7], &["ledger", "choices", "ledger", "ledger"]),
+        of(&[8, 9, 10], &["ledger", "choices", "ledger"]),
+    ];
+    assert_eq!(groups(&disk), expected);
+}
+
+/// The group fails, is in the snapshot that reopens the log, and is whole there.
+#[test]
+fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
+    for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        let mut node = Node::start(&disk, 1);
+        drop((node.define(0), node.define(1)));
+        node.settle();
+        disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+        let tickets = [node.memory.remove(&node.journal, 0).unwrap(), node.define(2)];
+        node.writer.step(&node.memory);
+        for ticket in tickets {
+            assert!(answer(ticket).unwrap().is_err());
+        }
+        // These wait while the log is reopened, and are written behind the snapshot that they are in.
+        drop((node.memory.remove(&node.journal, 1), node.define(0), node.define(3)));
+        disk.set_faults(Faults::default());
+        disk.stop_after(cut);
+        node.settle();
+        if seed % 2 == 0 {
+            disk.kill();
+        } else {
+            disk.crash();
+        }
+        let found = recover(&disk, &boot(1), NOW).unwrap();
+        assert_whole(&found, &format!("seed {seed}, cut at {cut}"));
+        if cut == 23 {
+            assert_eq!(everything(&found), node.memory.everything());
+        }
+    }
+}
+
+/// State in memory to which something is done while the pages of a snapshot are looked at.
+struct Meddled {
+    memory: Memory,
+    journal: CheckpointJournal,
+    /// What is done behind which page.
+    deeds: Mutex<Vec<Deed>>,
+}
+
+type Deed = fn(&Memory, &CheckpointJournal);
+
+impl Images for Meddled {
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let (memory, journal) = (self.memory.clone(), self.journal.clone());
+        let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
+        Box::new(self.memory.pages().inspect(move |_| {
+            if let Some(deed) = deeds.next() {
+                deed(&memory, &journal);
+            }
+        }))
+    }
+}
+
+/// A snapshot looks at one page after the other. What is staged meanwhile is on the later pages and not on the earlier ones.
+#[test]
+fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() {
+    fn remove(memory: &Memory, journal: &CheckpointJournal) {
+        drop(memory.remove(journal, 0).unwrap());
+    }
+    fn define(memory: &Memory, journal: &CheckpointJournal) {
+        drop(memory.define(journal, &super::fixture::plain(4)));
+        drop(memory.give(journal, 4, &owner(1)));
+    }
+    for reopens in [false, true] {
+        for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+            let disk = SimDisk::new(seed);
+            let mut node = Node::start_compacting(&disk, if reopens { u64::MAX } else { 2_000 });
+            (0..3).for_each(|number| drop(node.define(number)));
+            disk.set_faults(Faults { sync: if reopens { 1000 } else { 0 }, ..Faults::default() });
+            let (memory, journal) = (node.memory.clone(), node.journal.clone());
+            let meddled = Meddled { memory, journal, deeds: Mutex::new(vec![remove, define]) };
+            node.writer.step(&meddled);
+            disk.set_faults(Faults::default());
+            disk.stop_after(cut);
+            while node.writer.step(&meddled) == crate::Progress::Worked {}
+            assert!(meddled.deeds.lock().unwrap().is_empty() || disk.is_stopped());
+            disk.crash();
+            let when = format!("reopened: {reopens}, seed {seed}, cut at {cut}");
+            let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("{when}: {error}"));
+            assert_whole(&found, &when);
+            if cut == 23 {
+                assert_eq!(everything(&found), node.memory.everything(), "{when}");
+                assert_eq!(found.report.snapshot, Some(2));
+            }
+        }
+    }
+}
