@@ -40,9 +40,6 @@ pub trait Chapter {
         Ok(0)
     }
 
-    /// The last place that the state has seen; a snapshot may be ahead of the log that it was taken beside.
-    fn through(&self) -> u64;
-
     /// Forgets everything: what was read is to be read again.
     fn clear(&mut self);
 }
@@ -153,10 +150,5 @@ impl<'a, 'c> Chapters<'a, 'c> {
     /// Whether the last boot that wrote is this one.
     pub(crate) fn is_of(&self, boot: &BootId) -> bool {
         self.boot.as_ref() == Some(boot)
-    }
-
-    /// The last place that any chapter has seen.
-    pub(crate) fn through(&self) -> u64 {
-        self.chapters.iter().map(|chapter| chapter.through()).max().unwrap_or(0)
     }
 }

@@ -40,10 +40,10 @@ impl Compaction {
         Ok(false)
     }
 
-    /// Makes the snapshot whole and durable under its temporary name. What was staged while the parts were looked at, and no
-    /// log has, goes behind them: later parts have it already, and earlier ones do not.
-    pub(crate) fn end(&mut self, staged: &[(u64, Line)]) -> io::Result<()> {
-        self.snapshot.end(staged)
+    /// Makes the snapshot whole and durable under its temporary name. What was staged while the parts were looked at, and is
+    /// not in the log that ends with the fact `before`, goes behind them: later parts have it already, and earlier ones do not.
+    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, Line)]) -> io::Result<()> {
+        self.snapshot.end(before, staged)
     }
 
     /// Gives the ended snapshot its name. Returns its size.

@@ -46,8 +46,8 @@ pub(crate) enum SnapshotLine<'a> {
     Item { chapter: Cow<'a, str>, version: u32, optional: bool, item: &'a RawValue },
     /// A fact that was staged while the items were made, so that some have it and some may not.
     Fact { place: u64, chapter: Cow<'a, str>, version: u32, optional: bool, fact: &'a RawValue },
-    /// The end, with the number of lines before it: a snapshot without it is not whole.
-    End { lines: u64 },
+    /// The end, without which a snapshot is not whole: how many lines are before it, and the last place that they may know of.
+    End { lines: u64, through: u64 },
 }
 
 /// Every key that a line of a snapshot may have, so that one is read in one pass.
@@ -67,21 +67,23 @@ struct AnySnapshotLine<'a> {
     fact: Option<&'a RawValue>,
     #[serde(default)]
     lines: Option<u64>,
+    #[serde(default)]
+    through: Option<u64>,
 }
 
 impl<'a> SnapshotLine<'a> {
     /// Reads a line, or says why it is none.
     pub(crate) fn decode(json: &'a str) -> Result<Self, String> {
         let line: AnySnapshotLine<'a> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        let AnySnapshotLine { chapter, version, optional, item, place, fact, lines } = line;
-        match (chapter.zip(version), item, place.zip(fact), lines) {
+        let AnySnapshotLine { chapter, version, optional, item, place, fact, lines, through } = line;
+        match (chapter.zip(version), item, place.zip(fact), lines.zip(through)) {
             (Some((chapter, version)), Some(item), None, None) => {
                 Ok(Self::Item { chapter, version, optional, item })
             }
             (Some((chapter, version)), None, Some((place, fact)), None) => {
                 Ok(Self::Fact { place, chapter, version, optional, fact })
             }
-            (None, None, None, Some(lines)) => Ok(Self::End { lines }),
+            (None, None, None, Some((lines, through))) => Ok(Self::End { lines, through }),
             _ => Err("the line is neither an item nor a fact nor the end".to_owned()),
         }
     }
@@ -119,8 +121,8 @@ pub(crate) fn encode_staged(out: &mut Vec<u8>, number: u64, place: u64, line: &L
 }
 
 /// Appends the framed line that ends a snapshot.
-pub(crate) fn encode_end(out: &mut Vec<u8>, number: u64) {
-    frame::encode(out, number, format!("{{\"lines\":{number}}}").as_bytes());
+pub(crate) fn encode_end(out: &mut Vec<u8>, number: u64, through: u64) {
+    frame::encode(out, number, format!("{{\"lines\":{number},\"through\":{through}}}").as_bytes());
 }
 
 fn finish(json: &mut Vec<u8>, line: &Line, key: &str) {

@@ -71,6 +71,8 @@ pub struct Recovered {
 struct Found {
     report: Report,
     tail: Tail,
+    /// The place behind all that the snapshot may know of.
+    behind_snapshot: u64,
     repairs: Vec<Repair>,
 }
 
@@ -194,8 +196,8 @@ fn finish(
     boot: &BootId,
     now: Moment,
 ) -> Result<(Report, Tail)> {
-    // A place that a chapter has seen is never given again: it would take the fact for one that it knows.
-    let next = found.tail.next.max(chapters.through() + 1);
+    // A place that a chapter may know is never given again: it would take the fact for one that it has.
+    let next = found.tail.next.max(found.behind_snapshot);
     found.report.new_boot = !found.report.fresh && !chapters.is_of(boot);
     found.report.new_segment = next != found.tail.next;
     found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
@@ -217,16 +219,16 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
-        return Ok(Found { report, tail, repairs });
+        return Ok(Found { report, tail, behind_snapshot: 1, repairs });
     }
     // Without a snapshot the first segment is where everything began.
-    let (mut base, mut damage) = (1, None);
+    let (mut base, mut behind_snapshot, mut damage) = (1, 1, None);
     for number in listing.snapshots.iter().rev().copied() {
         match snapshot::read(disk, number, chapters) {
-            Ok(skipped) => {
+            Ok(read) => {
                 report.snapshot = Some(number);
-                report.skipped = skipped;
-                base = number;
+                report.skipped = read.skipped;
+                (base, behind_snapshot) = (number, read.through.saturating_add(1));
                 break;
             }
             Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
@@ -236,7 +238,8 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    replay(disk, &listing, base, Found { report, tail: Tail::default(), repairs }, chapters, damage)
+    let found = Found { report, tail: Tail::default(), behind_snapshot, repairs };
+    replay(disk, &listing, base, found, chapters, damage)
 }
 
 /// Applies the segments from a base on. `damage` is that of newer snapshots, which the segments make up for or not.
@@ -271,7 +274,7 @@ fn replay(
         }
         let first = segment.header().first;
         let follows = found.report.segments > 0;
-        if follows && first != found.tail.next && first != chapters.through() + 1 {
+        if follows && first != found.tail.next && first != found.behind_snapshot {
             let why = format!(
                 "it begins with fact {}, and the segment before it ends before fact {}",
                 first, found.tail.next

@@ -65,15 +65,16 @@ impl SnapshotWriter {
         self.file.sync_data()
     }
 
-    /// Ends the snapshot, once it is drained, with facts that were staged meanwhile, and makes its bytes durable, still under the
-    /// temporary name.
-    pub(crate) fn end(&mut self, staged: &[(u64, Line)]) -> io::Result<()> {
+    /// Ends the snapshot, once it is drained, and makes its bytes durable, still under the temporary name. `staged` are the facts
+    /// behind `before` that some of it may know of.
+    pub(crate) fn end(&mut self, before: u64, staged: &[(u64, Line)]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (place, line) in staged {
             line::encode_staged(&mut bytes, self.lines, *place, line);
             self.lines += 1;
         }
-        line::encode_end(&mut bytes, self.lines);
+        let through = staged.last().map_or(before, |(place, _)| *place);
+        line::encode_end(&mut bytes, self.lines, through);
         self.bytes += bytes.len() as u64;
         self.file.append(&bytes)?;
         self.file.sync_data()
@@ -94,11 +95,19 @@ impl SnapshotWriter {
     }
 }
 
-/// Reads a snapshot into the chapters, which are empty. Returns what nobody here knows and the snapshot can do without.
+/// What a snapshot says beside what is in the chapters now.
+pub(crate) struct Read {
+    /// What nobody here knows, and can be done without.
+    pub(crate) skipped: Skipped,
+    /// The last place that it may know of: it may be ahead of the log that it was taken beside.
+    pub(crate) through: u64,
+}
+
+/// Reads a snapshot into the chapters, which are empty.
 ///
 /// # Errors
 /// [`Error::Damaged`] for a snapshot that is not what was written, the end included: it had its name only when it was durable.
-pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>) -> Result<Skipped> {
+pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>) -> Result<Read> {
     let file = names::snapshot(number);
     let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
     let reading = || Error::io(format!("reading {file}"));
@@ -111,7 +120,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
         }
     };
     chapters.enter(&header.boot, header.opened).map_err(|refused| refused.into_error(&file, 0, 0))?;
-    let mut skipped = Skipped::default();
+    let mut read = Read { skipped: Skipped::default(), through: 0 };
     let mut expected = 1;
     let mut next = Next::Item;
     while let Some(line) = lines.next().map_err(reading())? {
@@ -143,15 +152,15 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
                 let given = Given { chapter, version: *version, optional: *optional, json: fact.get() };
                 (*place, given, chapters.apply(*place, &given))
             }
-            SnapshotLine::End { lines } if lines + 1 == expected => {
-                next = Next::Nothing;
+            SnapshotLine::End { lines, through } if lines + 1 == expected => {
+                (next, read.through) = (Next::Nothing, *through);
                 continue;
             }
             SnapshotLine::End { .. } => return Err(damaged("the end counts other lines")),
         };
         match taken {
             Ok(Taken::Kept) => {}
-            Ok(Taken::Skipped) => skipped.add(given.chapter, given.version),
+            Ok(Taken::Skipped) => read.skipped.add(given.chapter, given.version),
             Err(NotTaken::Unknown) => return Err(unknown(&file, offset, &given, &header.program)),
             Err(NotTaken::Refused(refused)) => return Err(refused.into_error(&file, offset, place)),
         }
@@ -159,7 +168,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
     if next != Next::Nothing {
         return Err(Error::Damaged { file, offset: 0, why: "its end is missing".to_owned() });
     }
-    Ok(skipped)
+    Ok(read)
 }
 
 /// What may come next in a snapshot.

@@ -206,7 +206,7 @@ impl Writer {
         let log = self.prepare(Base::Snapshot, first)?;
         let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source)?;
         while !compaction.advance()? {}
-        compaction.end(&self.queue.staged())?;
+        compaction.end(first.saturating_sub(1), &self.queue.staged())?;
         // The segment first: without its snapshot it is known to say nothing, the other way round it would be missing.
         let log = self.publish(log)?;
         let live = compaction.publish(disk.as_ref())?;
@@ -237,10 +237,11 @@ impl Writer {
             }
             return true;
         };
-        // What was staged before this step is in the log by now, and nothing that came later was looked at.
-        let ended = compaction
-            .advance()
-            .and_then(|done| if done { compaction.end(&[]).map(|()| true) } else { Ok(false) });
+        let ended = match compaction.advance() {
+            // What was looked at was staged before this step, and is in the log by now.
+            Ok(true) => compaction.end(self.next.saturating_sub(1), &[]).map(|()| true),
+            other => other,
+        };
         match ended {
             Ok(false) => self.compaction = Some(compaction),
             Ok(true) => match compaction.publish(disk.as_ref()) {

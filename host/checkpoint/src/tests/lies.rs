@@ -70,7 +70,7 @@ fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option
     snapshot.write(1 << 20).unwrap();
     let staged = |place, fact: LedgerFact| (place, Line::from(&Fact::from(fact)));
     let importing = LedgerFact::Importing { network: name(0), under_way: true, at: NOW };
-    snapshot.end(&[staged(1, defined()), staged(2, importing)]).unwrap();
+    snapshot.end(1, &[staged(1, defined()), staged(2, importing)]).unwrap();
     snapshot.publish(&disk).unwrap();
     let bytes = change(disk.contents(&names::snapshot(number)).unwrap());
     disk.remove(&names::snapshot(number)).unwrap();
@@ -92,7 +92,7 @@ fn an_end_that_counts_other_lines() {
             let whole = bytes.len() - 1;
             let last = bytes[..whole].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
             let mut changed = bytes[..last].to_vec();
-            frame::encode(&mut changed, 4, format!(r#"{{"lines":{lines}}}"#).as_bytes());
+            frame::encode(&mut changed, 4, format!(r#"{{"lines":{lines},"through":2}}"#).as_bytes());
             changed
         }
     };
@@ -129,6 +129,7 @@ fn a_line_of_a_snapshot_that_is_none_or_stands_elsewhere() {
         (r#"{"chapter":"ledger","version":1,"place":2}"#, 3),
         (r#"{"place":2,"fact":{}}"#, 3),
         (r#"{"chapter":"ledger","version":1,"lines":4}"#, 4),
+        (r#"{"lines":4}"#, 4),
         ("{}", 4),
     ] {
         let error = with_snapshot(2, |bytes| rewritten(&bytes, |lines| lines[place] = wrong.to_owned()));

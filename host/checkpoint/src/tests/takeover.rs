@@ -62,11 +62,11 @@ fn a_snapshot_has_unknown_owners_and_claims_that_are_over() {
     while !snapshot.is_drained() {
         snapshot.write(1 << 10).unwrap();
     }
-    snapshot.end(&[]).unwrap();
+    snapshot.end(1, &[]).unwrap();
     snapshot.publish(&disk).unwrap();
     let mut books = v1::Books::default();
-    let skipped = snapshot::read(&disk, 2, &mut Chapters::new(&mut [&mut books])).unwrap();
-    assert!(skipped.is_empty());
+    let read = snapshot::read(&disk, 2, &mut Chapters::new(&mut [&mut books])).unwrap();
+    assert!(read.skipped.is_empty());
     assert_eq!(books.into_books().iter().map(Book::image).collect::<Vec<_>>(), [image]);
 }
 

@@ -174,10 +174,6 @@ impl Chapter for Choosing {
         Ok(())
     }
 
-    fn through(&self) -> u64 {
-        self.choices.through()
-    }
-
     fn clear(&mut self) {
         *self = Self::default();
     }

@@ -541,10 +541,6 @@ impl Chapter for Books {
         Ok(ended)
     }
 
-    fn through(&self) -> u64 {
-        self.books.values().map(Book::through).chain(self.gone.values().copied()).max().unwrap_or(0)
-    }
-
     fn clear(&mut self) {
         *self = Self::default();
     }
