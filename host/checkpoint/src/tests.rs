@@ -14,4 +14,5 @@ mod reader;
 mod real;
 mod room;
 mod takeover;
+mod unknown;
 mod witness;
