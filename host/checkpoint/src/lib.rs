@@ -63,7 +63,7 @@ pub use line::Line;
 pub use lock::{Lock, LockError};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
-pub use recovery::{Recovered, Tail, recover, recover_after, recover_chapters, recover_read_only};
+pub use recovery::{Recovered, Tail, recover, recover_after, recover_read_only, recover_with};
 pub use report::{Report, Skipped};
 pub use source::{Lines, Parts, Source};
 pub use writer::{Options, Progress, Running, Writer};

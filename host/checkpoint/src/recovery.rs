@@ -103,24 +103,45 @@ pub fn recover_after(
     now: Moment,
     last: Option<&Durable>,
 ) -> Result<Recovered> {
-    let (mut books, mut choices) = (Books::default(), Choosing::default());
-    let (report, tail) = recover_chapters(disk, boot, now, last, &mut [&mut books, &mut choices])?;
-    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
+    recover_with(disk, boot, now, last, &mut [])
 }
 
-/// The same for any set of chapters, which are empty; they have the state when this returns.
+/// The same with other chapters beside the ledger's own. They are empty, and have their state when this returns.
 ///
 /// # Errors
 /// As [`recover_after`].
-pub fn recover_chapters(
+pub fn recover_with(
     disk: &dyn Disk,
     boot: &BootId,
     now: Moment,
     last: Option<&Durable>,
-    chapters: &mut [&mut dyn Chapter],
+    others: &mut [&mut dyn Chapter],
+) -> Result<Recovered> {
+    rebuild(others, |chapters| recover_chapters(disk, boot, now, last, chapters))
+}
+
+/// Reads into every chapter.
+fn rebuild(
+    others: &mut [&mut dyn Chapter],
+    read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
+) -> Result<Recovered> {
+    let (mut books, mut choices) = (Books::default(), Choosing::default());
+    let mut all: Vec<&mut dyn Chapter> = vec![&mut books, &mut choices];
+    for other in others {
+        all.push(&mut **other);
+    }
+    let (report, tail) = read(&mut Chapters::new(&mut all))?;
+    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
+}
+
+fn recover_chapters(
+    disk: &dyn Disk,
+    boot: &BootId,
+    now: Moment,
+    last: Option<&Durable>,
+    chapters: &mut Chapters<'_, '_>,
 ) -> Result<(Report, Tail)> {
-    let mut chapters = Chapters::new(chapters);
-    let mut found = match look_through(disk, &mut chapters) {
+    let mut found = match look_through(disk, chapters) {
         Ok(found) => found,
         Err(error) => {
             if let Error::Damaged { file, offset, .. } = &error {
@@ -138,7 +159,7 @@ pub fn recover_chapters(
         mend(disk, repair, found.report.lost)?;
     }
     // Names are made durable when writing resumes; until then the next start would decide the same.
-    finish(found, &mut chapters, boot, now)
+    finish(found, chapters, boot, now)
 }
 
 /// Looks until what was read is what the disk has.
@@ -176,18 +197,16 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
 /// # Errors
 /// As [`recover`].
 pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
-    let (mut books, mut choices) = (Books::default(), Choosing::default());
-    let mut list: [&mut dyn Chapter; 2] = [&mut books, &mut choices];
-    let mut chapters = Chapters::new(&mut list);
-    let mut found = look(disk, &mut chapters);
-    for _ in 0..MORE_LOOKS {
-        if found.is_ok() {
-            break;
+    rebuild(&mut [], |chapters| {
+        let mut found = look(disk, chapters);
+        for _ in 0..MORE_LOOKS {
+            if found.is_ok() {
+                break;
+            }
+            found = look(disk, chapters);
         }
-        found = look(disk, &mut chapters);
-    }
-    let (report, tail) = finish(found?, &mut chapters, boot, now)?;
-    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
+        finish(found?, chapters, boot, now)
+    })
 }
 
 fn finish(

@@ -8,6 +8,7 @@ mod groups;
 mod lies;
 mod life;
 mod loss;
+mod made_up;
 mod model;
 mod quarantine;
 mod reader;

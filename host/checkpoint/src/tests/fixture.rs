@@ -18,6 +18,7 @@ use tenure_types::{
 };
 
 use crate::header::Header;
+use crate::line::Line;
 use crate::sim::SimDisk;
 use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
 
@@ -129,6 +130,11 @@ impl State {
     /// Stages facts of a network and applies them.
     fn put(&mut self, journal: &CheckpointJournal, name: &NetworkName, facts: &[Fact]) -> Ticket {
         let (first, ticket) = journal.stage(facts);
+        self.apply(first, name, facts);
+        ticket
+    }
+
+    fn apply(&mut self, first: u64, name: &NetworkName, facts: &[Fact]) {
         for (place, fact) in (first..).zip(facts) {
             match fact {
                 Fact::Choices(fact) => {
@@ -146,7 +152,29 @@ impl State {
                 }
             }
         }
-        ticket
+    }
+
+    /// The facts that bring a network to what it is to be, as the engine has them.
+    fn defining(&mut self, wanted: &Wanted) -> Vec<Fact> {
+        let name = &wanted.name;
+        let mut facts = Vec::new();
+        if self.choices.of(name).is_none() {
+            let choice = Choice { policy: stamp().as_ref().clone(), by: Chooser::Configuration, at: NOW };
+            facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
+        }
+        let book = self.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
+        facts.extend(redefined(book, wanted).into_iter().map(Fact::from));
+        facts
+    }
+
+    /// The facts that remove a network; `None` where there is none, or it holds something.
+    fn removing(&self, name: &NetworkName) -> Option<[Fact; 2]> {
+        if self.books.get(name)?.allocations().len() > 0 {
+            return None;
+        }
+        let network = name.clone();
+        let forgotten = ChoiceFact::Forgotten { network: network.clone(), at: NOW };
+        Some([forgotten.into(), LedgerFact::Removed { network, at: NOW }.into()])
     }
 }
 
@@ -198,35 +226,37 @@ impl Memory {
         Everything { books: self.images(), choices }
     }
 
-    /// Brings a network to what it is to be, as the engine does: all of it in one group.
+    /// Brings a network to what it is to be: all of it in one group.
     pub(super) fn define(&self, journal: &CheckpointJournal, wanted: &Wanted) -> Ticket {
         let mut state = self.lock();
-        let name = &wanted.name;
-        let mut facts = Vec::new();
-        if state.choices.of(name).is_none() {
-            let choice = Choice { policy: stamp().as_ref().clone(), by: Chooser::Configuration, at: NOW };
-            facts.push(Fact::from(ChoiceFact::Chosen { network: name.clone(), choice }));
+        match &state.defining(wanted)[..] {
+            [] => journal.barrier(),
+            facts => state.put(journal, &wanted.name, facts),
         }
-        let book = state.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
-        facts.extend(redefined(book, wanted).into_iter().map(Fact::from));
-        if facts.is_empty() {
-            return journal.barrier();
-        }
-        state.put(journal, name, &facts)
     }
 
-    /// Removes a network that holds nothing, as the engine does; `None` where there is none, or it holds something.
+    /// Removes a network; `None` where there is none, or it holds something.
     pub(super) fn remove(&self, journal: &CheckpointJournal, network: u64) -> Option<Ticket> {
         let mut state = self.lock();
-        let network = name(network);
-        if state.books.get(&network)?.allocations().len() > 0 {
-            return None;
-        }
-        let facts = [
-            ChoiceFact::Forgotten { network: network.clone(), at: NOW }.into(),
-            LedgerFact::Removed { network: network.clone(), at: NOW }.into(),
-        ];
-        Some(state.put(journal, &network, &facts))
+        let facts = state.removing(&name(network))?;
+        Some(state.put(journal, &name(network), &facts))
+    }
+
+    /// Removes a network or, where there is none, defines it, with a line of another chapter in the same group. Says the place of
+    /// that line.
+    pub(super) fn toggle(
+        &self,
+        journal: &CheckpointJournal,
+        wanted: &Wanted,
+        beside: impl FnOnce(bool) -> Line,
+    ) -> (u64, Ticket) {
+        let mut state = self.lock();
+        let removing = state.removing(&wanted.name).map(Vec::from);
+        let line = beside(removing.is_none());
+        let facts = removing.unwrap_or_else(|| state.defining(wanted));
+        let (first, ticket) = journal.stage_lines(facts.iter().map(Line::from).chain([line]));
+        state.apply(first, &wanted.name, &facts);
+        (first + facts.len() as u64, ticket)
     }
 
     /// Gives an owner the next free address; `None` when it has one or there is none.

@@ -1,0 +1,293 @@
+//! A chapter that no other knows of goes the whole way: staged with facts of others in one group, to the log, into snapshots,
+//! through every crash, and back. Nothing of the checkpoint or of another chapter knows its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+use tenure_engine::ports::Ticket;
+use tenure_types::{BootId, Moment};
+
+use super::fixture::{Everything, Memory, NOW, Node, answer, boot, everything, name, options, plain};
+use crate::chapters::{Chapter, Refused};
+use crate::sim::{Faults, SimDisk};
+use crate::{
+    CheckpointJournal, Disk, Error, Line, Lines, LogItem, LogReader, Options, Parts, Progress, Recovered,
+    Result, Skipped, Source, recover, recover_with,
+};
+
+const LOG: &str = "log.0000000001";
+
+const CHAPTER: &str = "made-up";
+
+/// A fact of it: what a network is said to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Said {
+    Is { network: String, what: String },
+    IsGone { network: String },
+}
+
+/// An item of it in a snapshot.
+#[derive(Debug, Serialize, Deserialize)]
+struct Item {
+    through: u64,
+    said: BTreeMap<String, String>,
+}
+
+/// Its state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct MadeUp {
+    through: u64,
+    said: BTreeMap<String, String>,
+    /// How often a boot ended.
+    boots: usize,
+}
+
+impl MadeUp {
+    fn take(&mut self, place: u64, said: Said) {
+        if place <= self.through {
+            return;
+        }
+        self.through = place;
+        match said {
+            Said::Is { network, what } => _ = self.said.insert(network, what),
+            Said::IsGone { network } => _ = self.said.remove(&network),
+        }
+    }
+
+    fn line(json: &impl Serialize) -> Line {
+        let json = serde_json::to_vec(json).unwrap();
+        Line { chapter: CHAPTER.into(), version: 1, optional: false, json }
+    }
+
+    fn item(&self) -> Line {
+        Self::line(&Item { through: self.through, said: self.said.clone() })
+    }
+}
+
+fn malformed(error: serde_json::Error) -> Refused {
+    Refused::Malformed(error.to_string())
+}
+
+impl Chapter for MadeUp {
+    fn name(&self) -> &'static str {
+        CHAPTER
+    }
+
+    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
+        assert_eq!(version, 1);
+        self.take(place, serde_json::from_str(json).map_err(malformed)?);
+        Ok(())
+    }
+
+    fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
+        assert_eq!(version, 1);
+        let Item { through, said } = serde_json::from_str(json).map_err(malformed)?;
+        (self.through, self.said) = (through, said);
+        Ok(())
+    }
+
+    fn enter_boot(&mut self, _: Moment) -> Result<usize, Refused> {
+        self.boots += 1;
+        Ok(0)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// What a snapshot is made of: the ledger's pages, and behind them the made-up chapter's.
+#[derive(Clone)]
+struct Both {
+    memory: Memory,
+    made_up: Arc<Mutex<MadeUp>>,
+}
+
+impl Source for Both {
+    fn parts(&self) -> Parts {
+        let made_up = Arc::clone(&self.made_up);
+        let page =
+            std::iter::once_with(move || Box::new(std::iter::once(made_up.lock().unwrap().item())) as Lines);
+        Box::new(self.memory.parts().chain(page))
+    }
+}
+
+impl Both {
+    fn everything(&self) -> (Everything, MadeUp) {
+        (self.memory.everything(), self.made_up.lock().unwrap().clone())
+    }
+
+    /// Defines a network and says what it is, or removes it and says nothing of it any more: in one group.
+    fn toggle(&self, journal: &CheckpointJournal, number: u64) -> Ticket {
+        let mut made_up = self.made_up.lock().unwrap();
+        let network = name(number).as_str().to_owned();
+        let mut said = None;
+        let (place, ticket) = self.memory.toggle(journal, &plain(number), |defined| {
+            let what = format!("as it was made up behind fact {}", made_up.through);
+            let fact = if defined { Said::Is { network, what } } else { Said::IsGone { network } };
+            let line = MadeUp::line(&fact);
+            said = Some(fact);
+            line
+        });
+        made_up.take(place, said.unwrap());
+        ticket
+    }
+}
+
+/// A node that keeps the made-up chapter beside the others.
+fn start(disk: &SimDisk, options: Options) -> (Node, Both) {
+    let (recovered, made_up) = recovered(disk, &options.boot).unwrap();
+    let node = Node::from(options, recovered);
+    let both = Both { memory: node.memory.clone(), made_up: Arc::new(Mutex::new(made_up)) };
+    (node, both)
+}
+
+fn recovered(disk: &SimDisk, boot: &BootId) -> Result<(Recovered, MadeUp)> {
+    let mut made_up = MadeUp::default();
+    let recovered = recover_with(disk, boot, NOW, None, &mut [&mut made_up])?;
+    Ok((recovered, made_up))
+}
+
+/// Starts, and says what was found: every network is known to all chapters or to none.
+fn found(disk: &SimDisk, when: &str) -> (Everything, MadeUp) {
+    let (recovered, made_up) = recovered(disk, &boot(1)).unwrap_or_else(|error| panic!("{when}: {error}"));
+    assert_eq!(recovered.report.skipped, Skipped::default());
+    for number in 0..8 {
+        let book = recovered.books.iter().any(|book| *book.name() == name(number));
+        let choice = recovered.choices.of(&name(number)).is_some();
+        let said = made_up.said.contains_key(name(number).as_str());
+        assert!(book == choice && choice == said, "{when}: half of a group is there: {number}");
+    }
+    (everything(&recovered), made_up)
+}
+
+/// A node with a log of several groups, with and without the made-up chapter.
+fn written(disk: &SimDisk, options: Options) -> (Node, Both) {
+    let (mut node, both) = start(disk, options);
+    drop((both.toggle(&node.journal, 0), both.toggle(&node.journal, 1)));
+    while node.writer.step(&both) == Progress::Worked {}
+    drop((node.give(0, 1), both.toggle(&node.journal, 1)));
+    while node.writer.step(&both) == Progress::Worked {}
+    drop((both.toggle(&node.journal, 2), node.free(0, 1), both.toggle(&node.journal, 1)));
+    while node.writer.step(&both) == Progress::Worked {}
+    (node, both)
+}
+
+#[test]
+fn its_facts_are_read_back_and_shown_as_they_are_stored() {
+    let disk = SimDisk::new(0);
+    let (_, both) = written(&disk, options(&disk, 1));
+    assert_eq!(found(&disk, "at the end"), both.everything());
+    assert_eq!(recovered(&disk, &boot(2)).unwrap().1.boots, 1, "it hears of a boot's end");
+
+    let mut reader = LogReader::new(Arc::new(disk.clone()));
+    let mut shown = Vec::new();
+    while let Some(item) = reader.next_item().unwrap() {
+        if let LogItem::Fact { place, group, line, fact } = item {
+            assert_eq!(fact.is_none(), line.chapter == CHAPTER);
+            if fact.is_none() {
+                assert_eq!((line.version, line.optional), (1, false));
+                shown.push((place, group, serde_json::from_slice::<Said>(&line.json).unwrap()));
+            }
+        }
+    }
+    let networks = shown.iter().map(|(_, _, said)| match said {
+        Said::Is { network, .. } => format!("+{network}"),
+        Said::IsGone { network } => format!("-{network}"),
+    });
+    assert_eq!(networks.collect::<Vec<_>>(), ["+net0", "+net1", "-net1", "+net2", "+net1"]);
+    assert_eq!((shown[0].0, shown[0].1), (4, (1, 8)), "it shares the group of what it was staged with");
+}
+
+#[test]
+fn a_log_cut_at_any_byte_has_all_of_a_group_or_nothing() {
+    let disk = SimDisk::new(0);
+    drop(written(&disk, options(&disk, 1)));
+    let log = disk.contents(LOG).unwrap();
+    let header = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut counts = BTreeSet::new();
+    for length in header..=log.len() {
+        let disk = SimDisk::new(0);
+        disk.put(LOG, &log[..length]);
+        counts.insert(found(&disk, &format!("cut at {length}")).1.said.len());
+    }
+    assert_eq!(counts, [0, 2, 1, 3].into());
+}
+
+/// Crashes at every operation, with a disk that fails now and then, so that snapshots are begun, ended and given up, and the log
+/// is reopened from one.
+#[test]
+fn every_crash_leaves_all_of_a_group_or_nothing() {
+    let mut snapshots = 0;
+    for (seed, cut) in (0..12).flat_map(|seed| (0..60).map(move |cut| (seed, cut))) {
+        let disk = SimDisk::new(seed);
+        let (mut node, both) = start(&disk, Options { compact_above: 2_500, ..options(&disk, 1) });
+        disk.stop_after(cut);
+        disk.set_faults(Faults { sync: if seed % 3 == 0 { 200 } else { 0 }, ..Faults::default() });
+        let mut acknowledged = None;
+        for round in 0..16 {
+            let ticket = both.toggle(&node.journal, round % 5);
+            node.writer.step(&both);
+            if answer(ticket) == Some(Ok(())) {
+                acknowledged = Some(both.everything());
+            }
+        }
+        disk.set_faults(Faults::default());
+        if seed % 2 == 0 {
+            disk.kill();
+        } else {
+            disk.crash();
+        }
+        let when = format!("seed {seed}, cut at {cut}");
+        let found = found(&disk, &when);
+        if let Some((_, made_up)) = acknowledged {
+            assert!(found.1.through >= made_up.through, "{when}: what was acknowledged is gone");
+        }
+        // And it goes on from there.
+        let (mut node, both) = start(&disk, options(&disk, 1));
+        assert_eq!(found, both.everything(), "{when}");
+        drop((both.toggle(&node.journal, 6), both.toggle(&node.journal, 7)));
+        while node.writer.step(&both) == Progress::Worked {}
+        assert_eq!(self::found(&disk, &when), both.everything(), "{when}");
+        snapshots += usize::from(disk.list().unwrap().iter().any(|name| name.starts_with("snapshot.")));
+    }
+    assert!(snapshots > 100, "{snapshots}");
+}
+
+/// The snapshot that reopens a log may be ahead of it. A program that skips what is ahead must not take that for a gap.
+#[test]
+fn a_program_that_does_not_know_it_refuses_or_skips_it() {
+    let disk = SimDisk::new(0);
+    drop(written(&disk, options(&disk, 1)));
+    let before = disk.contents(LOG);
+    let error = recover(&disk, &boot(1), NOW).map(|_| ()).unwrap_err();
+    let Error::UnknownChapter { chapter, version: 1, .. } = &error else { panic!("{error}") };
+    assert_eq!((chapter.as_str(), disk.contents(LOG)), (CHAPTER, before));
+
+    let optional = |what: &str| Line {
+        optional: true,
+        ..MadeUp::line(&Said::Is { network: "none".to_owned(), what: what.to_owned() })
+    };
+    for cut in 0..30 {
+        let disk = SimDisk::new(cut);
+        let mut node = Node::start(&disk, 1);
+        drop(node.define(0));
+        node.settle();
+        disk.set_faults(Faults { sync: 1000, ..Faults::default() });
+        drop(node.give(0, 1));
+        node.writer.step(&node.memory);
+        disk.set_faults(Faults::default());
+        drop((node.give(0, 2), node.journal.stage_lines([optional("a"), optional("b")])));
+        disk.stop_after(cut);
+        node.writer.step(&node.memory);
+        disk.crash();
+        // The program that wrote it starts again, and then one that does not know the chapter.
+        let (mut node, both) = start(&disk, options(&disk, 1));
+        drop(node.give(0, 3));
+        while node.writer.step(&both) == Progress::Worked {}
+        let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        assert_eq!(everything(&found), node.memory.everything(), "cut at {cut}");
+    }
+}
