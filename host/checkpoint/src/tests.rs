@@ -1,6 +1,7 @@
 //! The checkpoint, tried against disks that lie, lose and fill up.
 
 mod compaction;
+pub(crate) mod corpus;
 mod findings;
 mod fixture;
 mod golden;

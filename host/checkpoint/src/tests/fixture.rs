@@ -142,6 +142,9 @@ impl State {
                     assert_eq!(self.choices.through(), place, "the choices took the fact for another");
                 }
                 Fact::Ledger(fact) => {
+                    if matches!(fact, LedgerFact::Defined(_)) {
+                        self.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
+                    }
                     let book = self.books.get_mut(name).unwrap();
                     book.apply(place, fact).unwrap();
                     assert_eq!(book.through(), place, "the book took the fact for another");
@@ -155,14 +158,15 @@ impl State {
     }
 
     /// The facts that bring a network to what it is to be, as the engine has them.
-    fn defining(&mut self, wanted: &Wanted) -> Vec<Fact> {
+    fn defining(&self, wanted: &Wanted) -> Vec<Fact> {
         let name = &wanted.name;
         let mut facts = Vec::new();
         if self.choices.of(name).is_none() {
             let choice = Choice { policy: stamp().as_ref().clone(), by: Chooser::Configuration, at: NOW };
             facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
         }
-        let book = self.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
+        let empty = Book::empty(name);
+        let book = self.books.get(name).unwrap_or(&empty);
         facts.extend(redefined(book, wanted).into_iter().map(Fact::from));
         facts
     }
@@ -224,6 +228,18 @@ impl Memory {
     pub(super) fn everything(&self) -> Everything {
         let choices = self.lock().choices.clone();
         Everything { books: self.images(), choices }
+    }
+
+    /// Looks at a network, which is empty where there is none.
+    pub(super) fn with<T>(&self, name: &NetworkName, look: impl FnOnce(&Book) -> T) -> T {
+        let state = self.lock();
+        let empty = Book::empty(name);
+        look(state.books.get(name).unwrap_or(&empty))
+    }
+
+    /// Stages facts of a network together and applies them.
+    pub(super) fn put(&self, journal: &CheckpointJournal, name: &NetworkName, facts: &[Fact]) -> Ticket {
+        self.lock().put(journal, name, facts)
     }
 
     /// Brings a network to what it is to be: all of it in one group.

@@ -507,6 +507,23 @@ fn add(image: &mut Image, item: StoredItem<'_>, shared: &mut Shared) -> Result<(
     Ok(())
 }
 
+#[cfg(test)]
+impl Books {
+    /// The book as data that the items of one network make.
+    pub(super) fn image_of(&mut self, items: impl Iterator<Item = Line>) -> Option<Image> {
+        for item in items {
+            let item = serde_json::from_slice(&item.json).unwrap();
+            self.restore_item(item).unwrap();
+        }
+        self.image.take()
+    }
+
+    /// Up to which place a network is known to be gone.
+    pub(super) fn gone_through(&self, network: &NetworkName) -> Option<u64> {
+        self.gone.get(network).copied()
+    }
+}
+
 impl Chapter for Books {
     fn name(&self) -> &'static str {
         CHAPTER

@@ -60,3 +60,6 @@ fn json(stored: &impl serde::Serialize) -> Vec<u8> {
     }
     json
 }
+
+#[cfg(test)]
+mod tests;

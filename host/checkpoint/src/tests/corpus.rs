@@ -1,0 +1,257 @@
+//! State directories of every form that a release has had, and what they say: they must load for ever.
+//!
+//! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it, in
+//! the words of [`tell`](mod@tell). A directory that was committed never changes: a new form gets a directory beside it.
+
+mod node;
+mod story;
+mod tell;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde_json::Value;
+use tenure_engine::ports::Images;
+use tenure_ledger::Page;
+
+use self::node::Story;
+use self::story::{AFTER, BEFORE, DURING, Deed};
+use self::tell::tell;
+use super::fixture::{Memory, NOW, Node, boot, options};
+use crate::sim::{Faults, SimDisk};
+use crate::{CheckpointJournal, Disk, Progress, recover, recover_read_only};
+
+/// Set to write the corpus of the present form anew.
+const WRITE: &str = "TENURE_WRITE_GOLDEN";
+
+/// The present form.
+const PRESENT: &str = "v1";
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/corpus")
+}
+
+fn do_all(node: &Node, deeds: &[Deed]) {
+    let story = Story { memory: &node.memory, journal: &node.journal };
+    deeds.iter().for_each(|deed| deed(&story));
+}
+
+fn files(disk: &SimDisk) -> Files {
+    let with_bytes = |name: String| {
+        let bytes = disk.contents(&name).unwrap();
+        (name, bytes)
+    };
+    disk.list().unwrap().into_iter().map(with_bytes).collect()
+}
+
+/// The whole life in one segment.
+fn one_log() -> Files {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    for deed in BEFORE.iter().chain(&DURING).chain(&AFTER) {
+        do_all(&node, &[*deed]);
+        node.settle();
+    }
+    files(&disk)
+}
+
+/// A snapshot in the middle of the life, whose log has facts of a network from before its removal.
+fn with_snapshot() -> Files {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start_compacting(&disk, 4_000);
+    do_all(&node, &BEFORE);
+    while !files(&disk).contains_key("log.0000000002") {
+        node.writer.step(&node.memory);
+    }
+    do_all(&node, &DURING);
+    node.settle();
+    do_all(&node, &AFTER);
+    node.settle();
+    let files = files(&disk);
+    assert!(files.contains_key("snapshot.0000000002") && !files.contains_key("log.0000000003"));
+    files
+}
+
+/// State in memory to which something is done while a snapshot looks at it.
+struct Meddled {
+    memory: Memory,
+    journal: CheckpointJournal,
+    deeds: Mutex<Vec<Deed>>,
+}
+
+impl Images for Meddled {
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let (memory, journal) = (self.memory.clone(), self.journal.clone());
+        let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
+        Box::new(self.memory.pages().inspect(move |_| {
+            if let Some(deed) = deeds.next() {
+                deed(&Story { memory: &memory, journal: &journal });
+            }
+        }))
+    }
+}
+
+/// A snapshot that has reopened the log, with what was staged while it was taken behind its items; the process ended there.
+fn reopened() -> Files {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    do_all(&node, &BEFORE[..1]);
+    node.settle();
+    disk.set_faults(Faults { sync: 1_000, ..Faults::default() });
+    do_all(&node, &BEFORE[1..]);
+    let (memory, journal) = (node.memory.clone(), node.journal.clone());
+    let meddled = Meddled { memory, journal, deeds: Mutex::new(DURING.to_vec()) };
+    node.writer.step(&meddled);
+    disk.set_faults(Faults::default());
+    node.writer.step(&meddled);
+    let mut files = files(&disk);
+    // As if it had been killed before the group was written that waited meanwhile.
+    let log = files.get_mut("log.0000000002").unwrap();
+    log.truncate(log.iter().position(|byte| *byte == b'\n').unwrap() + 1);
+    files
+}
+
+/// A second boot, in which every attachment has ended, and no claim.
+fn rebooted() -> Files {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    do_all(&node, &BEFORE);
+    node.settle();
+    drop(node);
+    let mut node = Node::start(&disk, 2);
+    do_all(&node, &[AFTER[0], AFTER[3]]);
+    while node.writer.step(&node.memory) == Progress::Worked {}
+    files(&disk)
+}
+
+fn directories() -> BTreeMap<&'static str, (u64, Files)> {
+    BTreeMap::from([
+        ("one-log", (1, one_log())),
+        ("rebooted", (2, rebooted())),
+        ("reopened", (1, reopened())),
+        ("with-snapshot", (1, with_snapshot())),
+    ])
+}
+
+fn disk_of(files: &Files) -> SimDisk {
+    let disk = SimDisk::new(0);
+    files.iter().for_each(|(name, bytes)| disk.put(name, bytes));
+    disk
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The entries of a directory, by name.
+fn entries(path: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+/// Every state directory that was committed, with what is told of it.
+fn committed() -> Vec<(String, Files, String)> {
+    let forms = entries(&folder()).into_iter().filter(|path| path.is_dir());
+    let states = forms.flat_map(|form| entries(&form)).filter(|path| path.is_dir());
+    let with_files = |path: PathBuf| {
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        let files = entries(&path).iter().map(|path| (name(path), read(path))).collect();
+        let told = String::from_utf8(read(&path.with_extension("told"))).unwrap();
+        (path.display().to_string(), files, told)
+    };
+    states.map(with_files).collect()
+}
+
+#[test]
+fn the_writer_writes_the_corpus_of_the_present_form() {
+    let form = folder().join(PRESENT);
+    for (name, (boot_number, files)) in directories() {
+        let told = tell(&recover(&disk_of(&files), &boot(boot_number), NOW).unwrap());
+        let (state, told_file) = (form.join(name), form.join(name).with_extension("told"));
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::create_dir_all(&state).unwrap();
+            files.iter().for_each(|(name, bytes)| std::fs::write(state.join(name), bytes).unwrap());
+            std::fs::write(&told_file, &told).unwrap();
+        }
+        let committed: Files = entries(&state)
+            .iter()
+            .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), read(path)))
+            .collect();
+        assert!(committed.keys().eq(files.keys()), "{name}: {:?}", files.keys());
+        for (file, bytes) in files {
+            let [committed, written] =
+                [&committed[&file], &bytes].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            assert_eq!(committed, written, "{name}/{file}: the stored form has changed");
+        }
+    }
+}
+
+#[test]
+fn every_state_directory_that_was_committed_loads() {
+    let committed = committed();
+    assert!(committed.len() >= 4);
+    for (name, files, told) in committed {
+        let boot_number = if name.ends_with("rebooted") { 2 } else { 1 };
+        let disk = disk_of(&files);
+        let read_only = recover_read_only(&disk, &boot(boot_number), NOW).unwrap();
+        assert_eq!(tell(&read_only), told, "{name}");
+        let found = recover(&disk, &boot(boot_number), NOW).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(tell(&found), told, "{name}");
+        assert!(found.report.skipped.is_empty() && found.report.cut_bytes == 0, "{name}: {}", found.report);
+        // A daemon goes on from it, and finds it again.
+        let mut node = Node::from(options(&disk, boot_number), found);
+        drop(node.define(77));
+        node.settle();
+        let again = recover(&disk, &boot(boot_number), NOW).unwrap();
+        assert_eq!(again.books.len(), read_only.books.len() + 1, "{name}");
+    }
+}
+
+/// Adds each place in a JSON that something stands at, by its keys; with what stands there where only few things can.
+fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
+    const CLOSED: [&str; 5] = [".supply", ".need", ".cooling", ".defined_by", ".by"];
+    match value {
+        Value::Bool(_) => _ = found.insert(format!("{at} {value}")),
+        Value::String(value) if CLOSED.iter().any(|key| at.ends_with(key)) => {
+            found.insert(format!("{at} {value}"));
+        }
+        // The keys below are names that somebody chose.
+        Value::Object(_) if at.ends_with("attributes") || at.ends_with(".tags") => {
+            _ = found.insert(at.to_owned())
+        }
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, value)| add_paths(found, &format!("{at}.{key}"), value));
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_paths(found, &format!("{at}[]"), value)),
+        _ => _ = found.insert(at.to_owned()),
+    }
+}
+
+/// Where something stands in a line, by the line's chapter and the keys of its JSON.
+pub(crate) fn paths(chapter: &str, kind: &str, json: &[u8]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    add_paths(&mut found, &format!("{chapter} {kind}"), &serde_json::from_slice(json).unwrap());
+    found
+}
+
+/// The same for all lines of the corpus of the present form.
+pub(crate) fn paths_of_corpus() -> BTreeSet<String> {
+    let present = committed().into_iter().filter(|(name, ..)| name.contains(&format!("/{PRESENT}/")));
+    let files = present.flat_map(|(_, files, _)| files.into_values());
+    let mut found = BTreeSet::new();
+    for file in files {
+        for line in std::str::from_utf8(&file).unwrap().lines() {
+            let line: Value = serde_json::from_str(line.splitn(4, ' ').nth(3).unwrap()).unwrap();
+            let Some(chapter) = line["chapter"].as_str() else { continue };
+            for kind in ["fact", "item"] {
+                let json = serde_json::to_vec(&line[kind]).unwrap();
+                found.extend(paths(chapter, kind, &json));
+            }
+        }
+    }
+    found
+}

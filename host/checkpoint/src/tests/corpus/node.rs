@@ -1,0 +1,156 @@
+//! A node on which a story happens, and how its things are called.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact};
+use tenure_types::{
+    AgentName, Assignment, Attributes, ClaimName, ContainerId, DefinedPool, Definer, Definition,
+    InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place, PodIdentity, PolicyName, PolicyStamp,
+    Pool, PoolName, Proposal, Range, RangeName, Request, Sandbox,
+};
+
+use crate::CheckpointJournal;
+use crate::tests::fixture::Memory;
+
+/// Where it happens.
+pub(super) struct Story<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) journal: &'a CheckpointJournal,
+}
+
+impl Story<'_> {
+    pub(super) fn put(&self, name: &NetworkName, facts: impl IntoIterator<Item = Fact>) {
+        let facts: Vec<Fact> = facts.into_iter().collect();
+        drop(self.memory.put(self.journal, name, &facts));
+    }
+
+    /// Facts that a book makes.
+    pub(super) fn of_book<F: Into<Fact>>(&self, name: &str, make: impl FnOnce(&Book) -> Vec<F>) {
+        let name = network(name);
+        let facts = self.memory.with(&name, make);
+        self.put(&name, facts.into_iter().map(Into::into));
+    }
+
+    pub(super) fn define(&self, name: &str, definition: &Definition, by: Definer, when: Moment) {
+        let attribute = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let config = Arc::new(NetworkConfig {
+            ipam: "{\"type\":\"tenure\",\"text\":\"é \\\"\\n\\u0007\"}\n".to_owned(),
+            attributes: vec![attribute("cni.version", "1.1.0"), attribute("", "two\nlines")],
+        });
+        self.of_book(name, |book| book.redefine(Defined { config: &config, definition, by }, when).unwrap());
+    }
+
+    pub(super) fn choose(&self, name: &str, name_of_policy: &str, by: Chooser, when: Moment) {
+        let choice = Choice { policy: policy(name_of_policy).as_ref().clone(), by, at: when };
+        let network = network(name);
+        self.put(&network, [ChoiceFact::Chosen { network: network.clone(), choice }.into()]);
+    }
+
+    /// A network with one pool and one range.
+    pub(super) fn define_small(&self, name: &str, third: u8, by: Definer, when: Moment) {
+        self.choose(name, "host-local", Chooser::Configuration, when);
+        let (subnet, last) = (format!("10.9.{third}.0/29"), format!("10.9.{third}.6"));
+        let ranges = vec![range(&subnet, &format!("10.9.{third}.1"), &last, None)];
+        let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges }];
+        self.define(name, &Definition { pools, ..Definition::default() }, by, when);
+    }
+
+    pub(super) fn admit(
+        &self,
+        name: &str,
+        owner: Owner,
+        sandbox: Sandbox,
+        proposal: &Proposal,
+        when: Moment,
+    ) {
+        self.of_book(name, |book| {
+            let request = request(book.name(), owner, sandbox, when);
+            let later = Moment { boot_ns: when.boot_ns + 1_000, ..when };
+            let policy = policy("host-local");
+            let allocation = book.admit(&request, proposal, &policy, later).unwrap();
+            vec![LedgerFact::Allocated(Arc::new(allocation))]
+        });
+    }
+
+    pub(super) fn release(&self, name: &str, owner: &Owner, when: Moment, reason: &str) {
+        self.of_book(name, |book| vec![book.release(owner, when, reason).unwrap()]);
+    }
+
+    pub(super) fn remove(&self, name: &str, when: Moment) {
+        let network = network(name);
+        let forgotten = ChoiceFact::Forgotten { network: network.clone(), at: when };
+        let removed = LedgerFact::Removed { network: network.clone(), at: when };
+        self.put(&network, [forgotten.into(), removed.into()]);
+    }
+}
+
+pub(super) fn at(second: u64) -> Moment {
+    Moment { boot_ns: second * 1_000_000_000 + 7, wall_ms: 1_700_000_000_000 + second * 1_000 }
+}
+
+pub(super) fn network(name: &str) -> NetworkName {
+    NetworkName::new(name).unwrap()
+}
+
+pub(super) fn pool(name: &str) -> PoolName {
+    PoolName::new(name).unwrap()
+}
+
+pub(super) fn attributes(pairs: &[(&str, &str)]) -> Attributes {
+    Attributes::new(pairs.iter().copied()).unwrap()
+}
+
+pub(super) fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+pub(super) fn policy(name: &str) -> Arc<PolicyStamp> {
+    let digest = name.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Arc::new(PolicyStamp { name: PolicyName::new(name).unwrap(), digest: digest.into() })
+}
+
+pub(super) fn range(subnet: &str, first: &str, last: &str, gateway: Option<&str>) -> Range {
+    let subnet: ipnet::IpNet = subnet.parse().unwrap();
+    Range::new(subnet, ip(first), ip(last), gateway.map(ip), subnet.prefix_len()).unwrap()
+}
+
+pub(super) fn named(range: Range, name: &str) -> Range {
+    range.named(RangeName::new(name).unwrap())
+}
+
+pub(super) fn owner(container: &str, interface: &str) -> Owner {
+    let container = ContainerId::new(container).unwrap();
+    Owner::Attachment { container, interface: InterfaceName::new(interface).unwrap() }
+}
+
+pub(super) fn agent(agent: &str, name: &str) -> Owner {
+    Owner::Claim { agent: AgentName::new(agent).unwrap(), name: ClaimName::new(name).unwrap() }
+}
+
+pub(super) fn sandbox(pod: Option<[&str; 3]>, netns: &str, netns_seen: Option<Place>) -> Sandbox {
+    let pod = pod.map(|[namespace, name, uid]| PodIdentity {
+        namespace: namespace.into(),
+        name: name.into(),
+        uid: uid.into(),
+    });
+    Sandbox { pod, netns: netns.into(), netns_seen }
+}
+
+pub(super) fn request(
+    network: &NetworkName,
+    owner: Owner,
+    sandbox: Sandbox,
+    requested_at: Moment,
+) -> Request {
+    Request { network: network.clone(), owner, requested: Vec::new(), sandbox, requested_at }
+}
+
+pub(super) fn proposal(addresses: &[(usize, &str, &[(&str, &str)])], tags: &[(&str, &str)]) -> Proposal {
+    let assignment = |(pool, address, of_address): &(usize, &str, &[(&str, &str)])| Assignment {
+        pool: *pool,
+        address: ip(address),
+        attributes: attributes(of_address),
+    };
+    Proposal { assignments: addresses.iter().map(assignment).collect(), tags: attributes(tags) }
+}

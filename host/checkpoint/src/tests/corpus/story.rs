@@ -1,0 +1,239 @@
+//! A node's life in which every fact happens in every form, told in chapters so that a snapshot can come between any two.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Chooser, LedgerFact, Repeat};
+use tenure_types::{
+    Allocation, Cooling, DefinedPool, Definer, Definition, Need, Origin, Owner, Place, Pool, RangeName,
+    Sandbox, Supply,
+};
+
+use super::node::{
+    Story, agent, at, attributes, ip, named, network, owner, policy, pool, proposal, range, request, sandbox,
+};
+
+/// Something that happens.
+pub(super) type Deed = fn(&Story<'_>);
+
+/// The life up to a point at which a snapshot is worth taking.
+pub(super) const BEFORE: [Deed; 11] = [
+    define_lan,
+    supply,
+    hand_out,
+    claim,
+    choose_another,
+    take_over,
+    renew,
+    release,
+    drain,
+    import,
+    define_others,
+];
+
+/// What happens while the snapshot is under way.
+pub(super) const DURING: [Deed; 2] = [remove, remove_and_define_again];
+
+/// What happens behind it.
+pub(super) const AFTER: [Deed; 4] = [redefine_lan, release_more, withdraw, hand_out_more];
+
+/// The pools of the network on which most happens; the zone in the west and a range go later.
+fn pools(later: bool) -> Vec<DefinedPool> {
+    let plain = |name: &str| Pool::new(pool(name));
+    let zone = |name: &str| Pool {
+        need: Need::Optional,
+        attributes: attributes(&[("zone", name), ("weight", "2")]),
+        ..plain(&format!("zone-{name}"))
+    };
+    let cloud = Pool {
+        supply: Supply::Host,
+        need: Need::Optional,
+        attributes: attributes(&[("eni", "all")]),
+        ..plain("cloud")
+    };
+    let spare = named(range("10.1.1.0/28", "10.1.1.1", "10.1.1.14", None), "spare");
+    let spare = spare.with(attributes(&[("kind", "spare"), ("rack", "7")]));
+    let east = named(range("10.2.0.0/16", "10.2.0.0", "10.2.255.255", None), "east\"1\"\\");
+    let east = east.with(attributes(&[("rack", "é \"7\"")]));
+    let west = range("10.3.0.0/29", "10.3.0.1", "10.3.0.6", Some("10.3.0.6"));
+    let main = range("10.1.0.0/24", "10.1.0.4", "10.1.0.19", Some("10.1.0.1"));
+    let six = range("fd00:7::/64", "fd00:7::10", "fd00:7::ffff", Some("fe80::1"));
+    let mut all = vec![
+        DefinedPool { pool: plain("main"), ranges: vec![main, spare] },
+        DefinedPool { pool: zone("east"), ranges: vec![east] },
+        DefinedPool { pool: zone("west"), ranges: vec![west] },
+        DefinedPool { pool: cloud, ranges: Vec::new() },
+        DefinedPool { pool: plain("six"), ranges: vec![six] },
+    ];
+    if later {
+        all.remove(2);
+        all[0].ranges.pop();
+    }
+    all
+}
+
+fn define_lan(story: &Story<'_>) {
+    story.choose("lan", "host-local", Chooser::Configuration, at(1));
+    let attributes = attributes(&[("strategy", "spread"), ("note", "a=b,c")]);
+    let definition = Definition { pools: pools(false), cooling: Cooling::Preferred, attributes };
+    story.define("lan", &definition, Definer::Request, at(1));
+}
+
+/// The host supplies three ranges.
+fn supply(story: &Story<'_>) {
+    for number in 1..=3 {
+        let subnet = format!("10.4.{number}.0/28");
+        let (first, last) = (format!("10.4.{number}.0"), format!("10.4.{number}.15"));
+        let range = named(range(&subnet, &first, &last, None), &format!("eni-{number}/prefix"));
+        let range = range.with(attributes(&[("eni", &format!("eni-{number}")), ("device", "2")]));
+        story.of_book("lan", |book| vec![book.supply(&pool("cloud"), range, at(2)).unwrap()]);
+    }
+}
+
+fn hand_out(story: &Story<'_>) {
+    let seen = Some(Place { device: 5, inode: u64::MAX });
+    let web = sandbox(Some(["shop", "web-0", "0f3f6f1e"]), "/var/run/netns/cni-1", seen);
+    let device: &[(&str, &str)] = &[("device-index", "2"), ("mac", "02:00:00:00:00:01")];
+    let of_web = proposal(
+        &[(0, "10.1.0.4", &[]), (1, "10.2.0.7", &[]), (3, "10.4.1.3", device), (4, "fd00:7::10", &[])],
+        &[("team", "red"), ("tier", "front")],
+    );
+    story.admit("lan", owner("web", "eth0"), web, &of_web, at(3));
+    let bare = proposal(&[(0, "10.1.0.5", &[]), (4, "fd00:7::11", &[])], &[]);
+    story.admit("lan", owner("bare", "net1"), Sandbox::default(), &bare, at(3));
+    let db = sandbox(Some(["data", "db-0", ""]), "", None);
+    let of_db = proposal(&[(0, "10.1.1.3", &[]), (2, "10.3.0.2", &[]), (4, "fd00:7::12", &[])], &[]);
+    story.admit("lan", owner("db", "eth0"), db, &of_db, at(4));
+    let leaving = sandbox(Some(["shop", "job-1", ""]), "/proc/7/ns/net", None);
+    let of_job = proposal(&[(0, "10.1.0.6", &[]), (3, "10.4.2.9", &[]), (4, "fd00:7::13", &[])], &[]);
+    story.admit("lan", owner("job", "eth0"), leaving, &of_job, at(4));
+}
+
+fn claim(story: &Story<'_>) {
+    for (name, last) in [("router", 7), ("health", 8)] {
+        let (four, six) = (format!("10.1.0.{last}"), format!("fd00:7::{last}0"));
+        let proposal = proposal(&[(0, &four, &[]), (4, &six, &[])], &[("use", name)]);
+        story.admit("lan", agent("cilium", name), Sandbox::default(), &proposal, at(5));
+    }
+}
+
+fn choose_another(story: &Story<'_>) {
+    story.choose("lan", "zones", Chooser::Operator, at(6));
+    story.choose("lan", "sticky", Chooser::Operator, at(7));
+}
+
+/// An owner whom another IPAM knows, two whom nobody knows, and one who stands behind a known owner.
+fn take_over(story: &Story<'_>) {
+    let origin = |claim: &str, why: &str| Origin {
+        source: "host-local /var/lib/cni/networks/lan".into(),
+        claims: vec![claim.to_owned(), String::new()],
+        why: why.into(),
+    };
+    story.of_book("lan", |book| {
+        let request = request(book.name(), owner("old", "eth0"), Sandbox::default(), at(8));
+        let proposal = proposal(&[(0, "10.1.0.9", &[]), (4, "fd00:7::19", &[])], &[]);
+        let living = book.admit_living(&request, &proposal, &policy("host-local"), at(8), &[]).unwrap();
+        let origin = Some(Box::new(origin("mtime 17", "")));
+        vec![LedgerFact::Allocated(Arc::new(Allocation { origin, ..living }))]
+    });
+    for (address, claim) in [("10.1.0.10", "mtime 18"), ("172.16.0.1", "mtime 19"), ("10.1.0.4", "")] {
+        story.of_book("lan", |book| {
+            let origin = origin(claim, "its file says \"gone\"");
+            let held = book.hold(ip(address), origin, &policy("host-local"), at(8)).unwrap();
+            vec![LedgerFact::Allocated(Arc::new(held))]
+        });
+    }
+}
+
+fn renew(story: &Story<'_>) {
+    let moved = sandbox(None, "/var/run/netns/cni-2", Some(Place { device: 6, inode: 77 }));
+    for (who, sandbox) in
+        [("web", moved), ("bare", sandbox(None, "/var/run/netns/cni-3", None)), ("db", Sandbox::default())]
+    {
+        let interface = if who == "bare" { "net1" } else { "eth0" };
+        story.of_book("lan", |book| {
+            let request = request(book.name(), owner(who, interface), sandbox, at(9));
+            let Some(Repeat::Renews(fact)) = book.repeat(&request) else { panic!("{who}") };
+            vec![fact]
+        });
+    }
+}
+
+fn release(story: &Story<'_>) {
+    story.release("lan", &owner("job", "eth0"), at(10), "del");
+    story.release("lan", &agent("cilium", "health"), at(11), "agent");
+    story.release("lan", &Owner::Unknown { address: ip("172.16.0.1") }, at(12), "operator: \"not there\"");
+}
+
+fn drain(story: &Story<'_>) {
+    for (number, draining) in [(1, true), (2, true), (1, false)] {
+        story.of_book("lan", |book| {
+            let name = RangeName::new(format!("eni-{number}/prefix")).unwrap();
+            Vec::from_iter(book.drain(&pool("cloud"), &name, draining, at(13)).unwrap())
+        });
+    }
+}
+
+/// One import ends, and one is cut off.
+fn import(story: &Story<'_>) {
+    for (name, third) in [("taken-over", 1), ("cut-off", 2)] {
+        story.define_small(name, third, Definer::Operator, at(14));
+        let importing = |under_way| LedgerFact::Importing { network: network(name), under_way, at: at(14) };
+        story.of_book(name, |_| vec![importing(true)]);
+        if name == "taken-over" {
+            story.of_book(name, |_| vec![importing(false)]);
+        }
+    }
+}
+
+fn define_others(story: &Story<'_>) {
+    for (name, third) in [("fixed", 3), ("brief", 4), ("again", 5), ("early", 6)] {
+        story.define_small(name, third, Definer::Configuration, at(15));
+    }
+    let proposal = proposal(&[(0, "10.9.5.2", &[])], &[]);
+    story.admit("again", owner("first", "eth0"), Sandbox::default(), &proposal, at(15));
+    story.release("again", &owner("first", "eth0"), at(16), "gc");
+    story.remove("early", at(16));
+}
+
+fn remove(story: &Story<'_>) {
+    let proposal = proposal(&[(0, "10.9.4.3", &[])], &[]);
+    story.admit("brief", owner("last", "eth0"), Sandbox::default(), &proposal, at(17));
+    story.release("brief", &owner("last", "eth0"), at(17), "leak");
+    story.remove("brief", at(18));
+}
+
+fn remove_and_define_again(story: &Story<'_>) {
+    for _ in 0..2 {
+        story.remove("again", at(19));
+        story.define_small("again", 7, Definer::Request, at(19));
+    }
+    let proposal = proposal(&[(0, "10.9.7.2", &[])], &[]);
+    story.admit("again", owner("second", "eth0"), Sandbox::default(), &proposal, at(19));
+}
+
+/// Ranges and a pool go while addresses of them are held.
+fn redefine_lan(story: &Story<'_>) {
+    let definition = Definition { pools: pools(true), cooling: Cooling::Strict, ..Definition::default() };
+    story.define("lan", &definition, Definer::Operator, at(20));
+}
+
+/// The unknown owner that stood behind has the address from now on.
+fn release_more(story: &Story<'_>) {
+    story.release("lan", &owner("web", "eth0"), at(21), "repair");
+    story.release("lan", &Owner::Unknown { address: ip("10.1.0.10") }, at(22), "import");
+}
+
+fn withdraw(story: &Story<'_>) {
+    for number in [2, 3] {
+        story.of_book("lan", |book| {
+            let name = RangeName::new(format!("eni-{number}/prefix")).unwrap();
+            Vec::from_iter(book.withdraw(&pool("cloud"), &name, at(23)).unwrap())
+        });
+    }
+}
+
+fn hand_out_more(story: &Story<'_>) {
+    let pod = sandbox(Some(["shop", "web-1", "u"]), "/var/run/netns/cni-9", None);
+    let proposal = proposal(&[(0, "10.1.0.11", &[]), (3, "fd00:7::14", &[])], &[("team", "red")]);
+    story.admit("lan", owner("web-1", "eth0"), pod, &proposal, at(24));
+}

@@ -1,0 +1,141 @@
+//! What a start has found, in words that no change of a type changes: each field is named here, so that a new one shows.
+
+use std::fmt::{Display, Write as _};
+
+use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
+use tenure_ledger::choices::Served;
+use tenure_ledger::{Choice, Image};
+use tenure_types::{
+    Allocation, AssignedAddress, Attributes, Moment, Network, NetworkConfig, Origin, Owner, Place, Pool,
+    Range, Sandbox, Source,
+};
+
+use crate::Recovered;
+
+/// Everything that a start has found.
+pub(super) fn tell(found: &Recovered) -> String {
+    let mut text = String::new();
+    for book in &found.books {
+        image(&mut text, book.image());
+    }
+    writeln!(text, "choices through {}", found.choices.through()).unwrap();
+    for (network, Served { now, before }) in found.choices.all() {
+        let before: Vec<_> = before.iter().map(choice).collect();
+        writeln!(text, "  {network}: {}; before: {}", choice(now), list(&before)).unwrap();
+    }
+    writeln!(text, "last {}", found.report.last).unwrap();
+    text
+}
+
+fn choice(Choice { policy, by, at }: &Choice) -> String {
+    format!("{}@{} by {} at {}", policy.name, policy.digest, by.name(), moment(*at))
+}
+
+fn moment(Moment { boot_ns, wall_ms }: Moment) -> String {
+    format!("{boot_ns}/{wall_ms}")
+}
+
+fn attributes(attributes: &Attributes) -> String {
+    format!("{{{attributes}}}")
+}
+
+fn option(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+}
+
+fn list(values: &[String]) -> String {
+    format!("[{}]", values.join(", "))
+}
+
+fn image(text: &mut String, image: Image) {
+    let Image { through, network, importing, ranges, next_generation, last, .. } = image;
+    let Image { cooling, allocations, settled, remembered, .. } = image;
+    self::network(text, &network);
+    let importing = if importing { ", importing" } else { "" };
+    writeln!(text, "  through {through}, next generation {next_generation}{importing}").unwrap();
+    for Supplied { pool, range, draining } in &ranges {
+        let draining = if *draining { ", draining" } else { "" };
+        writeln!(text, "  range of {pool}: {}{draining}", self::range(range)).unwrap();
+    }
+    for LastAddress { pool, label, address } in last {
+        let label = label.map(|(name, value)| format!("{name}={value}"));
+        writeln!(text, "  last of {pool}, label {}: {address}", option(label)).unwrap();
+    }
+    for (address, since) in cooling {
+        writeln!(text, "  cooling {address} since {}", moment(since)).unwrap();
+    }
+    for held in allocations {
+        allocation(text, &held);
+    }
+    for (address, claim) in settled {
+        writeln!(text, "  settled {address}: {claim}").unwrap();
+    }
+    for Remembrance { name, at, addresses } in remembered {
+        let addresses: Vec<_> = addresses.iter().map(|(pool, address)| format!("{pool} {address}")).collect();
+        writeln!(text, "  remembered {name} since {}: {}", moment(at), list(&addresses)).unwrap();
+    }
+}
+
+fn network(text: &mut String, network: &Network) {
+    let Network { name, config, pools, cooling, attributes, defined_by, changed_at } = network;
+    let NetworkConfig { ipam, attributes: host } = config.as_ref();
+    writeln!(text, "network {name} defined by {} at {}", defined_by.name(), moment(*changed_at)).unwrap();
+    writeln!(text, "  cooling {cooling:?}, attributes {}", self::attributes(attributes)).unwrap();
+    writeln!(text, "  ipam {ipam:?}, of the host {host:?}").unwrap();
+    for Pool { name, supply, need, attributes } in pools {
+        let attributes = self::attributes(attributes);
+        writeln!(text, "  pool {name}: supply {supply}, need {}, attributes {attributes}", need.name())
+            .unwrap();
+    }
+}
+
+fn range(range: &Range) -> String {
+    format!(
+        "{} in {} from {} to {}, gateway {}, as /{}, attributes {}",
+        range.name(),
+        range.subnet(),
+        range.first(),
+        range.last(),
+        option(range.gateway()),
+        range.prefix_length(),
+        attributes(range.attributes())
+    )
+}
+
+fn allocation(text: &mut String, allocation: &Allocation) {
+    let Allocation { network, generation, owner, addresses, sandbox, tags, .. } = allocation;
+    let Allocation { policy, origin, requested_at, allocated_at, .. } = allocation;
+    let owner = match owner {
+        Owner::Attachment { container, interface } => format!("container {container}, interface {interface}"),
+        Owner::Claim { agent, name } => format!("agent {agent}, claim {name}"),
+        Owner::Unknown { address } => format!("unknown at {address}"),
+    };
+    writeln!(text, "  allocation {generation} of {network}: {owner}, tags {}", attributes(tags)).unwrap();
+    let (requested, allocated) = (moment(*requested_at), moment(*allocated_at));
+    writeln!(text, "    {}@{}, requested {requested}, allocated {allocated}", policy.name, policy.digest)
+        .unwrap();
+    if let Some(sandbox) = sandbox {
+        let Sandbox { pod, netns, netns_seen } = sandbox.as_ref();
+        let pod = pod.as_ref().map(|pod| format!("{:?} {:?} {:?}", pod.namespace, pod.name, pod.uid));
+        let seen = netns_seen.map(|Place { device, inode }| format!("{device}:{inode}"));
+        writeln!(text, "    pod {}, netns {netns:?}, seen {}", option(pod), option(seen)).unwrap();
+    }
+    if let Some(origin) = origin {
+        let Origin { source, claims, why } = origin.as_ref();
+        writeln!(text, "    from {source:?}, claims {claims:?}, why {why:?}").unwrap();
+    }
+    for AssignedAddress { address, source, attributes: of_address } in addresses {
+        let Source { pool, range, gateway, pool_attributes, range_attributes } = source.as_ref();
+        writeln!(
+            text,
+            "    {address} of pool {} {}, range {} {}, gateway {}, attributes {}",
+            option(pool.as_ref()),
+            attributes(pool_attributes),
+            option(range.as_ref()),
+            attributes(range_attributes),
+            option(*gateway),
+            attributes(of_address)
+        )
+        .unwrap();
+    }
+}

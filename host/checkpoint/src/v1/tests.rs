@@ -1,0 +1,127 @@
+//! Every fact and every item, written and read again: any value of each.
+
+mod any;
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use tenure_ledger::{Fact, Image};
+
+use super::{Books, Choosing, choices, decode, ledger};
+use crate::chapters::{Chapter, Refused};
+use crate::line::Line;
+use crate::tests::corpus::{paths, paths_of_corpus};
+
+fn text(line: &Line) -> &str {
+    std::str::from_utf8(&line.json).unwrap()
+}
+
+/// Reads a fact's line as recovery and as a reader of the log do.
+fn read(line: &Line) -> Fact {
+    assert!(!line.optional && !text(line).contains('\n'), "{line:?}");
+    decode(&line.chapter, line.version, text(line)).unwrap().unwrap()
+}
+
+fn restored(chapter: &mut dyn Chapter, lines: impl Iterator<Item = Line>) {
+    for line in lines {
+        assert!(line.chapter == chapter.name() && !line.optional && !text(&line).contains('\n'), "{line:?}");
+        if let Err(refused) = chapter.restore(line.version, text(&line)) {
+            panic!("{}: {refused:?}", text(&line));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_fact_is_read_as_it_was_written(fact in any::fact()) {
+        prop_assert_eq!(read(&Line::from(&fact)), fact);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_book_is_read_as_it_was_written(image in any::image()) {
+        prop_assert_eq!(Books::default().image_of(ledger::items(image.clone())), Some(image));
+    }
+
+    #[test]
+    fn any_choices_are_read_as_they_were_written(choices in any::choices()) {
+        let mut choosing = Choosing::default();
+        restored(&mut choosing, choices::items(&choices).into_iter());
+        choosing.restored().unwrap();
+        prop_assert_eq!(choosing.into_choices(), choices);
+    }
+
+    #[test]
+    fn a_network_that_was_removed_is_known_as_gone(name in any::network_name(), through in any::<u64>()) {
+        let mut books = Books::default();
+        restored(&mut books, [ledger::gone(&name, through)].into_iter());
+        prop_assert_eq!(books.gone_through(&name), Some(through));
+    }
+}
+
+#[test]
+fn another_version_of_either_chapter_is_not_known() {
+    for chapter in [&mut Books::default() as &mut dyn Chapter, &mut Choosing::default()] {
+        for version in [0, 2, u32::MAX] {
+            assert!(matches!(chapter.apply(1, version, "{}"), Err(Refused::Version)));
+            assert!(matches!(chapter.restore(version, "{}"), Err(Refused::Version)));
+            assert!(decode(chapter.name(), version, "{}").is_none());
+        }
+        assert!(matches!(chapter.apply(1, 1, "{}"), Err(Refused::Malformed(_))));
+        assert!(matches!(chapter.restore(1, "{}"), Err(Refused::Malformed(_))));
+        assert!(matches!(decode(chapter.name(), 1, "{}"), Some(Err(_))));
+    }
+    assert!(decode("effects", 1, "{}").is_none());
+}
+
+/// Whatever a line may say is in a state directory that was committed, so that it is known to load.
+#[test]
+fn the_corpus_says_everything_that_can_be_said() {
+    let corpus = paths_of_corpus();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut written = BTreeSet::new();
+    for _ in 0..2_000 {
+        let line = Line::from(&any::fact().new_tree(&mut runner).unwrap().current());
+        written.extend(paths(&line.chapter, "fact", &line.json));
+    }
+    for _ in 0..200 {
+        let image = any::image().new_tree(&mut runner).unwrap().current();
+        let choices = any::choices().new_tree(&mut runner).unwrap().current();
+        let gone = ledger::gone(&image.network.name, image.through);
+        for line in ledger::items(image).chain(choices::items(&choices)).chain([gone]) {
+            written.extend(paths(&line.chapter, "item", &line.json));
+        }
+    }
+    let missing: Vec<_> = written.difference(&corpus).collect();
+    assert!(missing.is_empty(), "the corpus does not say {missing:#?}");
+}
+
+/// More than fit a line, so that a list of a network is spread over several.
+#[test]
+fn long_lists_are_read_as_they_were_written() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let image = any::image().new_tree(&mut runner).unwrap().current();
+    let address = |number: usize| std::net::IpAddr::from((number as u128 + (0xfd << 120)).to_be_bytes());
+    for count in [255, 256, 257, 1_000] {
+        let cooling = (0..count).map(|number| (address(number), image.network.changed_at)).collect();
+        let settled = (0..count).map(|number| (address(number), "claim".into())).collect();
+        let image = Image { cooling, settled, ..image.clone() };
+        let lines: Vec<Line> = ledger::items(image.clone()).collect();
+        let of =
+            |key: &str| lines.iter().filter(|line| text(line).starts_with(&format!("{{\"{key}\""))).count();
+        assert_eq!((of("cooling"), of("settled")), (count.div_ceil(256), count.div_ceil(256)));
+        assert_eq!(Books::default().image_of(lines.into_iter()), Some(image));
+    }
+}
+
+#[test]
+fn no_text_breaks_a_line() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let ipam = "{\"a\":\"\\\"\n\r\u{2028}\u{0}é\"}";
+    let fact = any::network_with(ipam).new_tree(&mut runner).unwrap().current();
+    assert_eq!(read(&Line::from(&fact)), fact);
+}

@@ -1,0 +1,237 @@
+//! Any value of each fact and of each part of the state.
+
+mod allocation;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
+use tenure_ledger::choices::Served;
+use tenure_ledger::{Choice, ChoiceFact, Choices, Chooser, Fact, Image, LedgerFact};
+use tenure_types::{
+    Attributes, Cooling, Definer, Generation, Moment, Need, Network, NetworkConfig, NetworkName, PolicyName,
+    PolicyStamp, Pool, PoolName, Range, RangeName, Supply,
+};
+
+use self::allocation::{allocation, place};
+
+/// A name by CNI's rule.
+const NAME: &str = "[a-zA-Z0-9][a-zA-Z0-9_.-]{0,20}";
+
+/// Any text, with what JSON escapes.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        "[ -~]{1,12}",
+        any::<String>(),
+        Just("\"\\\n\r\t\u{0}\u{2028}é".to_owned())
+    ]
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (any::<u64>(), any::<u64>()).prop_map(|(boot_ns, wall_ms)| Moment { boot_ns, wall_ms })
+}
+
+fn generation() -> impl Strategy<Value = Generation> {
+    any::<u64>().prop_map(Generation)
+}
+
+pub(super) fn network_name() -> impl Strategy<Value = NetworkName> {
+    NAME.prop_map(|name| NetworkName::new(name).unwrap())
+}
+
+fn pool_name() -> impl Strategy<Value = PoolName> {
+    NAME.prop_map(|name| PoolName::new(name).unwrap())
+}
+
+fn range_name() -> impl Strategy<Value = RangeName> {
+    "[!-~]{1,24}".prop_map(|name| RangeName::new(name).unwrap())
+}
+
+fn policy() -> impl Strategy<Value = PolicyStamp> {
+    let stamp = |(name, digest): (String, String)| PolicyStamp {
+        name: PolicyName::new(name).unwrap(),
+        digest: digest.into(),
+    };
+    (NAME, "[0-9a-f]{0,64}").prop_map(stamp)
+}
+
+fn attributes() -> impl Strategy<Value = Attributes> {
+    let some = btree_map("[a-zA-Z0-9._/-]{1,12}", "\\PC{0,12}", 0..4);
+    some.prop_map(|pairs| Attributes::new(pairs).unwrap())
+}
+
+fn address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)]
+}
+
+fn network_of(address: IpAddr, length: u8) -> IpNet {
+    IpNet::new(address, length % (if address.is_ipv4() { 33 } else { 129 })).unwrap()
+}
+
+fn range() -> impl Strategy<Value = Range> {
+    let ends = (address(), any::<u8>(), any::<(u64, u64)>(), any::<u8>(), any::<bool>());
+    let made = ends.prop_filter_map("no range", |(address, length, (first, last), prefix, has_gateway)| {
+        let subnet = network_of(address, length).trunc();
+        let within = |offset: u64| {
+            let size = u32::from(subnet.max_prefix_len() - subnet.prefix_len());
+            let offset = u128::from(offset) & 1_u128.checked_shl(size).map_or(u128::MAX, |size| size - 1);
+            match subnet.network() {
+                IpAddr::V4(base) => IpAddr::V4((u32::from(base) | u32::try_from(offset).unwrap()).into()),
+                IpAddr::V6(base) => IpAddr::V6((u128::from(base) | offset).into()),
+            }
+        };
+        let (first, last) = (within(first).min(within(last)), within(first).max(within(last)));
+        let gateway = has_gateway.then_some(first);
+        Range::new(subnet, first, last, gateway, prefix % subnet.max_prefix_len() + 1).ok()
+    });
+    (made, option::of(range_name()), attributes()).prop_map(|(range, name, attributes)| {
+        let range = range.with(attributes);
+        name.into_iter().fold(range, Range::named)
+    })
+}
+
+fn pool() -> impl Strategy<Value = Pool> {
+    let supply = select(vec![Supply::Configuration, Supply::Host]);
+    let need = select(vec![Need::Always, Need::Optional]);
+    (pool_name(), supply, need, attributes()).prop_map(|(name, supply, need, attributes)| Pool {
+        name,
+        supply,
+        need,
+        attributes,
+    })
+}
+
+fn network() -> impl Strategy<Value = Network> {
+    let config = (text(), vec((text(), text()), 0..3))
+        .prop_map(|(ipam, attributes)| Arc::new(NetworkConfig { ipam, attributes }));
+    let cooling = select(vec![Cooling::Strict, Cooling::Preferred]);
+    let definer = select(vec![Definer::Request, Definer::Configuration, Definer::Operator]);
+    (network_name(), config, vec(pool(), 0..3), cooling, attributes(), definer, moment()).prop_map(
+        |(name, config, pools, cooling, attributes, defined_by, changed_at)| Network {
+            name,
+            config,
+            pools,
+            cooling,
+            attributes,
+            defined_by,
+            changed_at,
+        },
+    )
+}
+
+fn choice() -> impl Strategy<Value = Choice> {
+    let chooser = select(vec![Chooser::Configuration, Chooser::Operator]);
+    (policy(), chooser, moment()).prop_map(|(policy, by, at)| Choice { policy, by, at })
+}
+
+/// A network is defined with this configuration.
+pub(super) fn network_with(ipam: &str) -> impl Strategy<Value = Fact> + use<> {
+    let config = Arc::new(NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() });
+    network().prop_map(move |network| {
+        Fact::from(LedgerFact::Defined(Arc::new(Network { config: Arc::clone(&config), ..network })))
+    })
+}
+
+fn ledger_fact() -> impl Strategy<Value = LedgerFact> {
+    let of_range = || (network_name(), pool_name(), range_name(), moment());
+    prop_oneof![
+        network().prop_map(|network| LedgerFact::Defined(Arc::new(network))),
+        (network_name(), moment()).prop_map(|(network, at)| LedgerFact::Removed { network, at }),
+        (network_name(), any::<bool>(), moment())
+            .prop_map(|(network, under_way, at)| LedgerFact::Importing { network, under_way, at }),
+        (network_name(), pool_name(), range(), moment()).prop_map(|(network, pool, range, at)| {
+            LedgerFact::RangeAdded { network, pool, range: Box::new(range), at }
+        }),
+        (of_range(), any::<bool>()).prop_map(|((network, pool, range, at), draining)| {
+            LedgerFact::RangeDraining { network, pool, range, draining, at }
+        }),
+        of_range().prop_map(|(network, pool, range, at)| LedgerFact::RangeRemoved {
+            network,
+            pool,
+            range,
+            at
+        }),
+        allocation().prop_map(|allocation| LedgerFact::Allocated(Arc::new(allocation))),
+        (network_name(), generation(), moment(), text(), option::of(place())).prop_map(
+            |(network, generation, requested_at, netns, netns_seen)| LedgerFact::Renewed {
+                network,
+                generation,
+                requested_at,
+                netns: netns.into(),
+                netns_seen,
+            }
+        ),
+        (network_name(), generation(), moment(), text()).prop_map(|(network, generation, at, reason)| {
+            LedgerFact::Released { network, generation, at, reason: reason.into() }
+        }),
+    ]
+}
+
+/// Any fact of any chapter.
+pub(super) fn fact() -> impl Strategy<Value = Fact> {
+    let choices = prop_oneof![
+        (network_name(), choice()).prop_map(|(network, choice)| ChoiceFact::Chosen { network, choice }),
+        (network_name(), moment()).prop_map(|(network, at)| ChoiceFact::Forgotten { network, at }),
+    ];
+    prop_oneof![9 => ledger_fact().prop_map(Fact::from), 2 => choices.prop_map(Fact::from)]
+}
+
+/// What serves each network.
+pub(super) fn choices() -> impl Strategy<Value = Choices> {
+    let served = (choice(), vec(choice(), 0..3))
+        .prop_map(|(now, before)| Served { now, before: before.into_iter().collect() });
+    let networks = btree_map(network_name(), served, 0..4);
+    (any::<u64>(), networks)
+        .prop_map(|(through, networks): (_, BTreeMap<_, _>)| Choices::restore(through, networks))
+}
+
+/// A book as data; whether it makes sense is the ledger's to say.
+pub(super) fn image() -> impl Strategy<Value = Image> {
+    let supplied = (pool_name(), range(), any::<bool>()).prop_map(|(pool, range, draining)| Supplied {
+        pool,
+        range,
+        draining,
+    });
+    let label =
+        option::of((text(), text())).prop_map(|label| label.map(|(name, value)| (name.into(), value.into())));
+    let last = (pool_name(), label, address()).prop_map(|(pool, label, address)| LastAddress {
+        pool,
+        label,
+        address,
+    });
+    let remembered = (text(), moment(), vec((pool_name(), address()), 0..3))
+        .prop_map(|(name, at, addresses)| Remembrance { name: name.into(), at, addresses: addresses.into() });
+    let settled = (address(), text()).prop_map(|(address, claim)| (address, Arc::from(claim)));
+    let allocation = allocation().prop_map(Arc::new);
+    let head = (any::<u64>(), network(), any::<bool>(), generation());
+    let lists = (
+        vec(supplied, 0..3),
+        vec(last, 0..3),
+        vec((address(), moment()), 0..4),
+        vec(allocation, 0..3),
+        vec(settled, 0..4),
+        vec(remembered, 0..3),
+    );
+    (head, lists).prop_map(|((through, network, importing, next_generation), lists)| {
+        let (ranges, last, cooling, allocations, settled, remembered) = lists;
+        Image {
+            through,
+            network: Arc::new(network),
+            importing,
+            ranges,
+            next_generation,
+            last,
+            cooling,
+            allocations,
+            settled,
+            remembered,
+        }
+    })
+}
