@@ -1,0 +1,165 @@
+//! An item of a snapshot.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tenure_ledger::Image;
+use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
+use tenure_types::{Moment, NetworkName, PoolName};
+
+use super::CHAPTER;
+use super::network::StoredNetwork;
+use crate::line::Line;
+use crate::v1::allocation::StoredAllocation;
+use crate::v1::range::{StoredMoment, StoredRange};
+use crate::v1::shared::Shared;
+use crate::v1::{json, line};
+
+/// How many cooling addresses, claims that ended or names a line has.
+const IN_A_LINE: usize = 256;
+
+/// A line of a snapshot.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum StoredItem<'a> {
+    /// A network begins; what follows is of it.
+    Network {
+        through: u64,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        importing: bool,
+        next_generation: u64,
+        #[serde(borrow)]
+        network: StoredNetwork<'a>,
+    },
+    /// A range of a pool.
+    Range {
+        #[serde(borrow)]
+        pool: Cow<'a, str>,
+        #[serde(borrow)]
+        range: StoredRange<'a>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        draining: bool,
+    },
+    /// An address that was handed out last: of a pool, or of its ranges with an attribute.
+    Last {
+        #[serde(borrow)]
+        pool: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<(Box<str>, Box<str>)>,
+        address: IpAddr,
+    },
+    /// Addresses that cool, least recently freed first.
+    Cooling(Vec<(IpAddr, StoredMoment)>),
+    /// A live allocation.
+    #[serde(borrow)]
+    Allocation(Box<StoredAllocation<'a>>),
+    /// Claims of other IPAMs that were taken over and have ended, by address.
+    Settled(Vec<(IpAddr, Arc<str>)>),
+    /// What owners that are gone had last, the longest gone first.
+    Remembered(Vec<StoredRemembrance>),
+    /// A network that was removed.
+    Gone {
+        #[serde(borrow)]
+        network: Cow<'a, str>,
+        through: u64,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoredRemembrance {
+    name: Arc<str>,
+    at: StoredMoment,
+    addresses: Vec<(Box<str>, IpAddr)>,
+}
+
+/// The items of a network in a snapshot. They are made one by one; the allocations are shared with the book until then.
+pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
+    let Image { through, network, importing, ranges, next_generation, last, cooling, .. } = image;
+    let (allocations, settled, remembered) = (image.allocations, image.settled, image.remembered);
+    let item = |item: &StoredItem<'_>| line(CHAPTER, json(item));
+    let first = item(&StoredItem::Network {
+        through,
+        importing,
+        next_generation: next_generation.0,
+        network: network.as_ref().into(),
+    });
+    let ranges = ranges.into_iter().map(move |Supplied { pool, range, draining }| {
+        item(&StoredItem::Range { pool: pool.as_str().into(), range: (&range).into(), draining })
+    });
+    let last = last.into_iter().map(move |LastAddress { pool, label, address }| {
+        item(&StoredItem::Last { pool: pool.as_str().into(), label, address })
+    });
+    let cooling = chunks(cooling).map(move |chunk| {
+        let stored = chunk.into_iter().map(|(address, since): (IpAddr, Moment)| (address, since.into()));
+        item(&StoredItem::Cooling(stored.collect()))
+    });
+    let allocations = allocations
+        .into_iter()
+        .map(move |allocation| item(&StoredItem::Allocation(Box::new(allocation.as_ref().into()))));
+    let settled = chunks(settled).map(move |chunk| item(&StoredItem::Settled(chunk)));
+    let remembered = chunks(remembered)
+        .map(move |chunk| item(&StoredItem::Remembered(chunk.into_iter().map(Into::into).collect())));
+    let states = ranges.chain(last).chain(cooling);
+    [first].into_iter().chain(states).chain(allocations).chain(settled).chain(remembered)
+}
+
+/// The item of a network that was removed.
+pub(in crate::v1) fn gone(network: &NetworkName, through: u64) -> Line {
+    line(CHAPTER, json(&StoredItem::Gone { network: network.as_str().into(), through }))
+}
+
+/// A list in parts that fit a line.
+fn chunks<T>(list: Vec<T>) -> impl Iterator<Item = Vec<T>> {
+    let mut rest = list.into_iter();
+    std::iter::from_fn(move || {
+        let chunk: Vec<T> = rest.by_ref().take(IN_A_LINE).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+impl From<Remembrance> for StoredRemembrance {
+    fn from(Remembrance { name, at, addresses }: Remembrance) -> Self {
+        let addresses = addresses.iter().map(|(pool, address)| (pool.as_str().into(), *address)).collect();
+        Self { name, at: at.into(), addresses }
+    }
+}
+
+impl TryFrom<StoredRemembrance> for Remembrance {
+    type Error = String;
+
+    fn try_from(stored: StoredRemembrance) -> Result<Self, String> {
+        let address = |(pool, address): (Box<str>, IpAddr)| Ok((pool_name(&pool)?, address));
+        let addresses = stored.addresses.into_iter().map(address).collect::<Result<_, String>>()?;
+        Ok(Self { name: stored.name, at: stored.at.into(), addresses })
+    }
+}
+
+fn pool_name(text: &str) -> Result<PoolName, String> {
+    PoolName::new(text).map_err(|error| error.to_string())
+}
+
+/// Adds an item to the network that it is of.
+pub(super) fn add(image: &mut Image, item: StoredItem<'_>, shared: &mut Shared) -> Result<(), String> {
+    match item {
+        StoredItem::Range { pool, range, draining } => {
+            image.ranges.push(Supplied { pool: pool_name(&pool)?, range: range.try_into()?, draining });
+        }
+        StoredItem::Last { pool, label, address } => {
+            image.last.push(LastAddress { pool: pool_name(&pool)?, label, address });
+        }
+        StoredItem::Cooling(addresses) => {
+            image.cooling.extend(addresses.into_iter().map(|(address, since)| (address, since.into())));
+        }
+        StoredItem::Allocation(allocation) => image.allocations.push(Arc::new(allocation.read(shared)?)),
+        StoredItem::Settled(claims) => image.settled.extend(claims),
+        StoredItem::Remembered(names) => {
+            for name in names {
+                image.remembered.push(name.try_into()?);
+            }
+        }
+        StoredItem::Network { .. } | StoredItem::Gone { .. } => {}
+    }
+    Ok(())
+}
