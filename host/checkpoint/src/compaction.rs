@@ -20,14 +20,16 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// Begins one. The segment of its number is there already, so that what is staged from now on is in it.
+    /// Begins one. The segment of its number is there already, so that what is staged from now on is in it; it begins with the
+    /// place `first`.
     pub(crate) fn begin<S: Source + ?Sized>(
         disk: &dyn Disk,
         header: SnapshotHeader,
         source: &S,
+        first: u64,
     ) -> io::Result<Self> {
         let snapshot = SnapshotWriter::begin(disk, header)?;
-        Ok(Self { snapshot, parts: source.parts() })
+        Ok(Self { snapshot, parts: source.parts(first) })
     }
 
     /// Writes a piece; `true` when every part was looked at and is written.

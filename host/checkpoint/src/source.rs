@@ -14,12 +14,13 @@ pub type Parts = Box<dyn Iterator<Item = Lines> + Send>;
 
 /// Gives the checkpoint what a snapshot is made of.
 pub trait Source: Send + Sync + 'static {
-    /// The whole state, in parts. Each part has every fact in it that was staged before it is asked for.
-    fn parts(&self) -> Parts;
+    /// The whole state, in parts. Each part has every fact in it that was staged before it is asked for. The log that goes on
+    /// beside them begins with the place `first`.
+    fn parts(&self, first: u64) -> Parts;
 }
 
 impl<I: Images + ?Sized> Source for I {
-    fn parts(&self) -> Parts {
-        Box::new(self.pages().map(v1::items))
+    fn parts(&self, first: u64) -> Parts {
+        Box::new(self.pages(first).map(v1::items))
     }
 }

@@ -204,7 +204,8 @@ impl Writer {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
         let log = self.prepare(Base::Snapshot, first)?;
-        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source)?;
+        let mut compaction =
+            Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source, first)?;
         while !compaction.advance()? {}
         compaction.end(first.saturating_sub(1), &self.queue.staged())?;
         // The segment first: without its snapshot it is known to say nothing, the other way round it would be missing.
@@ -272,8 +273,8 @@ impl Writer {
                 return Ok(());
             }
         }
-        self.compaction =
-            Some(Compaction::begin(self.options.disk.as_ref(), self.snapshot_header(number), source)?);
+        let header = self.snapshot_header(number);
+        self.compaction = Some(Compaction::begin(self.options.disk.as_ref(), header, source, self.next)?);
         Ok(())
     }
 

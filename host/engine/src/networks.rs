@@ -27,7 +27,7 @@ pub(crate) struct Networks {
     slots: RwLock<BTreeMap<NetworkName, Arc<Slot>>>,
     /// How many there may be; those that were recovered stay.
     most: AtomicUsize,
-    /// Networks that were removed, and where in the log: a snapshot must say so, where the log before it has facts of them.
+    /// Networks that were removed, and where in the log: a snapshot must say so, where the log beside it has facts of them.
     gone: Mutex<BTreeMap<NetworkName, u64>>,
 }
 
@@ -96,9 +96,16 @@ impl Networks {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Remembers that a network was removed, as of a place in the log, for as long as the engine lives.
+    /// Remembers that a network was removed, as of a place in the log, until a snapshot's log begins behind it.
     pub(crate) fn bury(&self, name: &NetworkName, place: u64) {
         hold(&self.gone).insert(name.clone(), place);
+    }
+
+    /// The networks that were removed at this place or behind it; the others are forgotten.
+    fn gone_since(&self, first: u64) -> Vec<NetworkName> {
+        let mut gone = hold(&self.gone);
+        gone.retain(|_, place| *place >= first);
+        gone.keys().cloned().collect()
     }
 
     pub(crate) fn get(&self, name: &NetworkName) -> Option<Arc<Slot>> {
@@ -129,8 +136,7 @@ impl Networks {
 
     /// The names of the networks that exist, in order.
     pub(crate) fn names(&self) -> Vec<NetworkName> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().filter(|(_, slot)| slot.state().is_some()).map(|(name, _)| name.clone()).collect()
+        self.all().into_iter().filter(|(_, slot)| slot.state().is_some()).map(|(name, _)| name).collect()
     }
 
     pub(crate) fn all(&self) -> Vec<(NetworkName, Arc<Slot>)> {
@@ -223,10 +229,11 @@ impl Networks {
 }
 
 impl Images for Snapshots {
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
-        let mut names: BTreeSet<NetworkName> = hold(&networks.gone).keys().cloned().collect();
-        names.extend(networks.all().into_iter().map(|(name, _)| name));
+        // Who is removed in between is among the latter.
+        let mut names: BTreeSet<NetworkName> = networks.all().into_iter().map(|(name, _)| name).collect();
+        names.extend(networks.gone_since(first));
         let books = names.into_iter().filter_map(move |name| networks.page(&name));
         let choices = std::iter::once_with(move || Page::Choices(committer.choices().clone()));
         Box::new(books.chain(choices))

@@ -167,7 +167,8 @@ impl Ticket {
 /// Gives the journal what a snapshot is made of.
 pub trait Images: Send + Sync + 'static {
     /// The whole state, in pages. Each is looked at when it is asked for, and says the place in the log that it is true as of.
+    /// The log that goes on beside them begins with the place `first`; what only concerns facts before it may be left out.
     ///
     /// Waits for each network's book, and must not be called from within an async task.
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send>;
 }

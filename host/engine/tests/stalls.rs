@@ -36,7 +36,7 @@ async fn the_checkpoint_and_whoever_only_looks_wait_for_no_policy() {
     let mut add = pin!(bench.engine.add(stalled(&bench, 2), fits));
     assert!(poll_once(add.as_mut()).is_pending());
     // Would block this very thread for ever.
-    let mut pages = bench.engine.images().pages();
+    let mut pages = bench.engine.images().pages(1);
     let Some(Page::Book(image)) = pages.next() else { panic!() };
     assert_eq!(image.allocations.len(), 1);
     assert!(bench.engine.check(&network(), &owner(1)).await.is_ok());

@@ -395,7 +395,7 @@ impl World {
 
 /// Every book, as data.
 fn books(daemon: &Daemon) -> impl Iterator<Item = Image> {
-    daemon.images.pages().filter_map(|page| match page {
+    daemon.images.pages(1).filter_map(|page| match page {
         Page::Book(image) => Some(*image),
         Page::Gone { .. } | Page::Choices(_) => None,
     })

@@ -83,10 +83,10 @@ struct Meddled {
 }
 
 impl Images for Meddled {
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let (memory, journal) = (self.memory.clone(), self.journal.clone());
         let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
-        Box::new(self.memory.pages().inspect(move |_| {
+        Box::new(self.memory.pages(first).inspect(move |_| {
             if let Some(deed) = deeds.next() {
                 deed(&Story { memory: &memory, journal: &journal });
             }
@@ -184,8 +184,11 @@ fn the_writer_writes_the_corpus_of_the_present_form() {
         assert!(committed.keys().eq(files.keys()), "{name}: {:?}", files.keys());
         for (file, bytes) in files {
             let [committed, written] =
-                [&committed[&file], &bytes].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-            assert_eq!(committed, written, "{name}/{file}: the stored form has changed");
+                [&committed[&file], &bytes].map(|bytes| String::from_utf8_lossy(bytes));
+            for (committed, written) in committed.lines().zip(written.lines()) {
+                assert_eq!(committed, written, "{name}/{file}: the stored form has changed");
+            }
+            assert_eq!(committed.len(), written.len(), "{name}/{file}: the stored form has changed");
         }
     }
 }

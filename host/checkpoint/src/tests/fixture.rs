@@ -194,9 +194,10 @@ pub(super) struct Everything {
 }
 
 impl Images for Memory {
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let names: Vec<NetworkName> = {
-            let state = self.lock();
+            let mut state = self.lock();
+            state.gone.retain(|_, place| *place >= first);
             state.books.keys().chain(state.gone.keys()).cloned().collect()
         };
         let (books, choices) = (self.clone(), self.clone());

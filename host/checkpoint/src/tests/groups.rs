@@ -99,10 +99,10 @@ struct Meddled {
 type Deed = fn(&Memory, &CheckpointJournal);
 
 impl Images for Meddled {
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let (memory, journal) = (self.memory.clone(), self.journal.clone());
         let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
-        Box::new(self.memory.pages().inspect(move |_| {
+        Box::new(self.memory.pages(first).inspect(move |_| {
             if let Some(deed) = deeds.next() {
                 deed(&memory, &journal);
             }

@@ -106,11 +106,11 @@ struct Both {
 }
 
 impl Source for Both {
-    fn parts(&self) -> Parts {
+    fn parts(&self, first: u64) -> Parts {
         let made_up = Arc::clone(&self.made_up);
         let page =
             std::iter::once_with(move || Box::new(std::iter::once(made_up.lock().unwrap().item())) as Lines);
-        Box::new(self.memory.parts().chain(page))
+        Box::new(self.memory.parts(first).chain(page))
     }
 }
 

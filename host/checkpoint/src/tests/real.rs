@@ -100,9 +100,9 @@ struct Watched {
 }
 
 impl Images for Watched {
-    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let looked = self.looked.clone();
-        Box::new(self.memory.pages().inspect(move |_| {
+        Box::new(self.memory.pages(first).inspect(move |_| {
             // Whoever watches may have seen enough.
             let _ = looked.send(());
         }))
