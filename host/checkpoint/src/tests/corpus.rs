@@ -224,7 +224,7 @@ fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
         }
         // The keys below are names that somebody chose.
         Value::Object(_) if at.ends_with("attributes") || at.ends_with(".tags") => {
-            _ = found.insert(at.to_owned())
+            _ = found.insert(at.to_owned());
         }
         Value::Object(fields) => {
             fields.iter().for_each(|(key, value)| add_paths(found, &format!("{at}.{key}"), value));

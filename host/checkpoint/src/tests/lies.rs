@@ -141,7 +141,7 @@ fn a_line_of_a_snapshot_that_is_none_or_stands_elsewhere() {
 fn an_item_of_no_network() {
     let error = with_snapshot(2, |bytes| {
         rewritten(&bytes, |lines| {
-            lines[1] = r#"{"chapter":"ledger","version":1,"item":{"settled":[]}}"#.to_owned()
+            lines[1] = r#"{"chapter":"ledger","version":1,"item":{"settled":[]}}"#.to_owned();
         })
     });
     assert!(is_damaged(error.as_ref()), "{error:?}");

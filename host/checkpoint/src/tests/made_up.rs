@@ -66,7 +66,7 @@ impl MadeUp {
     }
 }
 
-fn malformed(error: serde_json::Error) -> Refused {
+fn malformed(error: &serde_json::Error) -> Refused {
     Refused::Malformed(error.to_string())
 }
 
@@ -77,13 +77,13 @@ impl Chapter for MadeUp {
 
     fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
         assert_eq!(version, 1);
-        self.take(place, serde_json::from_str(json).map_err(malformed)?);
+        self.take(place, serde_json::from_str(json).map_err(|error| malformed(&error))?);
         Ok(())
     }
 
     fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
         assert_eq!(version, 1);
-        let Item { through, said } = serde_json::from_str(json).map_err(malformed)?;
+        let Item { through, said } = serde_json::from_str(json).map_err(|error| malformed(&error))?;
         (self.through, self.said) = (through, said);
         Ok(())
     }

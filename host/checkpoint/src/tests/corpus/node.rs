@@ -146,8 +146,11 @@ pub(super) fn request(
     Request { network: network.clone(), owner, requested: Vec::new(), sandbox, requested_at }
 }
 
-pub(super) fn proposal(addresses: &[(usize, &str, &[(&str, &str)])], tags: &[(&str, &str)]) -> Proposal {
-    let assignment = |(pool, address, of_address): &(usize, &str, &[(&str, &str)])| Assignment {
+/// Attributes as they are written down.
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+pub(super) fn proposal(addresses: &[(usize, &str, Pairs<'_>)], tags: Pairs<'_>) -> Proposal {
+    let assignment = |(pool, address, of_address): &(usize, &str, Pairs<'_>)| Assignment {
         pool: *pool,
         address: ip(address),
         attributes: attributes(of_address),
