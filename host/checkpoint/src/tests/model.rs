@@ -7,6 +7,7 @@
 //! `TENURE_SEED=n` repeats one seed, `TENURE_SEEDS=n` runs so many. One that fails is made as short as it can be.
 
 mod machine;
+mod meddled;
 mod paper;
 mod system;
 mod truth;

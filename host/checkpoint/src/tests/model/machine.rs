@@ -10,7 +10,7 @@ use crate::sim::Faults;
 
 /// Few enough of each that they meet.
 const NETWORKS: u64 = 3;
-const OWNERS: u64 = 8;
+pub(super) const OWNERS: u64 = 8;
 /// The last byte of an address; some lie outside of any definition.
 const LAST: u8 = 14;
 
@@ -26,6 +26,8 @@ pub(super) struct Sizes {
 pub(super) enum Transition {
     /// A network is defined, or defined anew.
     Define { network: u64, wide: bool, strict: bool },
+    /// Every owner of a network gives back what it has, and the network is removed.
+    Remove { network: u64 },
     /// An owner asks for an address.
     Allocate { network: u64, owner: u64, address: u8 },
     /// An owner gives its address back.
@@ -34,8 +36,9 @@ pub(super) enum Transition {
     Barrier,
     /// Time passes, and what has cooled long enough becomes free.
     Pass { seconds: u64 },
-    /// The writer does what is due: a group, a reopening, a bit of a snapshot.
-    Step,
+    /// The writer does what is due: a group, a reopening, a bit of a snapshot. Behind each page that it looks at, the next of
+    /// these networks is defined, or removed where it is there and holds nothing.
+    Step { meanwhile: Vec<u64> },
     /// Somebody else reads the state while the writer is at work.
     Look,
     /// Operations of the disk fail from now on.
@@ -99,13 +102,14 @@ impl ReferenceStateMachine for Machine {
         prop_oneof![
             3 => (0..NETWORKS, any::<bool>(), any::<bool>())
                 .prop_map(|(network, wide, strict)| Transition::Define { network, wide, strict }),
+            2 => (0..NETWORKS).prop_map(|network| Transition::Remove { network }),
             28 => (0..NETWORKS, 0..OWNERS, 0..=LAST)
                 .prop_map(|(network, owner, address)| Transition::Allocate { network, owner, address }),
             16 => (0..NETWORKS, 0..OWNERS)
                 .prop_map(|(network, owner)| Transition::Release { network, owner }),
             4 => Just(Transition::Barrier),
             3 => (1..40_u64).prop_map(|seconds| Transition::Pass { seconds }),
-            30 => Just(Transition::Step),
+            30 => prop::collection::vec(0..NETWORKS, 0..3).prop_map(|meanwhile| Transition::Step { meanwhile }),
             3 => Just(Transition::Look),
             2 => faults().prop_map(Transition::Trouble),
             1 => (0..40_000_u64).prop_map(|room| Transition::Fill { room }),

@@ -60,6 +60,11 @@ impl Paper {
         paper
     }
 
+    /// Whether nobody has an address.
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.held.is_empty()
+    }
+
     fn holder(&self, address: IpAddr) -> Option<&Owner> {
         self.held.iter().find_map(|(owner, (_, held))| (*held == address).then_some(owner))
     }

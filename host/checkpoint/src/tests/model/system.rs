@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Journal, Ticket};
-use tenure_ledger::Image;
+use tenure_ledger::{Book, Image};
 use tenure_types::{Cooling, Moment, NetworkName};
 
-use super::machine::{End, Sizes, Transition};
+use super::machine::{End, OWNERS, Sizes, Transition};
+use super::meddled::Meddled;
 use super::paper::{COOLDOWN, Paper};
 use super::truth::{Extent, Truth};
 use crate::sim::{Faults, SimDisk};
 use crate::tests::fixture::{Node, Wanted, answer, boot, images, name, network, options, owner};
 use crate::tests::witness::Ear;
-use crate::{recover_after, recover_read_only};
+use crate::{Recovered, recover_after, recover_read_only};
 
 /// A clock that goes when it is told to.
 #[derive(Default)]
@@ -41,6 +42,7 @@ pub(super) struct System {
     /// Whether something of this boot is durable; until then a start ends the boot before once more.
     settled: bool,
     node: Node,
+    meddled: Meddled,
     truth: Truth,
     waiting: Vec<(Ticket, Extent)>,
     faults: Faults,
@@ -59,6 +61,7 @@ impl System {
             ear,
             boot: 0,
             settled: true,
+            meddled: Meddled::new(&node),
             node,
             truth: Truth::default(),
             waiting: Vec::new(),
@@ -69,6 +72,10 @@ impl System {
     pub(super) fn apply(&mut self, transition: &Transition) {
         match *transition {
             Transition::Define { network, wide, strict } => self.define(&defined(network, wide, strict)),
+            Transition::Remove { network } => {
+                (0..OWNERS).for_each(|who| self.release(network, who));
+                self.remove(network);
+            }
             Transition::Allocate { network, owner: who, address } => {
                 self.allocate(network, who, IpAddr::from([10, 0, 0, address]));
             }
@@ -80,7 +87,7 @@ impl System {
                 self.node.memory.expire(now, COOLDOWN);
                 self.truth.all_newest_mut().for_each(|paper| paper.expire(now));
             }
-            Transition::Step => self.step(),
+            Transition::Step { ref meanwhile } => self.step(meanwhile),
             Transition::Look => self.look(),
             Transition::Trouble(faults) => self.set_faults(faults),
             Transition::Fill { room } => self.disk.set_capacity(Some(self.disk.used() + room)),
@@ -113,7 +120,7 @@ impl System {
         let ticket = self.node.memory.define(&self.node.journal, wanted);
         let mut paper = self.truth.newest(&wanted.name).cloned().unwrap_or_else(Paper::new);
         paper.define(self.place(&wanted.name), wanted);
-        self.note(&wanted.name, paper, ticket);
+        self.note(&wanted.name, Some(paper), ticket);
     }
 
     fn allocate(&mut self, network: u64, who: u64, address: IpAddr) {
@@ -123,7 +130,7 @@ impl System {
         assert_eq!(ticket.is_some(), paper.may_get(&owner, address), "{address} for {owner}");
         let Some(ticket) = ticket else { return };
         paper.get(self.place(&name), owner, address);
-        self.note(&name, paper, ticket);
+        self.note(&name, Some(paper), ticket);
     }
 
     fn release(&mut self, network: u64, who: u64) {
@@ -132,14 +139,23 @@ impl System {
         let ticket = self.node.memory.release(&self.node.journal, network, &owner, now);
         assert_eq!(ticket.is_some(), paper.give_back(self.place(&name), &owner, now));
         let Some(ticket) = ticket else { return };
-        self.note(&name, paper, ticket);
+        self.note(&name, Some(paper), ticket);
+    }
+
+    fn remove(&mut self, network: u64) {
+        let ticket = self.node.memory.remove(&self.node.journal, network);
+        let may_go = self.truth.newest(&name(network)).is_some_and(Paper::holds_nothing);
+        assert_eq!(ticket.is_some(), may_go, "the removal of {network}");
+        if let Some(ticket) = ticket {
+            self.note(&name(network), None, ticket);
+        }
     }
 
     fn place(&self, name: &NetworkName) -> u64 {
         self.node.memory.images()[name].through
     }
 
-    fn note(&mut self, name: &NetworkName, paper: Paper, ticket: Ticket) {
+    fn note(&mut self, name: &NetworkName, paper: Option<Paper>, ticket: Ticket) {
         self.truth.note(name, paper);
         self.wait_for(ticket);
     }
@@ -153,12 +169,20 @@ impl System {
         self.disk.set_faults(faults);
     }
 
-    fn step(&mut self) {
-        self.node.writer.step(&self.node.memory);
+    fn step(&mut self, meanwhile: &[u64]) {
+        let done = self.meddled.step(&mut self.node.writer, meanwhile);
         for (ticket, extent) in std::mem::take(&mut self.waiting) {
             if answer(ticket).expect("a step answers everybody").is_ok() {
                 self.truth.acknowledge(&extent);
             }
+        }
+        for (name, defined, ticket) in done {
+            let paper = defined.map(|(place, wanted)| {
+                let mut paper = Paper::new();
+                paper.define(place, &wanted);
+                paper
+            });
+            self.note(&name, paper, ticket);
         }
         self.settled |= self.node.journal.health().is_ok();
     }
@@ -166,7 +190,10 @@ impl System {
     /// What another process reads may be ahead of what is durable, and never behind it.
     fn look(&self) {
         match recover_read_only(&self.disk, &boot(self.boot), self.clock.now()) {
-            Ok(found) => _ = self.expect(&papers(&images(&found.books)), false, self.clock.now()),
+            Ok(found) => {
+                assert_whole(&found);
+                _ = self.expect(&papers(&images(&found.books)), false, self.clock.now());
+            }
             Err(error) => assert!(self.disk.is_stopped(), "a reader stumbled over a running writer: {error}"),
         }
     }
@@ -197,10 +224,12 @@ impl System {
             }
         };
         assert!(!recovered.report.lost, "what was said to be durable is not there: {:?}", self.ear.last());
+        assert_whole(&recovered);
         let found = papers(&images(&recovered.books));
         let extent = self.expect(&found, reboot, ended);
         self.truth.go_on(found, &extent);
         self.node = Node::from(sized(&self.disk, &self.clock, &self.ear, self.boot, sizes), recovered);
+        self.meddled = Meddled::new(&self.node);
         let healthy = self.node.journal.health().is_ok();
         self.settled = healthy || (self.settled && !reboot);
         if healthy {
@@ -226,7 +255,7 @@ impl System {
         }
         self.apply(&Transition::Mend);
         self.disk.stop_after(u64::MAX);
-        self.step();
+        self.step(&[]);
         self.node.settle();
         assert_eq!(self.node.journal.health(), Ok(()));
         assert_eq!(answer(self.node.journal.barrier()), Some(Ok(())));
@@ -244,11 +273,17 @@ fn sized(disk: &SimDisk, clock: &Arc<Hand>, ear: &Arc<Ear>, boot: u64, sizes: Si
 }
 
 /// One of four definitions, of which the wide and the narrow range share some addresses.
-fn defined(number: u64, wide: bool, strict: bool) -> Wanted {
+pub(super) fn defined(number: u64, wide: bool, strict: bool) -> Wanted {
     let (first, last) = if wide { ("10.0.0.1", "10.0.0.9") } else { ("10.0.0.6", "10.0.0.11") };
     let mut wanted = network(number, "10.0.0.0/24", first, last);
     wanted.definition.cooling = if strict { Cooling::Strict } else { Cooling::Preferred };
     wanted
+}
+
+/// Each network is known to both chapters: what was staged together is there together.
+fn assert_whole(found: &Recovered) {
+    let books = found.books.iter().map(Book::name);
+    assert!(books.eq(found.choices.all().map(|(name, _)| name)), "half of a group is there");
 }
 
 fn papers(images: &BTreeMap<NetworkName, Image>) -> BTreeMap<NetworkName, Paper> {

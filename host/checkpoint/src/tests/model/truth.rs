@@ -11,30 +11,30 @@ pub(super) type Extent = BTreeMap<NetworkName, usize>;
 
 #[derive(Default)]
 pub(super) struct Truth {
-    /// The newest sheet is what memory says.
-    sheets: BTreeMap<NetworkName, Vec<Paper>>,
+    /// The newest sheet is what memory says: nothing, where the network is not there. The first is from before it ever was.
+    sheets: BTreeMap<NetworkName, Vec<Option<Paper>>>,
     acknowledged: Extent,
 }
 
 impl Truth {
     /// What memory says of a network.
     pub(super) fn newest(&self, name: &NetworkName) -> Option<&Paper> {
-        self.sheets.get(name)?.last()
+        self.sheets.get(name)?.last()?.as_ref()
     }
 
     /// What memory says of all networks.
     pub(super) fn all_newest(&self) -> BTreeMap<&NetworkName, &Paper> {
-        self.sheets.iter().filter_map(|(name, sheets)| Some((name, sheets.last()?))).collect()
+        self.sheets.iter().filter_map(|(name, sheets)| Some((name, sheets.last()?.as_ref()?))).collect()
     }
 
     /// What memory says, to be changed by what is not a fact.
     pub(super) fn all_newest_mut(&mut self) -> impl Iterator<Item = &mut Paper> {
-        self.sheets.values_mut().filter_map(|sheets| sheets.last_mut())
+        self.sheets.values_mut().filter_map(|sheets| sheets.last_mut()?.as_mut())
     }
 
-    /// Notes what a fact has made of a network.
-    pub(super) fn note(&mut self, name: &NetworkName, paper: Paper) {
-        self.sheets.entry(name.clone()).or_default().push(paper);
+    /// Notes what a group has made of a network.
+    pub(super) fn note(&mut self, name: &NetworkName, paper: Option<Paper>) {
+        self.sheets.entry(name.clone()).or_insert_with(|| vec![None]).push(paper);
     }
 
     pub(super) fn extent(&self) -> Extent {
@@ -55,28 +55,30 @@ impl Truth {
         found: &BTreeMap<NetworkName, Paper>,
         may_be: impl Fn(&Paper, &Paper) -> bool,
     ) -> Extent {
-        let lost = self.acknowledged.keys().find(|name| !found.contains_key(*name));
-        assert_eq!(lost, None, "it was acknowledged and is gone");
-        let which = |(name, paper): (&NetworkName, &Paper)| {
-            let sheets = self.sheets.get(name).unwrap_or_else(|| panic!("{name} comes from nowhere"));
+        let unknown = found.keys().find(|name| !self.sheets.contains_key(*name));
+        assert_eq!(unknown, None, "it comes from nowhere");
+        let which = |(name, sheets): (&NetworkName, &Vec<Option<Paper>>)| {
+            let found = found.get(name);
             let acknowledged = self.acknowledged.get(name).map_or(0, |count| count - 1);
-            let at = (acknowledged..sheets.len()).rev().find(|at| may_be(&sheets[*at], paper));
+            let is = |sheet: &Option<Paper>| match (sheet, found) {
+                (Some(paper), Some(found)) => may_be(paper, found),
+                (sheet, found) => sheet.is_none() && found.is_none(),
+            };
+            let at = (acknowledged..sheets.len()).rev().find(|at| is(&sheets[*at]));
             let Some(at) = at else {
-                panic!("{name} is found as {paper:#?}, and may only be {:#?}", &sheets[acknowledged..])
+                panic!("{name} is found as {found:#?}, and may only be {:#?}", &sheets[acknowledged..])
             };
             (name.clone(), at + 1)
         };
-        found.iter().map(which).collect()
+        self.sheets.iter().map(which).collect()
     }
 
     /// Goes on from what a start has found, which is of this extent.
-    pub(super) fn go_on(&mut self, found: BTreeMap<NetworkName, Paper>, extent: &Extent) {
-        self.sheets.retain(|name, _| found.contains_key(name));
-        for (name, paper) in found {
-            let sheets = self.sheets.entry(name.clone()).or_default();
-            sheets.truncate(extent[&name]);
+    pub(super) fn go_on(&mut self, mut found: BTreeMap<NetworkName, Paper>, extent: &Extent) {
+        for (name, sheets) in &mut self.sheets {
+            sheets.truncate(extent[name]);
             // A boot may have changed it without a fact.
-            sheets.push(paper);
+            sheets.push(found.remove(name));
         }
     }
 }
