@@ -25,7 +25,7 @@ impl Engine {
             return Ok(false);
         }
         let mut turn = self.admission.enter(&gone.network, &gone.owner).await?;
-        let Some(slot) = self.networks.get(&gone.network) else { return Ok(false) };
+        let Some(slot) = self.networks.known(&gone.network) else { return Ok(false) };
         let alone = slot.alone().await;
         turn.place().await?;
         let ticket = {

@@ -44,7 +44,7 @@ impl Engine {
         let now = self.now();
         let requested_at = Self::not_in_future(del.requested_at, now);
         turn.bury(requested_at, now);
-        let Some(slot) = self.networks.get(&del.network) else {
+        let Some(slot) = self.networks.known(&del.network) else {
             turn.place().await?;
             return self.ports.journal.barrier().durable().await;
         };
@@ -67,7 +67,7 @@ impl Engine {
 
     async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
         let requested_at = Self::not_in_future(gc.requested_at, self.now());
-        let Some(slot) = self.networks.get(&gc.network) else { return Ok(0) };
+        let Some(slot) = self.networks.known(&gc.network) else { return Ok(0) };
         let (freed, barrier) = {
             let mut slot = slot.lock().await;
             let Some(served) = slot.as_mut() else { return Ok(0) };
