@@ -34,7 +34,7 @@ impl Engine {
     ) -> Result<Redefined> {
         let unknown =
             || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
-        let slot = self.networks.get(name).ok_or_else(unknown)?;
+        let slot = self.networks.known(name).ok_or_else(unknown)?;
         // Loading may compile; the network goes on serving meanwhile.
         let policy = self.ports.catalogue.load(policy).await?;
         let alone = slot.alone().await;
@@ -43,10 +43,11 @@ impl Engine {
         let wanted = Wanted { policy, by: Chooser::Operator, config, definer };
         let definition = self.defined(name, &wanted).await?;
         let (redefined, ticket) = {
+            let defining = self.defining();
             let mut state = alone.hold();
             let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
             self.check_change(name, &redefined, true, change_ranges)?;
-            let ticket = self.redefine(&mut state, name, &wanted, &definition)?;
+            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition)?;
             if let Some(served) = state.as_mut() {
                 served.policy = Some(wanted.policy);
             }

@@ -7,8 +7,7 @@ use tenure_types::{
     Definer, Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Range, Result,
 };
 
-use crate::admission::hold;
-use crate::engine::Engine;
+use crate::engine::{Defining, Engine};
 use crate::networks::Served;
 use crate::ports::{Policy, Ticket};
 
@@ -67,17 +66,19 @@ impl Engine {
     async fn serve_define(&self, define: &Define) -> Result<Redefined> {
         let name = &define.network;
         let slot = self.networks.get_or_create(name)?;
+        // Loading may compile; the network goes on serving meanwhile.
+        let loaded = self.ports.catalogue.load(&define.policy).await;
+        let alone = slot.alone().await;
         let chosen = self.committer.choice(name);
         let policy = match chosen.as_ref().filter(|choice| choice.by == Chooser::Operator) {
-            // Loading may compile; the network goes on serving meanwhile.
             Some(choice) => self.ports.catalogue.find_pinned(&choice.policy)?,
-            None => self.ports.catalogue.load(&define.policy).await?,
+            None => loaded?,
         };
         let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
-        let alone = slot.alone().await;
         let wanted = Wanted { policy, by, config: Arc::clone(&define.config), definer: define.by };
         let definition = self.defined(name, &wanted).await?;
         let (redefined, ticket) = {
+            let defining = self.defining();
             let mut state = alone.hold();
             let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
             self.check_change(name, &redefined, state.is_some(), define.change_ranges)?;
@@ -85,7 +86,7 @@ impl Engine {
                 return Ok(redefined);
             }
             self.ports.journal.health()?;
-            let ticket = self.redefine(&mut state, name, &wanted, &definition)?;
+            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition)?;
             if let Some(served) = state.as_mut() {
                 served.policy = Some(wanted.policy);
             }
@@ -235,12 +236,12 @@ impl Engine {
     /// Stages and applies what a network is to be, all of it or nothing.
     pub(crate) fn redefine(
         &self,
+        _: &Defining<'_>,
         slot: &mut Option<Served>,
         name: &NetworkName,
         wanted: &Wanted,
         definition: &Definition,
     ) -> Result<Ticket> {
-        let _defining = hold(&self.defining);
         self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))?;
         let before = slot.as_ref().map(|served| Arc::clone(&served.book));
         let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));

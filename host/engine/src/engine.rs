@@ -1,6 +1,6 @@
 //! The engine: what every verb shares.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tenure_ledger::{Book, Choices};
@@ -51,8 +51,9 @@ pub struct Engine {
     settings: Mutex<Arc<Settings>>,
     pub(crate) networks: Arc<Networks>,
     pub(crate) admission: Arc<Admission>,
-    /// Held while a network's ranges are compared with the others' and changed, where no other may overlap them.
-    pub(crate) defining: Mutex<()>,
+    /// Held while a network's ranges are compared with the others' and changed, where no other may overlap them. Taken before
+    /// any network's state, since those of the others are looked at meanwhile.
+    defining: Mutex<()>,
     pub(crate) undo: undo::Sender,
     pub(crate) strikes: Strikes,
     pub(crate) conditions: Arc<Conditions>,
@@ -107,6 +108,11 @@ impl Engine {
         if began.boot_ns > now.boot_ns { now } else { began }
     }
 
+    /// Keeps every other network's ranges as they are.
+    pub(crate) fn defining(&self) -> Defining<'_> {
+        Defining { _guard: hold(&self.defining) }
+    }
+
     /// Frees what has cooled long enough, so that whoever looks next sees it free.
     pub(crate) fn expire(&self, served: &mut Served, now: Moment) {
         let cooldown = hold(&self.settings).cooldown;
@@ -130,6 +136,11 @@ impl Engine {
         self.ports.observer.request(&Decision { verb, network, owner, error, took });
         result
     }
+}
+
+/// No other network's ranges change.
+pub(crate) struct Defining<'engine> {
+    _guard: MutexGuard<'engine, ()>,
 }
 
 /// A conflict between the ledger's own fact and its book: a defect, never a caller's fault.

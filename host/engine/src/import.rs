@@ -97,10 +97,11 @@ impl Engine {
         if import.apply {
             self.ports.journal.health()?;
             let (since, under_way) = {
+                let defining = self.defining();
                 let mut state = alone.hold();
                 if let Some((wanted, definition)) = &defined {
                     // Covered by the barrier below.
-                    drop(self.redefine(&mut state, &network, wanted, definition)?);
+                    drop(self.redefine(&defining, &mut state, &network, wanted, definition)?);
                 }
                 let served = state.as_mut().ok_or_else(unknown)?;
                 let begun =

@@ -149,11 +149,12 @@ impl Engine {
             true => None,
             false => Some(self.defined(name, &wanted).await?),
         };
-        let mut state = alone.state();
         if let Some(definition) = definition {
+            let defining = self.defining();
             // Nobody waits for it: whatever is granted under it is staged behind it.
-            drop(self.redefine(&mut state, name, &wanted, &definition)?);
+            drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition)?);
         }
+        let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         served.policy = Some(Arc::clone(&policy));
         self.expire(served, now);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Fact, InvalidDefinition};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, PoolName, Range, RangeName, Result};
 
-use crate::admission::hold;
-use crate::engine::Engine;
+use crate::engine::{Defining, Engine};
 use crate::ports::Ticket;
 
 /// A change of what the host supplies to a pool.
@@ -49,18 +48,25 @@ impl Engine {
     async fn serve_supply(&self, name: &NetworkName, changes: &[Supply]) -> Result<()> {
         let unknown =
             || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
-        let slot = self.networks.get(name).ok_or_else(unknown)?;
+        let slot = self.networks.known(name).ok_or_else(unknown)?;
+        let alone = slot.alone().await;
         let ticket = {
-            let mut state = slot.lock().await;
+            let defining = self.defining();
+            let mut state = alone.hold();
             let served = state.as_mut().ok_or_else(unknown)?;
-            self.change_supply(name, &mut served.book, changes)?
+            self.change_supply(&defining, name, &mut served.book, changes)?
         };
         ticket.durable().await
     }
 
     /// Stages and applies the changes, all of them or none.
-    fn change_supply(&self, name: &NetworkName, book: &mut Arc<Book>, changes: &[Supply]) -> Result<Ticket> {
-        let _defining = hold(&self.defining);
+    fn change_supply(
+        &self,
+        _: &Defining<'_>,
+        name: &NetworkName,
+        book: &mut Arc<Book>,
+        changes: &[Supply],
+    ) -> Result<Ticket> {
         let added = changes.iter().filter_map(|change| match change {
             Supply::Add { range, .. } => Some(range.as_ref()),
             _ => None,

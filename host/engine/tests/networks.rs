@@ -1,0 +1,150 @@
+//! Networks that come, change and go while others look at them or do the same.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
+
+#[cfg(test)]
+#[expect(dead_code, reason = "shared with the other suites, which use all of it")]
+mod support;
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use support::{Bench, fits, network, owner, poll_once};
+use tenure_engine::{Bounds, Define, Engine, NetworkBounds, Settings};
+use tenure_ledger::{Chooser, Page};
+use tenure_types::{Definer, ErrorCode, NetworkConfig, NetworkName, PolicyName};
+
+fn define(name: &str, subnet: &str) -> Define {
+    Define {
+        network: NetworkName::new(name).unwrap(),
+        policy: PolicyName::new("first").unwrap(),
+        config: Arc::new(NetworkConfig { ipam: subnet.to_owned(), attributes: Vec::new() }),
+        by: Definer::Operator,
+        apply: true,
+        change_ranges: true,
+    }
+}
+
+/// The networks that a snapshot says are gone, whose log begins with this place.
+fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
+    let pages = bench.engine.images().pages(first);
+    let gone = pages.filter_map(|page| match page {
+        Page::Gone { network, through } => Some((network.to_string(), through)),
+        Page::Book(_) | Page::Choices(_) => None,
+    });
+    gone.collect()
+}
+
+#[tokio::test]
+async fn a_network_is_removed_when_it_holds_nothing_and_may_be_defined_anew() {
+    let bench = Bench::new(8, 8);
+    let engine = &bench.engine;
+    bench.address(1).await.unwrap();
+    let in_use = engine.remove_network(&network(), true).await.unwrap_err();
+    assert_eq!(in_use.code, ErrorCode::NetworkInUse);
+    engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(engine.remove_network(&network(), false).await, Ok(true), "a dry run");
+    assert!(engine.book(&network()).await.is_some());
+    assert_eq!(engine.remove_network(&network(), true).await, Ok(true));
+    assert!(engine.book(&network()).await.is_none());
+    assert_eq!(engine.remove_network(&network(), true).await, Ok(false), "there is none");
+
+    bench.tick(1);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "what cooled went with the network");
+    assert_eq!(gone(&bench, 1), BTreeMap::new(), "it is there again");
+}
+
+/// A log from before the removal has facts of the network; one from behind it has none.
+#[tokio::test]
+async fn a_snapshot_says_who_was_removed_since_its_log_began() {
+    let bench = Bench::new(8, 8);
+    let mut places = BTreeMap::new();
+    for name in ["a", "b"] {
+        bench.engine.define_network(&define(name, "10.0.0.0/29")).await.unwrap();
+        bench.engine.remove_network(&NetworkName::new(name).unwrap(), true).await.unwrap();
+        places.insert(name.to_owned(), bench.journal.facts.lock().unwrap().len() as u64);
+    }
+    let (a, b) = (places["a"], places["b"]);
+    assert_eq!(gone(&bench, a), places);
+    assert_eq!(gone(&bench, a + 1), BTreeMap::from([("b".to_owned(), b)]));
+    assert_eq!(gone(&bench, 1), BTreeMap::from([("b".to_owned(), b)]), "no later log begins before that one");
+    assert_eq!(gone(&bench, b + 1), BTreeMap::new());
+}
+
+/// The map had an empty place for it as long as the node lived, which counts as a network.
+#[tokio::test]
+async fn nothing_stays_of_a_network_that_is_removed_while_somebody_asks_for_it() {
+    let bench = Bench::new(8, 8);
+    bench.engine.define_network(&define("net", "10.0.0.0/29")).await.unwrap();
+    bench.journal.hold();
+    let name = network();
+    {
+        let mut remove = pin!(bench.engine.remove_network(&name, true));
+        assert!(poll_once(remove.as_mut()).is_pending());
+        let mut del = pin!(bench.engine.del(bench.del(1)));
+        assert!(poll_once(del.as_mut()).is_pending());
+        bench.journal.resolve(&Ok(()));
+        assert_eq!(remove.await, Ok(true));
+        del.await.unwrap();
+    }
+    for name in ["a", "b", "c"] {
+        bench.engine.define_network(&define(name, "10.0.0.0/29")).await.unwrap();
+    }
+}
+
+/// Defining looked whom an operator had chosen, then waited for its turn, and put its own policy in the place of a newer choice.
+#[tokio::test]
+async fn what_an_operator_chooses_while_a_definition_waits_stands() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let (name, last) = (network(), PolicyName::new("last").unwrap());
+    let wanted = define("net", "10.0.0.0/29");
+    let mut activate = pin!(bench.engine.activate(&name, &last, false));
+    let mut define = pin!(bench.engine.define_network(&wanted));
+    {
+        let mut stalled = pin!(bench.engine.add(bench.add_with(2, "stalled", "10.0.0.0/29"), fits));
+        assert!(poll_once(stalled.as_mut()).is_pending());
+        assert!(poll_once(activate.as_mut()).is_pending());
+        assert!(poll_once(define.as_mut()).is_pending());
+    }
+    activate.await.unwrap();
+    assert_eq!(define.await.unwrap().after.name, last);
+    let serves = bench.engine.images().pages(1).find_map(|page| match page {
+        Page::Choices(choices) => choices.of(&name).map(|served| served.now.clone()),
+        Page::Book(_) | Page::Gone { .. } => None,
+    });
+    let serves = serves.unwrap();
+    assert_eq!((&serves.policy.name, serves.by), (&last, Chooser::Operator));
+}
+
+/// Each looks at the other's ranges while it changes its own.
+#[test]
+fn two_networks_that_want_their_ranges_for_themselves_may_change_at_once() {
+    let bench = Bench::new(8, 8);
+    let exclusive = NetworkBounds { exclusive: true, ..NetworkBounds::default() };
+    let of = |name: &str| (NetworkName::new(name).unwrap(), exclusive.clone());
+    let bounds = Arc::new(Bounds { networks: [of("a"), of("b")].into(), ..Bounds::default() });
+    bench.engine.set(Settings { bounds, ..bench.engine.settings().as_ref().clone() });
+    let (done, ends) = mpsc::channel();
+    for (name, third) in [("a", 1), ("b", 2)] {
+        let (engine, done): (Arc<Engine>, _) = (Arc::clone(&bench.engine), done.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for round in 0..2_000 {
+                let subnet = format!("10.0.{third}.{}/28", (round % 2) * 16);
+                runtime.block_on(engine.define_network(&define(name, &subnet))).unwrap();
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..2 {
+        ends.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+    let overlapping = define("a", "10.0.2.0/24");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let refused = runtime.block_on(bench.engine.define_network(&overlapping)).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::OutOfBounds);
+    assert!(runtime.block_on(bench.engine.check(&network(), &owner(1))).is_err());
+}
