@@ -9,6 +9,7 @@
 //! Every choice comes from the seed. Handles from before a crash refuse.
 
 mod inode;
+mod mark;
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_fixtures::random::Random;
 
 use self::inode::Inode;
+pub use self::mark::Mark;
 use crate::disk::{Disk, File};
 
 /// How often operations fail, in a thousand.

@@ -49,12 +49,12 @@ async fn the_journals_trouble_is_a_condition_while_it_lasts() {
     for (code, name) in
         [(ErrorCode::DiskFull, "disk-full"), (ErrorCode::CheckpointFailed, "checkpoint-failed")]
     {
-        *bench.journal.broken.lock().unwrap() = Some(Error::new(code, "the disk refuses"));
+        bench.journal.set_health(Some(Error::new(code, "the disk refuses")));
         assert_eq!(names(&bench), [name]);
         assert_eq!(bench.engine.readiness().unwrap_err().code, code);
         assert_eq!(bench.address(1).await.unwrap_err().code, code);
     }
-    *bench.journal.broken.lock().unwrap() = None;
+    bench.journal.set_health(None);
     assert!(bench.address(1).await.is_ok(), "at once, whoever has asked since or not");
     assert!(names(&bench).is_empty());
 }

@@ -122,7 +122,7 @@ async fn networks_are_bounded_and_one_that_never_was_leaves_nothing() {
     let refused = bench.engine.add(of(bench.add(1), "one-more"), fits).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::TooManyNetworks);
     assert!(bench.engine.add(of(bench.add(2), "net-1"), fits).await.is_ok());
-    let facts = bench.journal.facts.lock().unwrap();
+    let facts = bench.journal.facts();
     let defined = |fact: &&Fact| matches!(fact, Fact::Ledger(LedgerFact::Defined(_)));
     assert_eq!(facts.iter().filter(defined).count(), 3);
 }

@@ -90,7 +90,7 @@ async fn a_dry_run_says_what_an_import_would_do_and_changes_nothing() {
         "it has no address",
     ];
     assert_eq!(said, expected);
-    assert!(bench.journal.facts.lock().unwrap().is_empty());
+    assert!(bench.journal.facts().is_empty());
     assert!(bench.engine.book(&network()).await.is_none());
 
     assert_eq!(import(&bench, &all, true).await, said);
@@ -136,7 +136,7 @@ async fn what_an_unknown_owner_may_have_is_given_to_nobody() {
         );
     }
     assert!(bench.engine.reap(&held, End::Operator, "nobody answers").await.unwrap());
-    let facts = bench.journal.facts.lock().unwrap();
+    let facts = bench.journal.facts();
     let reason = |fact: &Fact| match fact {
         Fact::Ledger(LedgerFact::Released { reason, .. }) => Some(reason.clone()),
         _ => None,

@@ -19,9 +19,9 @@ fn broken() -> Error {
 async fn a_repeated_add_answers_the_same_and_stages_nothing() {
     let bench = Bench::new(8, 8);
     let first = bench.engine.add(bench.add(1), fits).await.unwrap();
-    let staged = bench.journal.facts.lock().unwrap().len();
+    let staged = bench.journal.facts().len();
     assert_eq!(bench.engine.add(bench.add(1), fits).await.unwrap(), first);
-    assert_eq!(bench.journal.facts.lock().unwrap().len(), staged);
+    assert_eq!(bench.journal.facts().len(), staged);
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_repeated_add_on_a_full_disk_takes_no_room_from_dels() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();
     bench.tick(1);
-    *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no room"));
+    bench.journal.set_health(Some(Error::new(ErrorCode::DiskFull, "no room")));
     assert_eq!(bench.address(1).await.unwrap_err(), Error::new(ErrorCode::DiskFull, "no room"));
 }
 
@@ -115,7 +115,7 @@ async fn an_add_whose_caller_is_gone_is_undone_before_anyone_sees_it() {
         bench.engine.check(&network(), &owner(1)).await.unwrap_err().code,
         ErrorCode::UnknownAttachment
     );
-    let facts = bench.journal.facts.lock().unwrap();
+    let facts = bench.journal.facts();
     let reasons: Vec<_> = facts
         .iter()
         .filter_map(|fact| match fact {
@@ -206,8 +206,8 @@ async fn a_lie_fails_its_request_alone() {
     assert_eq!(error.code, ErrorCode::ProposalRejected);
     assert_eq!(error.cause, "policy liar@d proposed what network net forbids: 203.0.113.7 is outside pool 0");
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
-    let outcomes = bench.outcomes.0.lock().unwrap().clone();
-    assert_eq!(outcomes, [("add".into(), Some(ErrorCode::ProposalRejected)), ("add".into(), None)]);
+    let outcomes = bench.outcomes.requests();
+    assert_eq!(outcomes, [("add", Some(ErrorCode::ProposalRejected)), ("add", None)]);
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn every_failure_of_a_policy_is_told_by_its_kind() {
         bench.engine.add(bench.add_with(1, policy, ipam), fits).await.unwrap_err();
     }
     bench.address(1).await.unwrap();
-    let heard = bench.outcomes.1.lock().unwrap();
+    let heard = bench.outcomes.policies();
     let failure = |policy: &str, failure| (policy.to_owned(), failure);
     let failures = [
         failure("liar@d", PolicyFailure::Rejected),
@@ -318,7 +318,7 @@ async fn status_says_when_an_add_would_fail() {
     assert_eq!(status().await.unwrap_err().cause, "not-ready: draining");
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::NotReady);
     bench.engine.conditions().clear(ConditionName::Stopping, "");
-    *bench.journal.broken.lock().unwrap() = Some(Error::new(ErrorCode::DiskFull, "no space"));
+    bench.journal.set_health(Some(Error::new(ErrorCode::DiskFull, "no space")));
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);
     assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is served all the same");
 }

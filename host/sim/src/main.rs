@@ -6,7 +6,6 @@
 
 mod executor;
 mod oracle;
-mod parts;
 mod world;
 
 use std::io::{IsTerminal, Write};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tenure_checkpoint::sim::{Faults, SimDisk};
+use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover_after};
 use tenure_engine::ports::{Clock, Images};
 use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
+use tenure_fixtures::ports::{ManualClock, Silent, rotation};
 use tenure_fixtures::random::Random;
 use tenure_ledger::{Book, Choices, Image, Page};
 use tenure_types::{
@@ -19,10 +20,13 @@ use tenure_types::{
 
 use crate::executor::Executor;
 use crate::oracle::{Asked, Oracle};
-use crate::parts::{Mark, OnePolicy, Refusals, SimClock};
 
 /// Attachments that ask; more than the /28 has addresses for.
 const OWNERS: u64 = 20;
+/// The boot clock just after a boot.
+const BOOTED: Duration = Duration::from_nanos(1);
+/// No two processes begin in one nanosecond.
+const TICK: Duration = Duration::from_nanos(1);
 const SUBNET: &str = "10.0.0.0/28";
 /// The age from which on an ADD is refused because nobody remembers the DELs of its time.
 const OLD: Duration = Duration::from_secs(600);
@@ -66,9 +70,8 @@ pub(crate) struct Tally {
 struct World {
     random: Random,
     disk: SimDisk,
-    clock: Arc<SimClock>,
+    clock: Arc<ManualClock>,
     mark: Arc<Mark>,
-    refusals: Arc<Refusals>,
     oracle: Oracle,
     /// How often each container was given another network namespace, as its sandbox died and was made anew.
     sandboxes: BTreeMap<Owner, u64>,
@@ -85,16 +88,14 @@ struct World {
 pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(random.below(u64::MAX));
-    let clock = Arc::new(SimClock::default());
-    clock.boot();
-    let refusals = Arc::new(Refusals::default());
+    let clock = Arc::new(ManualClock::default());
+    clock.set(BOOTED);
     let oracle = Oracle::default();
     let mut world = World {
         random,
         disk,
         clock,
         mark: Arc::default(),
-        refusals,
         oracle,
         sandboxes: BTreeMap::new(),
         gone: BTreeSet::new(),
@@ -127,7 +128,7 @@ impl World {
         let mut options = Options::new(
             Arc::new(self.disk.clone()),
             Arc::clone(&self.clock) as Arc<dyn Clock>,
-            Arc::clone(&self.refusals) as _,
+            Arc::new(Silent),
             self.boot(),
             "sim",
         );
@@ -160,9 +161,9 @@ impl World {
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            catalogue: Arc::new(OnePolicy),
+            catalogue: rotation::catalogue(),
             journal: Arc::new(journal),
-            observer: Arc::clone(&self.refusals) as _,
+            observer: Arc::new(Silent),
         };
         let settings = Settings {
             cooldown: Duration::from_secs(30),
@@ -220,7 +221,7 @@ impl World {
 
     /// When a request began: now or, where it is a duplicate or was held up on its way, a while ago.
     fn began(&mut self) -> Moment {
-        self.clock.tick();
+        self.clock.advance(TICK);
         let now = self.clock.now();
         let late = if self.random.below(8) == 0 { self.random.below(5_000_000_000) } else { 0 };
         Moment { boot_ns: now.boot_ns.saturating_sub(late), ..now }
@@ -355,7 +356,7 @@ impl World {
         under_way.chain(&daemon.given_up).for_each(|owner| self.oracle.cut_off(owner));
         drop(daemon);
         self.tally.crashes += 1;
-        self.clock.tick();
+        self.clock.advance(TICK);
         self.disk.set_capacity(None);
         match self.random.below(4) {
             0 => self.disk.kill(),
@@ -363,7 +364,7 @@ impl World {
                 self.disk.crash();
                 self.tally.reboots += 1;
                 self.boots += 1;
-                self.clock.boot();
+                self.clock.set(BOOTED);
                 self.oracle.rebooted();
             }
             // The machine stopped, and its clock of this boot goes on: power that came back to a suspended one.

@@ -9,18 +9,16 @@ mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use serde_json::Value;
-use tenure_engine::ports::Images;
-use tenure_ledger::Page;
+use tenure_fixtures::ports::{Meddled, images};
 
 use self::node::Story;
 use self::story::{AFTER, BEFORE, DURING, Deed};
 use self::tell::tell;
-use super::fixture::{Memory, NOW, Node, boot, options};
+use super::fixture::{NOW, Node, boot, options};
 use crate::sim::{Faults, SimDisk};
-use crate::{CheckpointJournal, Disk, Progress, recover, recover_read_only};
+use crate::{Disk, Progress, recover, recover_read_only};
 
 /// Set to write the corpus of the present form anew.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
@@ -75,25 +73,6 @@ fn with_snapshot() -> Files {
     files
 }
 
-/// State in memory to which something is done while a snapshot looks at it.
-struct Meddled {
-    memory: Memory,
-    journal: CheckpointJournal,
-    deeds: Mutex<Vec<Deed>>,
-}
-
-impl Images for Meddled {
-    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
-        let (memory, journal) = (self.memory.clone(), self.journal.clone());
-        let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
-        Box::new(self.memory.pages(first).inspect(move |_| {
-            if let Some(deed) = deeds.next() {
-                deed(&Story { memory: &memory, journal: &journal });
-            }
-        }))
-    }
-}
-
 /// A snapshot that has reopened the log, with what was staged while it was taken behind its items; the process ended there.
 fn reopened() -> Files {
     let disk = SimDisk::new(0);
@@ -102,8 +81,11 @@ fn reopened() -> Files {
     node.settle();
     disk.set_faults(Faults { sync: 1_000, ..Faults::default() });
     do_all(&node, &BEFORE[1..]);
-    let (memory, journal) = (node.memory.clone(), node.journal.clone());
-    let meddled = Meddled { memory, journal, deeds: Mutex::new(DURING.to_vec()) };
+    let deed = |deed: Deed| -> images::Deed {
+        let (memory, journal) = (node.memory.clone(), node.journal.clone());
+        Box::new(move || deed(&Story { memory: &memory, journal: &journal }))
+    };
+    let meddled = Meddled::new(node.memory.clone(), DURING.map(deed));
     node.writer.step(&meddled);
     disk.set_faults(Faults::default());
     node.writer.step(&meddled);

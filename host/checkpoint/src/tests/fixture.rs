@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tenure_engine::ports::{Clock, Decision, Images, Journal, Observer, Ticket};
+use tenure_engine::ports::{Clock, Images, Journal, Ticket};
+use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_ledger::{
     Book, Choice, ChoiceFact, Choices, Chooser, Defined, Direction, Fact, Image, LedgerFact, Page, Repeat,
     Shelf,
 };
 use tenure_types::{
-    BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, ErrorCode, InterfaceName, Moment,
-    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
+    BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
+    Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, Request, Sandbox,
 };
 
 use crate::header::Header;
@@ -92,22 +93,8 @@ pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
 }
 
 /// A clock that stands still, so that books can be compared to the millisecond.
-pub(super) struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Moment {
-        NOW
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-impl Observer for Still {
-    fn request(&self, _: &Decision<'_>) {}
-    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
-    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
+pub(super) fn clock() -> Arc<dyn Clock> {
+    Arc::new(ManualClock::at(NOW))
 }
 
 /// The state in memory.
@@ -376,7 +363,7 @@ pub(super) struct Node {
 
 pub(super) fn options(disk: &SimDisk, boot_number: u64) -> Options {
     let mut options =
-        Options::new(Arc::new(disk.clone()), Arc::new(Still), Arc::new(Still), boot(boot_number), "node-1");
+        Options::new(Arc::new(disk.clone()), clock(), Arc::new(Silent), boot(boot_number), "node-1");
     options.program = PROGRAM.to_owned();
     options.reserve = 16 << 10;
     options.compact_above = u64::MAX;

@@ -1,9 +1,8 @@
 //! Groups: facts that are staged together are durable together, whatever fails and whenever.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use tenure_engine::ports::Images;
-use tenure_ledger::Page;
+use tenure_fixtures::ports::{Meddled, images};
 
 use super::fixture::{Memory, NOW, Node, answer, boot, everything, name, owner};
 use crate::sim::{Faults, SimDisk};
@@ -88,27 +87,7 @@ fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
     }
 }
 
-/// State in memory to which something is done while the pages of a snapshot are looked at.
-struct Meddled {
-    memory: Memory,
-    journal: CheckpointJournal,
-    /// What is done behind which page.
-    deeds: Mutex<Vec<Deed>>,
-}
-
 type Deed = fn(&Memory, &CheckpointJournal);
-
-impl Images for Meddled {
-    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
-        let (memory, journal) = (self.memory.clone(), self.journal.clone());
-        let mut deeds = std::mem::take(&mut *self.deeds.lock().unwrap()).into_iter();
-        Box::new(self.memory.pages(first).inspect(move |_| {
-            if let Some(deed) = deeds.next() {
-                deed(&memory, &journal);
-            }
-        }))
-    }
-}
 
 /// A snapshot looks at one page after the other. What is staged meanwhile is on the later pages and not on the earlier ones.
 #[test]
@@ -126,13 +105,16 @@ fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() 
             let mut node = Node::start_compacting(&disk, if reopens { u64::MAX } else { 2_000 });
             (0..3).for_each(|number| drop(node.define(number)));
             disk.set_faults(Faults { sync: if reopens { 1000 } else { 0 }, ..Faults::default() });
-            let (memory, journal) = (node.memory.clone(), node.journal.clone());
-            let meddled = Meddled { memory, journal, deeds: Mutex::new(vec![remove, define]) };
+            let deed = |deed: Deed| -> images::Deed {
+                let (memory, journal) = (node.memory.clone(), node.journal.clone());
+                Box::new(move || deed(&memory, &journal))
+            };
+            let meddled = Meddled::new(node.memory.clone(), [remove, define].map(deed));
             node.writer.step(&meddled);
             disk.set_faults(Faults::default());
             disk.stop_after(cut);
             while node.writer.step(&meddled) == crate::Progress::Worked {}
-            assert!(meddled.deeds.lock().unwrap().is_empty() || disk.is_stopped());
+            assert!(meddled.is_spent() || disk.is_stopped());
             disk.crash();
             let when = format!("reopened: {reopens}, seed {seed}, cut at {cut}");
             let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("{when}: {error}"));

@@ -1,11 +1,11 @@
 //! What becomes of tickets, health and files: a full disk, a failed sync, a reboot, another version.
 
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
-use tenure_engine::ports::{Decision, Journal, Observer, Ticket};
+use tenure_engine::ports::{Journal, Ticket};
+use tenure_fixtures::ports::OnSync;
 use tenure_ledger::LedgerFact;
-use tenure_types::{Allocation, ErrorCode, PolicyStamp};
+use tenure_types::{Allocation, ErrorCode};
 
 use super::fixture::{Everything, NOW, Node, answer, boot, everything, log_header, name, options, owner};
 use crate::sim::{Faults, SimDisk};
@@ -31,7 +31,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     assert_eq!(answer(node.journal.barrier()), Some(Ok(())));
 }
 
-/// Hears of syncs, and asks for a barrier while a group is on its way.
+/// What an observer heard of syncs, and the barriers that it asked for while a group was on its way.
 #[derive(Default)]
 struct Ears {
     journal: OnceLock<CheckpointJournal>,
@@ -39,21 +39,16 @@ struct Ears {
     barriers: Mutex<Vec<Ticket>>,
 }
 
-impl Observer for Ears {
-    fn request(&self, _: &Decision<'_>) {}
-    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
-    fn sync(&self, _: Duration, outcome: Result<usize, ErrorCode>, _: u64) {
-        self.heard.lock().unwrap().push(outcome);
-        self.barriers.lock().unwrap().push(self.journal.get().unwrap().barrier());
-    }
-}
-
 #[test]
 fn each_sync_is_heard_of_and_a_barrier_is_none() {
     let disk = SimDisk::new(0);
     let ears = Arc::new(Ears::default());
     let mut options = options(&disk, 1);
-    options.observer = Arc::clone(&ears) as _;
+    let hears = Arc::clone(&ears);
+    options.observer = Arc::new(OnSync(move |written| {
+        hears.heard.lock().unwrap().push(written);
+        hears.barriers.lock().unwrap().push(hears.journal.get().unwrap().barrier());
+    }));
     let mut node = Node::start_with(&disk, options);
     assert!(ears.journal.set(node.journal.clone()).is_ok());
     drop((node.define(0), node.give(0, 1)));

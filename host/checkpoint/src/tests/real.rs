@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use tenure_engine::ports::{Clock, Images, Journal};
-use tenure_ledger::Page;
+use tenure_engine::ports::{Images, Journal};
+use tenure_fixtures::ports::{Meddled, Silent, images};
 
-use super::fixture::{Memory, NOW, Still, boot, everything, network, owner};
+use super::fixture::{Memory, NOW, boot, clock, everything, network, owner};
 use crate::{Disk, Error, FileDisk, Lock, LockError, LogReader, Options, Writer, boot_id, recover};
 
 #[test]
@@ -68,9 +68,8 @@ fn a_thread_writes_what_a_restart_reads() {
         if let Some(expected) = &expected {
             assert_eq!(everything(&recovered), *expected);
         }
-        let clock: Arc<dyn Clock> = Arc::new(Still);
         let (writer, journal) = Writer::open(
-            Options::new(Arc::clone(&disk) as _, clock, Arc::new(Still), boot(1), "node-1"),
+            Options::new(Arc::clone(&disk) as _, clock(), Arc::new(Silent), boot(1), "node-1"),
             &recovered.tail,
         );
         let memory = Arc::new(Memory::of(recovered.books, recovered.choices));
@@ -93,34 +92,19 @@ fn a_thread_writes_what_a_restart_reads() {
     }
 }
 
-/// State that says when it is looked at.
-struct Watched {
-    memory: Memory,
-    looked: mpsc::Sender<()>,
-}
-
-impl Images for Watched {
-    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
-        let looked = self.looked.clone();
-        Box::new(self.memory.pages(first).inspect(move |_| {
-            // Whoever watches may have seen enough.
-            let _ = looked.send(());
-        }))
-    }
-}
-
 #[test]
 fn a_thread_ends_a_snapshot_that_it_has_begun_though_nothing_more_comes() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Arc::new(FileDisk::create(directory.path()).unwrap());
     let recovered = recover(disk.as_ref(), &boot(1), NOW).unwrap();
-    let mut options =
-        Options::new(Arc::clone(&disk) as _, Arc::new(Still), Arc::new(Still), boot(1), "node-1");
+    let mut options = Options::new(Arc::clone(&disk) as _, clock(), Arc::new(Silent), boot(1), "node-1");
     options.compact_above = 1;
     let (writer, journal) = Writer::open(options, &recovered.tail);
     let memory = Memory::default();
     let (looked, looks) = mpsc::channel();
-    let running = writer.run(Arc::new(Watched { memory: memory.clone(), looked })).unwrap();
+    let look = move || looked.send(()).unwrap();
+    let running =
+        writer.run(Arc::new(Meddled::new(memory.clone(), [Box::new(look) as images::Deed]))).unwrap();
     drop(memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")));
     looks.recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);

@@ -1,31 +1,15 @@
 //! What somebody outside of the state directory is told, and what a start makes of it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::fixture::{NOW, Node, answer, boot, options};
-use crate::sim::{Faults, SimDisk};
+use crate::sim::{Faults, Mark, SimDisk};
 use crate::{Disk, Durable, Options, Result, Witness, recover_after};
 
 const LOG: &str = "log.0000000001";
 
-/// Keeps what it was told last.
-#[derive(Default)]
-pub(super) struct Ear(Mutex<Option<Durable>>);
-
-impl Ear {
-    pub(super) fn last(&self) -> Option<Durable> {
-        *self.0.lock().unwrap()
-    }
-}
-
-impl Witness for Ear {
-    fn durable(&self, durable: &Durable) {
-        *self.0.lock().unwrap() = Some(*durable);
-    }
-}
-
-fn heard(disk: &SimDisk, compact_above: u64) -> (Node, Arc<Ear>) {
-    let ear = Arc::new(Ear::default());
+fn heard(disk: &SimDisk, compact_above: u64) -> (Node, Arc<Mark>) {
+    let ear = Arc::new(Mark::default());
     let witness = Some(Arc::clone(&ear) as Arc<dyn Witness>);
     (Node::start_with(disk, Options { witness, compact_above, ..options(disk, 1) }), ear)
 }

@@ -1,73 +1,17 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Decision, Journal, Observer, Policy, Ticket};
 use tenure_engine::{Ports, Settings};
-use tenure_ledger::{Book, Choices, Fact, LedgerFact};
+use tenure_fixtures::ports::{ManualClock, ManualJournal, Silent, catalogue};
+use tenure_ledger::{Book, Choices, LedgerFact};
 use tenure_types::{
-    AssignedAddress, Attributes, ContainerId, Error, ErrorCode, InterfaceName, Moment, Owner, Place,
-    PolicyName, PolicyStamp, Sandbox,
+    AssignedAddress, Attributes, ContainerId, InterfaceName, Moment, Owner, Place, PolicyName, PolicyStamp,
+    Sandbox,
 };
 
 use super::*;
 use crate::fake::Fake;
 use crate::{Runtime, netns};
-
-/// What nothing here asks for.
-struct Nothing;
-
-impl Catalogue for Nothing {
-    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        Err(Error::new(ErrorCode::UnknownPolicy, name))
-    }
-    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        self.find(&stamp.name)
-    }
-    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
-        Box::pin(async { self.find(name) })
-    }
-    fn awaited(&self) -> Option<String> {
-        None
-    }
-    fn list(&self) -> Vec<CatalogueEntry> {
-        Vec::new()
-    }
-}
-
-impl Observer for Nothing {
-    fn request(&self, _: &Decision<'_>) {}
-    fn policy_call(&self, _: &PolicyStamp, _: Duration, _: Result<(), ErrorCode>) {}
-    fn sync(&self, _: Duration, _: Result<usize, ErrorCode>, _: u64) {}
-}
-
-/// A clock that stands still: each look says itself when it is.
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Moment {
-        Moment::default()
-    }
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-/// Durable at once; the one book of the tests begins behind its first ten places.
-struct AtOnce;
-
-impl Journal for AtOnce {
-    fn stage(&self, _: &[Fact]) -> (u64, Ticket) {
-        (10, self.barrier())
-    }
-    fn barrier(&self) -> Ticket {
-        let (sender, ticket) = Ticket::new();
-        let _ = sender.send(Ok(()));
-        ticket
-    }
-    fn health(&self) -> Result<(), Error> {
-        Ok(())
-    }
-}
 
 fn network() -> NetworkName {
     NetworkName::new("net").unwrap()
@@ -101,10 +45,12 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     };
     book.apply(1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
     let ports = Ports {
-        clock: Arc::new(Still),
-        catalogue: Arc::new(Nothing),
-        journal: Arc::new(AtOnce),
-        observer: Arc::new(Nothing),
+        // Each look says itself when it is.
+        clock: Arc::new(ManualClock::default()),
+        catalogue: catalogue::empty(),
+        // The book has taken the first place.
+        journal: Arc::new(ManualJournal::after(1)),
+        observer: Arc::new(Silent),
     };
     let (cooldown, bounds) = (Duration::ZERO, Arc::default());
     let settings = Settings { cooldown, in_flight: 1, queue: 1, networks: 1, bounds };
@@ -124,7 +70,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let socket = directory.path().join("cri.sock");
     let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
     let engine = engine("ghost", &directory.path().join("gone"));
-    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(Still), GRACE);
+    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), GRACE);
     let serving = Fake(vec!["other"]).serve(&socket);
     assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
     let nearly = Duration::from_millis(1);
@@ -156,7 +102,7 @@ async fn what_one_source_still_has_is_kept() {
     for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
         let engine = engine(container, &directory.path().join(netns));
-        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(Still), GRACE);
+        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), GRACE);
         leaks.look(BEGIN).await;
         leaks.look(BEGIN + 2 * GRACE).await;
         assert_eq!(held(&leaks).await, 1, "{container} in {netns}");

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_engine::ports::{Clock, Journal, Ticket};
+use tenure_fixtures::ports::ManualClock;
 use tenure_ledger::{Book, Image};
 use tenure_types::{Cooling, Moment, NetworkName};
 
@@ -14,30 +14,15 @@ use super::machine::{End, OWNERS, Sizes, Transition};
 use super::meddled::Meddled;
 use super::paper::{COOLDOWN, Paper};
 use super::truth::{Extent, Truth};
-use crate::sim::{Faults, SimDisk};
+use crate::sim::{Faults, Mark, SimDisk};
 use crate::tests::fixture::{Node, Wanted, answer, boot, images, name, network, options, owner};
-use crate::tests::witness::Ear;
 use crate::{Recovered, recover_after, recover_read_only};
-
-/// A clock that goes when it is told to.
-#[derive(Default)]
-struct Hand(AtomicU64);
-
-impl Clock for Hand {
-    fn now(&self) -> Moment {
-        Moment { boot_ns: self.0.load(Ordering::Relaxed) * 1_000_000, wall_ms: 0 }
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
 
 pub(super) struct System {
     disk: SimDisk,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     /// What was durable last, by its own word.
-    ear: Arc<Ear>,
+    ear: Arc<Mark>,
     boot: u64,
     /// Whether something of this boot is durable; until then a start ends the boot before once more.
     settled: bool,
@@ -52,8 +37,8 @@ impl System {
     /// A node that starts on an empty disk.
     pub(super) fn new(seed: u64, sizes: Sizes) -> Self {
         let disk = SimDisk::new(seed);
-        let clock = Arc::new(Hand::default());
-        let ear = Arc::new(Ear::default());
+        let clock = Arc::new(ManualClock::default());
+        let ear = Arc::new(Mark::default());
         let node = Node::start_with(&disk, sized(&disk, &clock, &ear, 0, sizes));
         Self {
             disk,
@@ -82,7 +67,7 @@ impl System {
             Transition::Release { network, owner: who } => self.release(network, who),
             Transition::Barrier => self.wait_for(self.node.journal.barrier()),
             Transition::Pass { seconds } => {
-                self.clock.0.fetch_add(seconds * 1_000, Ordering::Relaxed);
+                self.clock.advance(Duration::from_secs(seconds));
                 let now = self.clock.now();
                 self.node.memory.expire(now, COOLDOWN);
                 self.truth.all_newest_mut().for_each(|paper| paper.expire(now));
@@ -210,7 +195,7 @@ impl System {
         let (ended, reboot) = (self.clock.now(), end == End::Rebooted);
         if reboot {
             self.boot += 1;
-            self.clock.0.store(1_000, Ordering::Relaxed);
+            self.clock.set(Duration::from_secs(1));
         }
         self.waiting.clear();
         let recovered = loop {
@@ -264,7 +249,13 @@ impl System {
     }
 }
 
-fn sized(disk: &SimDisk, clock: &Arc<Hand>, ear: &Arc<Ear>, boot: u64, sizes: Sizes) -> crate::Options {
+fn sized(
+    disk: &SimDisk,
+    clock: &Arc<ManualClock>,
+    ear: &Arc<Mark>,
+    boot: u64,
+    sizes: Sizes,
+) -> crate::Options {
     let mut options = options(disk, boot);
     options.witness = Some(Arc::clone(ear) as _);
     options.clock = Arc::clone(clock) as _;
