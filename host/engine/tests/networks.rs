@@ -64,7 +64,7 @@ async fn a_snapshot_says_who_was_removed_since_its_log_began() {
     for name in ["a", "b"] {
         bench.engine.define_network(&define(name, "10.0.0.0/29")).await.unwrap();
         bench.engine.remove_network(&NetworkName::new(name).unwrap(), true).await.unwrap();
-        places.insert(name.to_owned(), bench.journal.facts.lock().unwrap().len() as u64);
+        places.insert(name.to_owned(), bench.journal.facts().len() as u64);
     }
     let (a, b) = (places["a"], places["b"]);
     assert_eq!(gone(&bench, a), places);
