@@ -53,9 +53,12 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
             GrpcCode::FailedPrecondition
         }
         E::Superseded => GrpcCode::Aborted,
-        E::Unreachable | E::NotReady | E::PolicyBenched | E::Unavailable | E::CheckpointFailed => {
-            GrpcCode::Unavailable
-        }
+        E::Unreachable
+        | E::NotReady
+        | E::NotYet
+        | E::PolicyBenched
+        | E::Unavailable
+        | E::CheckpointFailed => GrpcCode::Unavailable,
         // Input and output, a policy's defect, our own; and what is added to the codes before it is added here.
         _ => GrpcCode::Internal,
     }

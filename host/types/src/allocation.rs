@@ -94,12 +94,17 @@ impl Allocation {
     /// What its owner is called from one life to the next: `namespace/name` of a pod, `agent/name` of a claim.
     #[must_use]
     pub fn lasting_name(&self) -> Option<String> {
-        match (&self.owner, self.pod()) {
-            (Owner::Claim { agent, name }, _) => Some(format!("{agent}/{name}")),
-            (Owner::Attachment { .. }, Some(pod)) if !pod.name.is_empty() => {
-                Some(format!("{}/{}", pod.namespace, pod.name))
-            }
-            _ => None,
+        lasting_name(&self.owner, self.pod())
+    }
+}
+
+/// What an owner is called from one life to the next.
+pub(crate) fn lasting_name(owner: &Owner, pod: Option<&PodIdentity>) -> Option<String> {
+    match (owner, pod) {
+        (Owner::Claim { agent, name }, _) => Some(format!("{agent}/{name}")),
+        (Owner::Attachment { .. }, Some(pod)) if !pod.name.is_empty() => {
+            Some(format!("{}/{}", pod.namespace, pod.name))
         }
+        _ => None,
     }
 }

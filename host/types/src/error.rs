@@ -75,6 +75,8 @@ codes! {
         "put another policy in its place with `tenurectl policy activate`; else it is tried again by itself";
     /// The daemon is starting, draining or waiting for what it must know first.
     NotReady = "not-ready", 11, "the runtime tries again; `tenurectl status` says what is awaited";
+    /// Nothing is free, but the policy says that more has been asked for.
+    NotYet = "not-yet", 11, "the runtime tries again; `tenurectl networks` shows what the network has";
     /// A DEL of the same attachment has overtaken this ADD, or a restarted daemon cannot know that none has.
     Superseded = "superseded", 11, "nothing to do: the runtime has given this attempt up already";
     /// Another IPAM has addresses of the network that were not taken over yet: they could be given out twice.

@@ -22,6 +22,14 @@ pub struct Request {
     pub requested_at: Moment,
 }
 
+impl Request {
+    /// What its owner is called from one life to the next, as [`Allocation::lasting_name`](crate::Allocation::lasting_name) has it.
+    #[must_use]
+    pub fn lasting_name(&self) -> Option<String> {
+        crate::allocation::lasting_name(&self.owner, self.sandbox.pod.as_ref())
+    }
+}
+
 /// One address of one pool, as a policy proposes it.
 ///
 /// Prefix length and gateway are the host's to add from the range, so a policy cannot lie about them.

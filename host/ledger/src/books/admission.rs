@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_types::{
-    Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, PolicyStamp, Proposal,
+    Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, PolicyStamp, Proposal, Range,
     Request,
 };
 
@@ -130,7 +130,7 @@ impl Book {
         if let Some(reason) = range.reserved(*address) {
             return Err(Violation::Reserved(*address, reason));
         }
-        if living.is_none() && self.cools_for(request, *pool, *address) {
+        if living.is_none() && self.cools_for(request, *pool, range, *address) {
             return Err(Violation::Cooling(*address));
         }
         // The range has checked its prefix length, so this holds.
@@ -139,13 +139,30 @@ impl Book {
     }
 
     /// Whether an address cools, and does so for this request.
-    fn cools_for(&self, request: &Request, pool: usize, address: IpAddr) -> bool {
+    fn cools_for(&self, request: &Request, pool: usize, range: &Range, address: IpAddr) -> bool {
+        if self.standing(address) != Standing::Cooling {
+            return false;
+        }
+        let is_full = |shelf| !self.stock().has_free(shelf);
+        let mut labels = range.attributes().iter();
         let yields = match self.network().cooling {
             Cooling::Strict => false,
             Cooling::Preferred => {
-                request.requested.contains(&address) || !self.stock().has_free(Shelf::whole(pool))
+                request.requested.contains(&address)
+                    || is_full(Shelf::whole(pool))
+                    || labels.any(|(name, value)| is_full(Shelf::labelled(pool, name, value)))
+                    || self.had_last(request, address)
             }
         };
-        !yields && self.standing(address) == Standing::Cooling
+        !yields
+    }
+
+    /// Whether the request's owner had the address in its last life.
+    fn had_last(&self, request: &Request, address: IpAddr) -> bool {
+        let name = request.lasting_name();
+        name.is_some_and(|name| self.last_of(&name).iter().any(|(_, last)| *last == address))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_types::{Pool, Range, RangeName, Source};
@@ -263,12 +264,20 @@ impl Stock {
     }
 
     pub(super) fn usage(&self, shelf: Shelf<'_>) -> Usage {
-        let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        self.stand(shelf).map_or_else(Usage::default, |stand| Usage {
-            total: u32::try_from(stand.total).unwrap_or(u32::MAX),
-            held: capped(stand.held),
-            cooling: capped(stand.cooling.len() as u64),
-        })
+        self.stand(shelf).map_or_else(Usage::default, Stand::usage)
+    }
+
+    /// The use of a pool's ranges by the values of a label, from the one behind `after` on.
+    pub(super) fn usage_by<'a>(
+        &'a self,
+        pool: usize,
+        label: &str,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = (&'a str, Usage)> + use<'a> {
+        let values = self.pools.get(pool).and_then(|shelves| shelves.labelled.get(label));
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = values.map(|values| values.range::<str, _>((from, Bound::Unbounded)));
+        behind.into_iter().flatten().map(|(value, stand)| (&**value, stand.usage()))
     }
 
     /// How many addresses an owner could get of a pool, capped at `u128::MAX`.
@@ -402,6 +411,15 @@ impl Shelves {
 }
 
 impl Stand {
+    fn usage(&self) -> Usage {
+        let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Usage {
+            total: u32::try_from(self.total).unwrap_or(u32::MAX),
+            held: capped(self.held),
+            cooling: capped(self.cooling.len() as u64),
+        }
+    }
+
     fn enter(&mut self, stocked: &Stocked, in_use: &InUse) {
         self.ranges += 1;
         self.total = self.total.saturating_add(stocked.size);

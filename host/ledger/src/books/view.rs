@@ -145,6 +145,16 @@ impl Book {
         self.stock().usage(shelf)
     }
 
+    /// How much of a pool's ranges is in use by the values of a label, in the order of the values, from the one behind `after` on.
+    pub fn usage_by<'a>(
+        &'a self,
+        pool: usize,
+        label: &str,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = (&'a str, Usage)> + use<'a> {
+        self.stock().usage_by(pool, label, after)
+    }
+
     /// How many addresses an owner could get of a pool at all, capped at `u128::MAX`.
     #[must_use]
     pub fn total(&self, pool: usize) -> u128 {
