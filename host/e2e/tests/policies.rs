@@ -20,9 +20,10 @@ const PROPOSAL_REJECTED: u32 = 106;
 const UNKNOWN_POLICY: u32 = 107;
 const UNLOADABLE: u32 = 108;
 const OVERLOADED: u32 = 11;
+const NOT_YET: u32 = 11;
 
 /// How the hostile policy misbehaves in a proposal, or when it defines a network, and the code that its ADD must get.
-const MISBEHAVIOURS: [(&str, u32); 29] = [
+const MISBEHAVIOURS: [(&str, u32); 35] = [
     ("spin", POLICY_FAILED),
     ("grow", POLICY_FAILED),
     ("recurse", POLICY_FAILED),
@@ -40,6 +41,8 @@ const MISBEHAVIOURS: [(&str, u32); 29] = [
     ("gateway", PROPOSAL_REJECTED),
     ("other-family", PROPOSAL_REJECTED),
     ("duplicate", PROPOSAL_REJECTED),
+    ("nothing", PROPOSAL_REJECTED),
+    ("many-tags", POLICY_FAILED),
     ("define-spin", POLICY_FAILED),
     ("define-grow", POLICY_FAILED),
     ("define-recurse", POLICY_FAILED),
@@ -51,6 +54,10 @@ const MISBEHAVIOURS: [(&str, u32); 29] = [
     ("define-chatter", POLICY_FAILED),
     ("define-not-a-subnet", POLICY_FAILED),
     ("define-unknown-cooling", POLICY_FAILED),
+    ("define-unknown-need", POLICY_FAILED),
+    ("define-ugly-pool", POLICY_FAILED),
+    ("define-supplied-ranges", PROPOSAL_REJECTED),
+    ("define-refuse-not-yet", NOT_YET),
     ("define-ugly-refusal", POLICY_REFUSED),
 ];
 
@@ -168,6 +175,7 @@ fn refusals() -> anyhow::Result<()> {
         ("define-refuse-config-silently", 7, "the network's configuration is wrong"),
         ("define-refuse-exhausted", 101, "all gone"),
         ("define-refuse-unavailable", 102, "not for you"),
+        ("define-refuse-not-yet", 11, "soon"),
         ("define-refuse-other", 104, "not today"),
         ("define-refuse-silently", 104, "it refused without a reason"),
     ] {

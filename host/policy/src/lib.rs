@@ -24,4 +24,4 @@ mod text;
 pub use catalogue::Policies;
 pub use digest::sha256;
 pub use loader::{CatalogueSource, Compiler, Runtime, maybe_run_compiler_child};
-pub use sandbox::{AskedPolicy, Limits, WasmPolicy};
+pub use sandbox::{AskedPolicy, Demand, Effect, EffectKind, Limits, Object, Outcome, PlanState, WasmPolicy};

@@ -7,7 +7,10 @@
 //!                                       question ------------------^         |      ^--- view (what it may see)
 //!                                         answer <---------------------------+
 //! ```
+//!
+//! `abilities` finds what a policy exports beside what it must, plans and a state; `optional` calls it.
 
+mod abilities;
 mod answer;
 mod asked;
 pub(crate) mod bindings;
@@ -17,11 +20,15 @@ mod gate;
 mod limits;
 mod lines;
 mod log;
+mod optional;
+mod plan;
 mod policy;
 mod processor;
 mod question;
+mod sight;
 mod threads;
 mod throttle;
+mod to_wit;
 mod trust;
 mod view;
 mod watch;
@@ -30,4 +37,6 @@ pub use asked::AskedPolicy;
 pub(crate) use engine::{Sandbox, compiled_config};
 pub use limits::Limits;
 pub(crate) use limits::named;
+pub use optional::Outcome;
+pub use plan::{Demand, Effect, EffectKind, Object, PlanState};
 pub use policy::WasmPolicy;

@@ -1,15 +1,15 @@
-//! Gives each pod the highest free address of each range set: a whole policy, to begin one's own from.
+//! Gives each pod the highest free address of each range set: a whole policy, to start your own from.
 
 use tenure_sdk::ledger::{self, Direction};
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
+use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
 
 /// The highest free address first.
 #[derive(Debug)]
 pub struct HighestFirst;
 
 impl Policy for HighestFirst {
-    fn define(config: &Config) -> Result<Definition, Refusal> {
-        Ok(Definition { pools: ranges::read(config)?, cooling: Cooling::Strict })
+    fn define(_: &Config) -> Result<Definition, Refusal> {
+        Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Strict))
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
@@ -17,10 +17,13 @@ impl Policy for HighestFirst {
             return Err(Refusal::Unavailable(format!("{address}: highest-first takes no requests")));
         }
         let mut proposal = Proposal::new();
-        for (index, pool) in ledger::pools() {
-            match ledger::free(index, None, Direction::Descending, 1).first() {
-                Some(highest) => proposal.push((index, *highest)),
-                None => return Err(Refusal::Exhausted(format!("no address is free in {pool}"))),
+        for pool in ledger::pools() {
+            match pool.shelf().free(None, Direction::Descending, 1).first() {
+                Some(highest) => proposal.assign(pool.index, *highest),
+                None => {
+                    let set = pool.shelf().range_set();
+                    return Err(Refusal::exhausted(format!("no address is free in {set}")));
+                }
             }
         }
         Ok(proposal)

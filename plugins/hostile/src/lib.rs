@@ -1,28 +1,33 @@
 //! Negative fixtures: a policy that misbehaves as its configuration tells it to, by `"misbehave": "NAME"`.
 //!
-//! A name that begins with `define-` misbehaves when the network is made, any other when an address is asked for; without
-//! the key the policy behaves. Each of [`MISBEHAVIOURS`] must fail its own call and nothing else.
+//! A name that begins with `define-`, `plan-` or `state-` misbehaves in that call, any other when an address is asked for; without
+//! the key the policy behaves. Each misbehaviour must fail its own call and nothing else.
+
+mod wreck;
 
 use std::hint::black_box;
 use std::net::IpAddr;
 
 use tenure_sdk::bindings::exports::tenure::ipam::{allocation, network};
-use tenure_sdk::bindings::tenure::ipam::types;
-use tenure_sdk::ledger::{self, Direction};
-use tenure_sdk::{Config, Pool, Refusal, ranges, warn};
+use tenure_sdk::bindings::planner::exports::tenure::ipam::planning;
+use tenure_sdk::bindings::stateful::exports::tenure::ipam::stateful_allocation;
+use tenure_sdk::bindings::tenure::ipam::types::{self, Assignment, Attribute, Proposal};
+use tenure_sdk::ledger::{Direction, Shelf};
+use tenure_sdk::{Config, Refusal, configuration, ranges, warn};
 
-/// Every way to misbehave in a proposal.
-pub const MISBEHAVIOURS: [&str; 19] = [
+use wreck::wreck;
+
+/// Every way to misbehave in a call of any kind: `define-spin`, `plan-spin`, `state-spin`, and `spin` in a proposal.
+const WRECKING: [&str; 7] = ["spin", "grow", "recurse", "trap", "panic", "huge-text", "chatter"];
+
+/// Every other way to misbehave in a proposal.
+const PROPOSING: [&str; 15] = [
     "behave",
-    "spin",
-    "grow",
-    "recurse",
-    "trap",
-    "panic",
-    "huge-text",
     "long-text",
     "long-list",
-    "chatter",
+    "many-tags",
+    "ugly-tag",
+    "nothing",
     "outside",
     "held",
     "network-address",
@@ -34,171 +39,213 @@ pub const MISBEHAVIOURS: [&str; 19] = [
     "hesitate",
 ];
 
-/// The host part of the gateway of a network that misbehaves in the first way.
-///
-/// A policy remembers nothing between calls and a proposal does not see the configuration, so the gateway says what to do.
-const FIRST_GATEWAY: u128 = 100;
-
 /// The policy.
 #[derive(Debug)]
 pub struct Hostile;
 
 impl network::Guest for Hostile {
-    fn define(config: network::Config) -> Result<network::Definition, types::Refusal> {
-        let config = Config::new(&config.name, &config.ipam, &[]);
+    fn define(config: types::Config) -> Result<types::Definition, types::Refusal> {
+        let config = Config::from(config);
         let misbehaviour = misbehaviour(&config)?;
-        let mut pools = ranges::read(&config)?;
-        let mut cooling = types::Cooling::Preferred;
+        let sets = ranges::read(&config).map_err(Refusal::from)?;
+        let mut definition: types::Definition =
+            tenure_sdk::Definition::new(sets, tenure_sdk::Cooling::Preferred).into();
         match misbehaviour.strip_prefix("define-") {
-            Some("long-list") => {
-                let pool = pools.first().cloned().ok_or_else(|| Refusal::Other("no pool".into()))?;
-                pools = vec![pool; 20_000];
-            }
-            Some("long-text") => cooling = types::Cooling::Other("x".repeat(4 << 20)),
-            Some("unknown-cooling") => cooling = types::Cooling::Other("sometimes\x1b[2J".into()),
-            Some("ugly-refusal") => return Err(types::Refusal::Other("ugly\n\x1b[2J".repeat(1000))),
+            Some("ugly-refusal") => return Err(types::Refusal::Other(reason("ugly\n\x1b[2J".repeat(1000)))),
             Some(name) if name.starts_with("refuse-") => return Err(refusal(name)),
-            Some(name) => wreck(name),
-            None => hide(&misbehaviour, &mut pools)?,
+            Some(name) => {
+                spoil(name, &mut definition);
+                wreck(name);
+            }
+            None => {}
         }
-        let mut pools: Vec<_> = pools.into_iter().map(types::Pool::from).collect();
-        if misbehaviour == "define-not-a-subnet" {
-            pools
-                .iter_mut()
-                .flat_map(|pool| &mut pool.ranges)
-                .for_each(|range| range.subnet = "everywhere".into());
-        }
-        Ok(network::Definition { pools, cooling, attributes: Vec::new() })
+        Ok(definition)
     }
 }
 
 impl allocation::Guest for Hostile {
-    fn propose(request: allocation::Request) -> Result<allocation::Proposal, types::Refusal> {
-        let Some((_, pool)) = ledger::pools().next() else {
-            return Err(types::Refusal::Other("no pools".into()));
-        };
-        let range = pool.ranges.first().ok_or_else(|| types::Refusal::Other("no ranges".into()))?;
-        let free = || {
-            let free = ledger::free(0, None, Direction::Ascending, 1).into_iter().next();
-            free.ok_or_else(|| types::Refusal::Exhausted("nothing is free".into()))
-        };
-        let misbehaviour = MISBEHAVIOURS
-            .into_iter()
-            .zip(FIRST_GATEWAY..)
-            .find_map(|(name, gateway)| (range.subnet.nth(gateway) == range.gateway).then_some(name));
-        let address = match misbehaviour.unwrap_or("behave") {
-            "behave" => free()?.to_string(),
-            "long-text" => "1".repeat(4 << 20),
-            "long-list" => {
-                let assignment = allocation::Assignment { pool: 0, address: free()?.to_string() };
-                return Ok(proposal(vec![assignment; 50_000]));
-            }
-            "outside" => IpAddr::from([8, 8, 8, 8]).to_string(),
-            "held" => ledger::last(0).map_or_else(free, Ok)?.to_string(),
-            "network-address" => range.subnet.network().to_string(),
-            "broadcast" => range.subnet.broadcast().to_string(),
-            "gateway" => range.gateway.map(|gateway| gateway.to_string()).unwrap_or_default(),
-            "other-family" => "2001:db8::1".into(),
-            "duplicate" => {
-                let assignment = allocation::Assignment { pool: 0, address: free()?.to_string() };
-                return Ok(proposal(vec![assignment; 2]));
-            }
-            "not-an-address" => "10.1.2.3; rm -rf /\n".into(),
-            "hesitate" => {
-                warn("let me think");
-                if !request.requested.is_empty() {
-                    (0..20_000_000).for_each(|number| {
-                        black_box(number);
-                    });
-                }
-                free()?.to_string()
-            }
-            name => {
-                wreck(name);
-                free()?.to_string()
-            }
-        };
-        Ok(proposal(vec![allocation::Assignment { pool: 0, address }]))
+    fn propose(request: types::Request) -> Result<Proposal, types::Refusal> {
+        Ok(propose(&misbehaviour(&configuration::get())?, &request)?)
     }
+}
+
+impl planning::Guest for Hostile {
+    fn plan(state: types::State) -> Result<Vec<types::Effect>, types::Refusal> {
+        let effect = |kind, pool| types::Effect { kind, pool, attributes: Vec::new() };
+        let misbehaviour = misbehaviour(&configuration::get())?;
+        Ok(match misbehaviour.strip_prefix("plan-") {
+            Some("long-list") => vec![effect(types::EffectKind::RequestBlock, 0); 2_000],
+            Some("no-pool") => vec![effect(types::EffectKind::RequestBlock, 7)],
+            Some("unknown") => vec![effect(types::EffectKind::Other("reboot\x1b[2J".into()), 0)],
+            Some("many-attributes") => {
+                let attributes = many_attributes();
+                vec![types::Effect { attributes, ..effect(types::EffectKind::AttachInterface, 0) }]
+            }
+            Some("refuse") => return Err(types::Refusal::NotYet(reason("later"))),
+            Some(name) => {
+                wreck(name);
+                Vec::new()
+            }
+            None => state.pending,
+        })
+    }
+}
+
+impl stateful_allocation::Guest for Hostile {
+    fn propose(request: types::Request, state: Vec<u8>) -> Result<types::Outcome, types::Refusal> {
+        let misbehaviour = misbehaviour(&configuration::get())?;
+        let state = match misbehaviour.strip_prefix("state-") {
+            Some("long") => vec![7; 256 << 10],
+            Some(name) => {
+                wreck(name);
+                state
+            }
+            None => state,
+        };
+        Ok(types::Outcome {
+            proposal: propose(&misbehaviour, &request)?,
+            state: Some(state),
+            attributes: Vec::new(),
+        })
+    }
+
+    fn migrate(state: Vec<u8>, _: Vec<Attribute>) -> Result<Vec<u8>, types::Refusal> {
+        match state.as_slice() {
+            b"long" => Ok(vec![7; 256 << 10]),
+            _ => Err(types::Refusal::Other(reason("not mine"))),
+        }
+    }
+}
+
+/// Spoils a definition.
+fn spoil(misbehaviour: &str, definition: &mut types::Definition) {
+    if misbehaviour == "long-list" {
+        let pools = definition.pools.first().cloned();
+        definition.pools = pools.into_iter().cycle().take(20_000).collect();
+    }
+    match misbehaviour {
+        "long-text" => definition.cooling = types::Cooling::Other("x".repeat(4 << 20)),
+        "unknown-cooling" => definition.cooling = types::Cooling::Other("sometimes\x1b[2J".into()),
+        "many-attributes" => definition.attributes = many_attributes(),
+        "long-attribute" => definition.attributes = vec![attribute("note", "x".repeat(600))],
+        "ugly-attribute" => definition.attributes = vec![attribute("no\nte", "x")],
+        _ => {}
+    }
+    for pool in &mut definition.pools {
+        match misbehaviour {
+            "unknown-supply" => pool.supply = types::Supply::Other("elsewhere".into()),
+            "unknown-need" => pool.need = types::Need::Other("maybe".into()),
+            "supplied-ranges" => pool.supply = types::Supply::Host,
+            "ugly-pool" => pool.name = "a pool\n".into(),
+            _ => {}
+        }
+        for range in &mut pool.ranges {
+            match misbehaviour {
+                "not-a-subnet" => range.subnet = "everywhere".into(),
+                "ugly-range" => range.name = "a range\n".into(),
+                "twice-an-attribute" => range.attributes = vec![attribute("a", "1"), attribute("a", "2")],
+                _ => {}
+            }
+        }
+    }
+}
+
+fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Refusal> {
+    let range = Shelf::of(0).ranges().next().ok_or_else(|| Refusal::Other("no ranges".into()))?.range;
+    let free = || {
+        let free = Shelf::of(0).free(None, Direction::Ascending, 1).into_iter().next();
+        free.ok_or_else(|| Refusal::exhausted("nothing is free"))
+    };
+    let mut count = 1;
+    let mut tags = Vec::new();
+    let address = match misbehaviour {
+        "long-text" => "1".repeat(4 << 20),
+        "outside" => IpAddr::from([8, 8, 8, 8]).to_string(),
+        "held" => Shelf::of(0).last().map_or_else(free, Ok)?.to_string(),
+        "network-address" => range.subnet.network().to_string(),
+        "broadcast" => range.subnet.broadcast().to_string(),
+        "gateway" => range.gateway.map(|gateway| gateway.to_string()).unwrap_or_default(),
+        "other-family" => "2001:db8::1".into(),
+        "not-an-address" => "10.1.2.3; rm -rf /\n".into(),
+        name => {
+            match name {
+                "long-list" => count = 50_000,
+                "duplicate" => count = 2,
+                "nothing" => count = 0,
+                "many-tags" => tags = many_attributes(),
+                "hesitate" => hesitate(!request.requested.is_empty()),
+                "ugly-tag" => tags = vec![attribute("tag", "x\x1b[2J")],
+                name => wreck(name),
+            }
+            free()?.to_string()
+        }
+    };
+    let assignment = Assignment { pool: 0, address, attributes: Vec::new() };
+    Ok(Proposal { assignments: vec![assignment; count], tags, attributes: Vec::new() })
+}
+
+/// Takes long, if it is told to.
+fn hesitate(long: bool) {
+    warn("let me think");
+    if long {
+        (0..20_000_000).for_each(|number| {
+            black_box(number);
+        });
+    }
+}
+
+fn attribute(name: &str, value: impl Into<String>) -> Attribute {
+    Attribute { name: name.into(), value: value.into() }
+}
+
+fn many_attributes() -> Vec<Attribute> {
+    (0..100).map(|number| attribute(&format!("a{number}"), "")).collect()
+}
+
+fn reason(message: impl Into<String>) -> types::Reason {
+    types::Reason { message: message.into(), attributes: Vec::new() }
 }
 
 /// Refuses in each way that there is, with a reason and without.
 fn refusal(name: &str) -> types::Refusal {
-    let config = |path: &str, message: &str| {
-        types::Refusal::InvalidConfig(types::ConfigError { path: path.into(), message: message.into() })
-    };
+    let config = |path: &str, message: &str| Refusal::config(path, message).into();
     match name {
         "refuse-config" => config("ipam.x", "wrong"),
         "refuse-config-silently" => config("", ""),
-        "refuse-exhausted" => types::Refusal::Exhausted("all gone".into()),
-        "refuse-unavailable" => types::Refusal::Unavailable("not for you".into()),
-        "refuse-other" => types::Refusal::Other("not today".into()),
-        _ => types::Refusal::Other(String::new()),
+        "refuse-exhausted" => types::Refusal::Exhausted(reason("all gone")),
+        "refuse-unavailable" => types::Refusal::Unavailable(reason("not for you")),
+        "refuse-not-yet" => types::Refusal::NotYet(reason("soon")),
+        "refuse-other" => types::Refusal::Other(reason("not today")),
+        _ => types::Refusal::Other(reason("")),
     }
-}
-
-fn proposal(assignments: Vec<allocation::Assignment>) -> allocation::Proposal {
-    allocation::Proposal { assignments, attributes: Vec::new() }
 }
 
 fn misbehaviour(config: &Config) -> Result<String, Refusal> {
-    Ok(match config.root()?.get("misbehave")? {
-        Some(name) => name.text()?.to_owned(),
-        None => "behave".into(),
-    })
-}
-
-/// Lets the gateway say how the network's proposals misbehave.
-fn hide(misbehaviour: &str, pools: &mut [Pool]) -> Result<(), Refusal> {
-    let ways = MISBEHAVIOURS.into_iter().zip(FIRST_GATEWAY..);
-    let Some((_, gateway)) = ways.into_iter().find(|(name, _)| *name == misbehaviour) else {
-        return Err(Refusal::config("ipam.misbehave", format!("no such misbehaviour: {misbehaviour}")));
-    };
-    for range in pools.iter_mut().flat_map(|pool| &mut pool.ranges) {
-        range.gateway = range.subnet.nth(gateway);
+    let Some(node) = config.root()?.get("misbehave")? else { return Ok("behave".into()) };
+    let name = node.text()?;
+    let is_known = WRECKING.iter().chain(&PROPOSING).any(|known| *known == name)
+        || ["define-", "plan-", "state-"].iter().any(|call| name.starts_with(call));
+    if is_known {
+        Ok(name.to_owned())
+    } else {
+        Err(node.wrong(format!("no such misbehaviour: {name}")).into())
     }
-    Ok(())
-}
-
-/// Misbehaves in a way that does not end in an answer.
-fn wreck(name: &str) {
-    match name {
-        "spin" => loop {
-            black_box(());
-        },
-        "grow" => {
-            let mut hoard = Vec::new();
-            loop {
-                hoard.push(black_box(vec![1_u8; 1 << 20]));
-            }
-        }
-        "recurse" => {
-            black_box(recurse(0, black_box(u64::MAX)));
-        }
-        "trap" => std::process::abort(),
-        #[expect(clippy::panic, reason = "to panic is this one's purpose")]
-        "panic" => {
-            std::panic::set_hook(Box::new(|panic| warn(&panic.to_string())));
-            panic!("as told")
-        }
-        "huge-text" => {
-            black_box("x".repeat(64 << 20));
-        }
-        "chatter" => loop {
-            warn(black_box("blah"));
-        },
-        _ => {}
-    }
-}
-
-/// Each step changes what the next one gives, so that no compiler makes a loop of it; none needs memory, so that it is
-/// the call stack that ends.
-fn recurse(depth: u64, end: u64) -> u64 {
-    if depth == end { 0 } else { recurse(depth + 1, end).rotate_left(1) ^ depth }
 }
 
 #[cfg(target_family = "wasm")]
 mod exported {
     use super::Hostile;
     tenure_sdk::bindings::export_component!(Hostile with_types_in tenure_sdk::bindings);
+}
+
+#[cfg(target_family = "wasm")]
+mod exported_planner {
+    use super::Hostile;
+    tenure_sdk::bindings::planner::export_planner_component!(Hostile with_types_in tenure_sdk::bindings::planner);
+}
+
+#[cfg(target_family = "wasm")]
+mod exported_stateful {
+    use super::Hostile;
+    tenure_sdk::bindings::stateful::export_stateful_component!(Hostile with_types_in tenure_sdk::bindings::stateful);
 }

@@ -68,15 +68,27 @@ impl Builder {
     /// # Errors
     /// [`BuildError`] with what the compiler said.
     pub fn component(&self, package: &str) -> Result<Vec<u8>, BuildError> {
-        let module = self.module(package)?;
+        let file = format!("{}.wasm", package.replace('-', "_"));
+        let module = self.module(package, &["--lib"], Path::new(&file))?;
         encode(package, &module)
     }
 
-    fn module(&self, package: &str) -> Result<Vec<u8>, BuildError> {
+    /// Builds an example of a package that is a policy, and gives the component's bytes.
+    ///
+    /// # Errors
+    /// [`BuildError`] with what the compiler said.
+    pub fn example(&self, package: &str, example: &str) -> Result<Vec<u8>, BuildError> {
+        let file = Path::new("examples").join(format!("{}.wasm", example.replace('-', "_")));
+        let module = self.module(package, &["--example", example], &file)?;
+        encode(example, &module)
+    }
+
+    fn module(&self, package: &str, what: &[&str], file: &Path) -> Result<Vec<u8>, BuildError> {
         let mut cargo = self.toolchain.cargo();
         cargo
             .current_dir(&self.workspace)
-            .args(["build", "--lib", "--package", package, "--profile", PROFILE, "--target", TARGET])
+            .args(["build", "--package", package, "--profile", PROFILE, "--target", TARGET])
+            .args(what)
             .arg("--target-dir")
             .arg(&self.target_dir)
             .env("CARGO_ENCODED_RUSTFLAGS", self.flags());
@@ -85,7 +97,6 @@ impl Builder {
             let output = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(BuildError::Cargo { package: package.into(), output });
         }
-        let file = format!("{}.wasm", package.replace('-', "_"));
         let path = self.target_dir.join(TARGET).join(PROFILE).join(file);
         std::fs::read(&path).map_err(|error| BuildError::Read(path, error))
     }

@@ -1,4 +1,4 @@
-//! `tenure-sdk-build PACKAGE OUTPUT`: builds a policy of the workspace at hand and writes the component.
+//! `tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT`: builds a policy of the workspace at hand and writes the component.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [package, output] = arguments.as_slice() else {
-        eprintln!("usage: tenure-sdk-build PACKAGE OUTPUT");
+        eprintln!("usage: tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT");
         return ExitCode::from(2);
     };
     match build(package, Path::new(output)) {
@@ -25,7 +25,11 @@ fn main() -> ExitCode {
 fn build(package: &str, output: &Path) -> Result<usize, Box<dyn Error>> {
     let workspace = std::env::current_dir()?;
     let target = workspace.join("target/wasm");
-    let component = tenure_sdk_build::Builder::new(workspace, target)?.component(package)?;
+    let builder = tenure_sdk_build::Builder::new(workspace, target)?;
+    let component = match package.split_once('/') {
+        Some((package, example)) => builder.example(package, example)?,
+        None => builder.component(package)?,
+    };
     std::fs::write(output, &component)?;
     Ok(component.len())
 }

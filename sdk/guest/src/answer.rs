@@ -2,43 +2,110 @@
 
 use std::net::IpAddr;
 
-use crate::bindings::exports::tenure::ipam::allocation;
 use crate::bindings::tenure::ipam::types;
-use crate::configuration::{attributes, find};
+use crate::convert::{attributes, wit_attributes};
+use crate::{Attributes, ConfigError};
 
-/// A request for one address from each pool.
-#[derive(Debug, Clone)]
+/// A request for addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// The network's name.
+    pub network: String,
     /// Addresses that the caller insists on, in its order.
     pub requested: Vec<IpAddr>,
-    attributes: Vec<(String, String)>,
+    /// Who asks, and what else the host knows, by name, such as `pod.namespace`.
+    pub attributes: Attributes,
 }
 
 impl Request {
-    /// What the host knows under a name, such as `pod.namespace`.
+    /// What the host knows under a name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        find(&self.attributes, name)
+        self.attributes.get(name)
+    }
+
+    /// The name that [`ledger::last_of`](crate::ledger::last_of) remembers addresses by: `NAMESPACE/NAME` of a pod, `AGENT/NAME` of a
+    /// claim.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Attributes, Request};
+    /// let attributes = Attributes::new().with("pod.namespace", "shop").with("pod.name", "web-0");
+    /// let request = Request { network: "net".into(), requested: Vec::new(), attributes };
+    /// assert_eq!(request.name().as_deref(), Some("shop/web-0"));
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let (whose, name) = match self.attribute("owner.agent") {
+            Some(agent) => (agent, self.attribute("owner.claim")?),
+            None => (self.attribute("pod.namespace")?, self.attribute("pod.name")?),
+        };
+        Some(format!("{whose}/{name}"))
     }
 }
 
-/// The addresses that a policy proposes, each with the index of its pool.
-pub type Proposal = Vec<(u32, IpAddr)>;
+/// One address from one pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The index of the pool.
+    pub pool: u32,
+    /// The address.
+    pub address: IpAddr,
+    /// Kept with the address for as long as it is held.
+    pub attributes: Attributes,
+}
+
+/// The addresses that a policy proposes: at most one from each pool.
+///
+/// ```
+/// let mut proposal = tenure_sdk::Proposal::new();
+/// proposal.assign(0, "10.1.2.7".parse()?);
+/// proposal.tags.set("rack", "7");
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proposal {
+    /// The addresses.
+    pub assignments: Vec<Assignment>,
+    /// Kept with the allocation for as long as it lives, and counted by [`ledger::count_of`](crate::ledger::count_of).
+    pub tags: Attributes,
+}
+
+impl Proposal {
+    /// No addresses yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { assignments: Vec::new(), tags: Attributes::new() }
+    }
+
+    /// Adds an address of a pool.
+    pub fn assign(&mut self, pool: u32, address: IpAddr) {
+        self.assignments.push(Assignment { pool, address, attributes: Attributes::new() });
+    }
+}
 
 /// Why there is no answer.
+///
+/// A [`ConfigError`] becomes one by `?`.
+///
+/// ```
+/// # use tenure_sdk::{Config, Refusal};
+/// fn warm(config: &Config) -> Result<u32, Refusal> {
+///     let warm = config.root()?.get("warm")?.ok_or_else(|| Refusal::config("ipam.warm", "is missing"))?;
+///     Ok(warm.count()?)
+/// }
+/// let wrong = warm(&Config::new("net", r#"{"warm": "x"}"#, &[])).unwrap_err();
+/// assert_eq!(wrong, Refusal::config("ipam.warm", "must be a whole number of at least 0"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The configuration is wrong.
-    InvalidConfig {
-        /// The key's path, such as `ipam.ranges[0][1].subnet`; empty for the whole.
-        path: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    InvalidConfig(ConfigError),
     /// Nothing is free; the text says where.
     Exhausted(String),
-    /// An address that the caller insists on cannot be had.
+    /// An address that the caller insists on cannot be had; the text says which and why.
     Unavailable(String),
+    /// Nothing is free yet, but more has been asked for: the caller should try again.
+    NotYet(String),
     /// Any other reason.
     Other(String),
 }
@@ -46,42 +113,63 @@ pub enum Refusal {
 impl Refusal {
     /// A configuration that is wrong at a path.
     pub fn config(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::InvalidConfig { path: path.into(), message: message.into() }
+        ConfigError::new(path, message).into()
+    }
+
+    /// Nothing is free.
+    pub fn exhausted(text: impl Into<String>) -> Self {
+        Self::Exhausted(text.into())
     }
 }
 
-impl TryFrom<allocation::Request> for Request {
+impl From<ConfigError> for Refusal {
+    fn from(error: ConfigError) -> Self {
+        Self::InvalidConfig(error)
+    }
+}
+
+impl TryFrom<types::Request> for Request {
     type Error = Refusal;
 
-    fn try_from(request: allocation::Request) -> Result<Self, Refusal> {
+    fn try_from(request: types::Request) -> Result<Self, Refusal> {
         let parse = |text: &String| {
             text.parse()
                 .map_err(|_| Refusal::Unavailable(format!("requested address {text} is not an address")))
         };
         let requested = request.requested.iter().map(parse).collect::<Result<_, _>>()?;
-        Ok(Self { requested, attributes: attributes(request.attributes) })
+        Ok(Self { network: request.network, requested, attributes: attributes(request.attributes) })
     }
 }
 
-/// The proposal as `wit/` writes it.
-pub(crate) fn proposal(proposal: Proposal) -> allocation::Proposal {
-    let assignment =
-        |(pool, address): (u32, IpAddr)| allocation::Assignment { pool, address: address.to_string() };
-    allocation::Proposal {
-        assignments: proposal.into_iter().map(assignment).collect(),
-        attributes: Vec::new(),
+impl From<Assignment> for types::Assignment {
+    fn from(assignment: Assignment) -> Self {
+        Self {
+            pool: assignment.pool,
+            address: assignment.address.to_string(),
+            attributes: wit_attributes(assignment.attributes),
+        }
+    }
+}
+
+impl From<Proposal> for types::Proposal {
+    fn from(proposal: Proposal) -> Self {
+        Self {
+            assignments: proposal.assignments.into_iter().map(types::Assignment::from).collect(),
+            tags: wit_attributes(proposal.tags),
+            attributes: Vec::new(),
+        }
     }
 }
 
 impl From<Refusal> for types::Refusal {
     fn from(refusal: Refusal) -> Self {
+        let reason = |message| types::Reason { message, attributes: Vec::new() };
         match refusal {
-            Refusal::InvalidConfig { path, message } => {
-                Self::InvalidConfig(types::ConfigError { path, message })
-            }
-            Refusal::Exhausted(text) => Self::Exhausted(text),
-            Refusal::Unavailable(text) => Self::Unavailable(text),
-            Refusal::Other(text) => Self::Other(text),
+            Refusal::InvalidConfig(error) => Self::InvalidConfig(error.into()),
+            Refusal::Exhausted(text) => Self::Exhausted(reason(text)),
+            Refusal::Unavailable(text) => Self::Unavailable(reason(text)),
+            Refusal::NotYet(text) => Self::NotYet(reason(text)),
+            Refusal::Other(text) => Self::Other(reason(text)),
         }
     }
 }

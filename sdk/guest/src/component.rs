@@ -3,40 +3,45 @@
 use std::marker::PhantomData;
 
 use crate::bindings::exports::tenure::ipam::{allocation, network};
+use crate::bindings::planner::exports::tenure::ipam::planning;
+use crate::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use crate::bindings::tenure::ipam::types;
-use crate::{Config, Definition, Proposal, Refusal, Request};
+use crate::{Planner, Policy, Request, Stateful, convert};
 
-/// A policy. Each call is a fresh instance: what it keeps in memory is gone when it returns.
-pub trait Policy {
-    /// Makes pools of a network's configuration.
-    ///
-    /// # Errors
-    /// [`Refusal::InvalidConfig`] when the configuration is wrong.
-    fn define(config: &Config) -> Result<Definition, Refusal>;
-
-    /// Proposes an address for each pool.
-    ///
-    /// # Errors
-    /// [`Refusal`] when there is no address to propose.
-    fn propose(request: &Request) -> Result<Proposal, Refusal>;
-}
-
-/// A policy in the shape that the generated glue wants; [`export!`](crate::export) uses it.
+/// A policy in the shape that the generated glue wants; [`export!`](crate::export) and its sisters use it.
 #[derive(Debug)]
 pub struct Exported<P>(PhantomData<P>);
 
 impl<P: Policy> network::Guest for Exported<P> {
-    fn define(config: network::Config) -> Result<network::Definition, types::Refusal> {
+    fn define(config: types::Config) -> Result<types::Definition, types::Refusal> {
         tell_panics();
         Ok(P::define(&config.into())?.into())
     }
 }
 
 impl<P: Policy> allocation::Guest for Exported<P> {
-    fn propose(request: allocation::Request) -> Result<allocation::Proposal, types::Refusal> {
+    fn propose(request: types::Request) -> Result<types::Proposal, types::Refusal> {
         tell_panics();
-        let request = Request::try_from(request)?;
-        Ok(crate::answer::proposal(P::propose(&request)?))
+        Ok(P::propose(&Request::try_from(request)?)?.into())
+    }
+}
+
+impl<P: Planner> planning::Guest for Exported<P> {
+    fn plan(state: types::State) -> Result<Vec<types::Effect>, types::Refusal> {
+        tell_panics();
+        Ok(P::plan(&state.into())?.into_iter().map(types::Effect::from).collect())
+    }
+}
+
+impl<P: Stateful> stateful_allocation::Guest for Exported<P> {
+    fn propose(request: types::Request, state: Vec<u8>) -> Result<types::Outcome, types::Refusal> {
+        tell_panics();
+        Ok(P::propose_with(&Request::try_from(request)?, &state)?.into())
+    }
+
+    fn migrate(state: Vec<u8>, attributes: Vec<types::Attribute>) -> Result<Vec<u8>, types::Refusal> {
+        tell_panics();
+        Ok(P::migrate(&state, &convert::attributes(attributes))?)
     }
 }
 
@@ -56,6 +61,32 @@ macro_rules! export {
             use super::*;
             type Component = $crate::Exported<$policy>;
             $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        }
+    };
+}
+
+/// Beside [`export!`](crate::export): has the component plan, by its type's [`Planner`](crate::Planner).
+#[macro_export]
+macro_rules! export_planner {
+    ($policy:ty) => {
+        #[cfg(target_family = "wasm")]
+        mod exported_planner {
+            use super::*;
+            type Component = $crate::Exported<$policy>;
+            $crate::bindings::planner::export_planner_component!(Component with_types_in $crate::bindings::planner);
+        }
+    };
+}
+
+/// Beside [`export!`](crate::export): has the component keep a state, by its type's [`Stateful`](crate::Stateful).
+#[macro_export]
+macro_rules! export_stateful {
+    ($policy:ty) => {
+        #[cfg(target_family = "wasm")]
+        mod exported_stateful {
+            use super::*;
+            type Component = $crate::Exported<$policy>;
+            $crate::bindings::stateful::export_stateful_component!(Component with_types_in $crate::bindings::stateful);
         }
     };
 }

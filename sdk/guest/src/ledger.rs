@@ -2,9 +2,23 @@
 
 use std::net::IpAddr;
 
-use crate::Pool;
 use crate::bindings::tenure::ipam::ledger as host;
-pub use crate::bindings::tenure::ipam::ledger::{Direction, Usage};
+pub use crate::bindings::tenure::ipam::ledger::Usage;
+use crate::bindings::tenure::ipam::types;
+use crate::convert::{addresses, attributes, range};
+use crate::{Attributes, Need, Range, RangeSet, Supply};
+
+/// How many ranges or values are asked for at once.
+const PIECE: u32 = 256;
+
+/// Which way a pool is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first address to the last.
+    Ascending,
+    /// From the last address to the first.
+    Descending,
+}
 
 /// What an address is right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +31,207 @@ pub enum Standing {
     Cooling,
     /// Inside a range, but never handed out.
     Reserved,
-    /// In no range of this network, or something that this policy does not know.
+    /// Inside a range that hands nothing more out.
+    Draining,
+    /// In no range of this network, or something that this SDK does not know.
     Outside,
 }
 
-/// The network's pools with their indexes.
-pub fn pools() -> impl Iterator<Item = (u32, Pool)> {
-    (0..).zip(host::pools().into_iter().map(Pool::from))
+/// A pool of the network. Its ranges are not part of it, since there may be a thousand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Its index, by which a proposal names it.
+    pub index: u32,
+    /// Its name, by which it stays itself across definitions.
+    pub name: String,
+    /// Where its ranges come from.
+    pub supply: Supply,
+    /// Whether each grant must have an address of it.
+    pub need: Need,
+    /// What its definition gave it.
+    pub attributes: Attributes,
+}
+
+impl Pool {
+    /// All of its ranges.
+    #[must_use]
+    pub fn shelf(&self) -> Shelf<'static> {
+        Shelf::of(self.index)
+    }
+
+    /// Its ranges that have an attribute of this name and value.
+    #[must_use]
+    pub fn labelled<'a>(&self, name: &'a str, value: &'a str) -> Shelf<'a> {
+        Shelf { pool: self.index, label: Some((name, value)) }
+    }
+}
+
+/// The ranges of a pool: all of them, or those with a label.
+///
+/// ```no_run
+/// use tenure_sdk::ledger::{Direction, Shelf};
+///
+/// let blue = Shelf::of(0).labelled("zone", "blue");
+/// let highest = blue.free(None, Direction::Descending, 1).first().copied();
+/// let is_half_full = blue.usage().held >= blue.usage().total / 2;
+/// # let _ = (highest, is_half_full);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shelf<'a> {
+    pool: u32,
+    label: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Shelf<'a> {
+    /// All ranges of a pool.
+    #[must_use]
+    pub const fn of(pool: u32) -> Self {
+        Self { pool, label: None }
+    }
+
+    /// The ranges of the pool that have an attribute of this name and value.
+    #[must_use]
+    pub const fn labelled<'b>(self, name: &'b str, value: &'b str) -> Shelf<'b> {
+        Shelf { pool: self.pool, label: Some((name, value)) }
+    }
+
+    fn label(self) -> Option<types::Attribute> {
+        self.label.map(|(name, value)| types::Attribute { name: name.into(), value: value.into() })
+    }
+
+    /// Up to `limit` free addresses, starting behind `after` and going around once.
+    #[must_use]
+    pub fn free(self, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
+        let direction = match direction {
+            Direction::Ascending => host::Direction::Ascending,
+            Direction::Descending => host::Direction::Descending,
+        };
+        let after = after.map(|address| address.to_string());
+        addresses(&host::free(self.pool, self.label().as_ref(), after.as_deref(), &direction, limit))
+    }
+
+    /// Up to `limit` cooling addresses, least recently freed first.
+    #[must_use]
+    pub fn cooling(self, limit: u32) -> Vec<IpAddr> {
+        addresses(&host::cooling(self.pool, self.label().as_ref(), limit))
+    }
+
+    /// The address that was handed out last.
+    #[must_use]
+    pub fn last(self) -> Option<IpAddr> {
+        host::last(self.pool, self.label().as_ref())?.parse().ok()
+    }
+
+    /// The next free address behind the one that was handed out last; when none is free, the one that has cooled longest.
+    ///
+    /// That is host-local's rule: a freed address rests for as long as it can.
+    #[must_use]
+    pub fn next_in_turn(self) -> Option<IpAddr> {
+        let free = self.free(self.last(), Direction::Ascending, 1).first().copied();
+        free.or_else(|| self.cooling(1).first().copied())
+    }
+
+    /// How much is in use.
+    #[must_use]
+    pub fn usage(self) -> Usage {
+        host::usage_of(self.pool, self.label().as_ref())
+    }
+
+    /// The ranges with their use, asked for in pieces.
+    pub fn ranges(self) -> impl Iterator<Item = RangeView> + use<'a> {
+        let label = self.label();
+        let mut start = 0;
+        let pieces = std::iter::from_fn(move || {
+            let piece = host::ranges(self.pool, label.as_ref(), start, PIECE);
+            start = start.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
+            (!piece.is_empty()).then_some(piece)
+        });
+        pieces.flatten().filter_map(RangeView::new)
+    }
+
+    /// The ranges alone, such as for a text that names them.
+    #[must_use]
+    pub fn range_set(self) -> RangeSet {
+        RangeSet(self.ranges().map(|view| view.range).collect())
+    }
+
+    /// The use of the pool's ranges by the values of a label, asked for in pieces; the shelf's own label does not matter.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::ledger::{Shelf, room};
+    /// let interfaces = Shelf::of(0).usage_by("interface");
+    /// let fullest = interfaces.filter(|(_, usage)| room(usage) > 0).min_by_key(|(_, usage)| room(usage));
+    /// # let _ = fullest;
+    /// ```
+    pub fn usage_by(self, label: &str) -> impl Iterator<Item = (String, Usage)> + use<'_> {
+        let mut after: Option<String> = None;
+        let pieces = std::iter::from_fn(move || {
+            let piece = host::usage_by(self.pool, label, after.as_deref(), PIECE);
+            after = Some(piece.last()?.value.clone());
+            Some(piece)
+        });
+        pieces.flatten().map(|usage| (usage.value, usage.usage))
+    }
+}
+
+/// How many addresses are neither held nor cooling.
+///
+/// ```
+/// use tenure_sdk::ledger::{Usage, room};
+///
+/// assert_eq!(room(&Usage { total: 10, held: 6, cooling: 1 }), 3);
+/// ```
+#[must_use]
+pub fn room(usage: &Usage) -> u32 {
+    usage.total.saturating_sub(usage.held).saturating_sub(usage.cooling)
+}
+
+/// A range and its use.
+#[derive(Debug, Clone)]
+pub struct RangeView {
+    /// The range.
+    pub range: Range,
+    /// Whether it hands out addresses; one that does not is draining, or stopped for a reason that this SDK does not know.
+    pub is_open: bool,
+    /// How much of it is in use.
+    pub usage: Usage,
+}
+
+impl RangeView {
+    fn new(view: host::RangeView) -> Option<Self> {
+        let is_open = matches!(view.state, host::RangeState::Open);
+        Some(Self { range: range(view.range)?, is_open, usage: view.usage })
+    }
+}
+
+/// The network's pools.
+///
+/// ```no_run
+/// # use tenure_sdk::{Need, ledger};
+/// let needed: Vec<_> = ledger::pools().filter(|pool| pool.need == Need::Always).collect();
+/// # let _ = needed;
+/// ```
+pub fn pools() -> impl Iterator<Item = Pool> {
+    (0..).zip(host::pools()).map(|(index, pool)| Pool {
+        index,
+        name: pool.name,
+        supply: pool.supply.into(),
+        need: pool.need.into(),
+        attributes: attributes(pool.attributes),
+    })
+}
+
+/// The index of a pool.
+///
+/// ```no_run
+/// # use tenure_sdk::ledger::{self, Shelf};
+/// let zone = ledger::pool_named("blue").or_else(|| ledger::pool_named("default"));
+/// let free = zone.and_then(|pool| Shelf::of(pool).next_in_turn());
+/// # let _ = free;
+/// ```
+#[must_use]
+pub fn pool_named(name: &str) -> Option<u32> {
+    host::pool_named(name)
 }
 
 /// The index of the pool that an address lies in.
@@ -32,7 +240,20 @@ pub fn pool_of(address: IpAddr) -> Option<u32> {
     host::pool_of(&address.to_string())
 }
 
+/// The range that an address lies in.
+#[must_use]
+pub fn range_of(address: IpAddr) -> Option<Range> {
+    range(host::range_of(&address.to_string())?)
+}
+
 /// What an address is right now.
+///
+/// ```no_run
+/// # use tenure_sdk::ledger::{self, Standing};
+/// let address = "10.1.2.7".parse()?;
+/// let may_be_had = matches!(ledger::standing_of(address), Standing::Free | Standing::Cooling);
+/// # let _ = may_be_had; Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[must_use]
 pub fn standing_of(address: IpAddr) -> Standing {
     match host::standing_of(&address.to_string()) {
@@ -40,36 +261,31 @@ pub fn standing_of(address: IpAddr) -> Standing {
         host::Standing::Held => Standing::Held,
         host::Standing::Cooling => Standing::Cooling,
         host::Standing::Reserved => Standing::Reserved,
+        host::Standing::Draining => Standing::Draining,
         host::Standing::Outside | host::Standing::Other(_) => Standing::Outside,
     }
 }
 
-/// Up to `limit` free addresses of a pool, starting behind `after` and going around once.
+/// How many live allocations of the network carry a name and value: `pod.namespace`, `owner.kind`, `owner.agent`, or a tag.
+///
+/// ```no_run
+/// let held = tenure_sdk::ledger::count_of("pod.namespace", "shop");
+/// # let _ = held;
+/// ```
 #[must_use]
-pub fn free(pool: u32, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
-    let after = after.map(|address| address.to_string());
-    parsed(&host::free(pool, after.as_deref(), direction, limit))
+pub fn count_of(name: &str, value: &str) -> u32 {
+    host::count_of(name, value)
 }
 
-/// Up to `limit` cooling addresses of a pool, least recently freed first.
+/// The addresses that a [name](crate::Request::name) had last on this network, each with its pool, as far as the host remembers.
+///
+/// ```no_run
+/// for (pool, address) in tenure_sdk::ledger::last_of("shop/web-0") {
+///     tenure_sdk::debug(&format!("web-0 had {address} of pool {pool}"));
+/// }
+/// ```
 #[must_use]
-pub fn cooling(pool: u32, limit: u32) -> Vec<IpAddr> {
-    parsed(&host::cooling(pool, limit))
-}
-
-/// The address of a pool that was handed out last.
-#[must_use]
-pub fn last(pool: u32) -> Option<IpAddr> {
-    host::last(pool)?.parse().ok()
-}
-
-/// How much of a pool is in use.
-#[must_use]
-pub fn usage_of(pool: u32) -> Usage {
-    host::usage_of(pool)
-}
-
-/// The host writes addresses that parse.
-fn parsed(addresses: &[String]) -> Vec<IpAddr> {
-    addresses.iter().filter_map(|address| address.parse().ok()).collect()
+pub fn last_of(name: &str) -> Vec<(u32, IpAddr)> {
+    let placed = |place: host::Place| Some((place.pool, place.address.parse().ok()?));
+    host::last_of(name).into_iter().filter_map(placed).collect()
 }

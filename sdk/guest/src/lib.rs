@@ -2,37 +2,56 @@
 //!
 //! A policy is a type that implements [`Policy`] and is handed to [`export!`]: it reads a configuration once, and answers
 //! each request with the addresses that it proposes. Everything else, such as who owns what, is asked of the [`ledger`].
+//! One that also plans implements [`Planner`], one that keeps a state [`Stateful`].
 //!
 //! The types here carry parsed addresses; [`bindings`] has the interface as `wit/` writes it.
-
-#[expect(missing_docs, reason = "generated from wit/, which documents it")]
-pub mod bindings {
-    wit_bindgen::generate!({
-        path: "../../wit/ipam/next",
-        world: "policy",
-        pub_export_macro: true,
-        export_macro_name: "export_component",
-        default_bindings_module: "tenure_sdk::bindings",
-    });
-}
+//!
+//! ```
+//! use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+//!
+//! /// Hands out the addresses of each range set in turn.
+//! pub struct InTurn;
+//!
+//! impl Policy for InTurn {
+//!     fn define(_: &Config) -> Result<Definition, Refusal> {
+//!         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
+//!     }
+//!
+//!     fn propose(_: &Request) -> Result<Proposal, Refusal> {
+//!         let mut proposal = Proposal::new();
+//!         for pool in ledger::pools() {
+//!             let free = pool.shelf().next_in_turn();
+//!             let address = free.ok_or_else(|| Refusal::exhausted(format!("pool {} is full", pool.name)))?;
+//!             proposal.assign(pool.index, address);
+//!         }
+//!         Ok(proposal)
+//!     }
+//! }
+//!
+//! tenure_sdk::export!(InTurn);
+//! ```
 
 mod answer;
+pub mod bindings;
 mod component;
-mod configuration;
+pub mod configuration;
+mod convert;
+mod definition;
 // Elsewhere a policy is a library of its own unit tests, whose heap is theirs.
 #[cfg(any(test, all(feature = "heap", target_family = "wasm")))]
 mod heap;
-mod json;
 pub mod ledger;
 mod log;
-mod pool;
+mod planner;
+mod policy;
 pub mod ranges;
-mod subnet;
+mod stateful;
 
-pub use answer::{Proposal, Refusal, Request};
-pub use component::{Exported, Policy};
-pub use configuration::{Config, Cooling, Definition};
-pub use json::{Json, Node};
+pub use answer::{Assignment, Proposal, Refusal, Request};
+pub use component::Exported;
+pub use definition::{Config, Cooling, Definition, Need, PoolDefinition, Supply};
 pub use log::{debug, info, warn};
-pub use pool::{Pool, Range};
-pub use subnet::Subnet;
+pub use planner::{Effect, EffectKind, Object, Planner, State};
+pub use policy::Policy;
+pub use stateful::{Outcome, Stateful};
+pub use tenure_sdk_config::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet};

@@ -8,8 +8,9 @@ use wasmtime::Engine;
 use wasmtime::component::types::{Component as ComponentType, ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, ComponentNamedList};
 
-use crate::sandbox::bindings::exports::tenure::ipam::{allocation, network};
-use crate::sandbox::bindings::tenure::ipam::types::Refusal;
+use crate::sandbox::bindings::tenure::ipam::types::{
+    Attribute, Config, Definition, Effect, Outcome, Proposal, Refusal, Request, State,
+};
 use crate::text::clean;
 
 /// The interface's package; `wit/` has it.
@@ -19,7 +20,11 @@ const PACKAGE: &str = "tenure:ipam";
 const VERSION: &str = "0.1.0";
 
 /// What a policy may import.
-const IMPORTS: [&str; 3] = ["types", "ledger", "log"];
+const IMPORTS: [&str; 4] = ["types", "ledger", "configuration", "log"];
+
+/// What a policy may export beside what it must.
+const PLANNING: &str = "planning";
+const STATEFUL: &str = "stateful-allocation";
 
 /// Refuses a component that imports what is not offered. Whatever else is wrong with its bytes is the compiler's to say.
 pub(super) fn imports(bytes: &[u8]) -> Result<(), String> {
@@ -46,15 +51,28 @@ pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), St
     for (name, _) in ty.imports(engine) {
         import(name)?;
     }
-    let define = function(engine, &ty, "network", "define")?;
-    typed::<(network::Config,), (Result<network::Definition, Refusal>,)>(&ty, &define, "network", "define")?;
-    let propose = function(engine, &ty, "allocation", "propose")?;
-    typed::<(allocation::Request,), (Result<allocation::Proposal, Refusal>,)>(
-        &ty,
-        &propose,
-        "allocation",
-        "propose",
-    )
+    let demanded = |interface, name| function(engine, &ty, interface, name);
+    let define = demanded("network", "define")?;
+    typed::<(Config,), (Result<Definition, Refusal>,)>(&ty, &define, "network", "define")?;
+    let propose = demanded("allocation", "propose")?;
+    typed::<(Request,), (Result<Proposal, Refusal>,)>(&ty, &propose, "allocation", "propose")?;
+    if exports(engine, &ty, PLANNING) {
+        let plan = demanded(PLANNING, "plan")?;
+        typed::<(State,), (Result<Vec<Effect>, Refusal>,)>(&ty, &plan, PLANNING, "plan")?;
+    }
+    if exports(engine, &ty, STATEFUL) {
+        let propose = demanded(STATEFUL, "propose")?;
+        typed::<(Request, Vec<u8>), (Result<Outcome, Refusal>,)>(&ty, &propose, STATEFUL, "propose")?;
+        let migrate = demanded(STATEFUL, "migrate")?;
+        let types = typed::<(Vec<u8>, Vec<Attribute>), (Result<Vec<u8>, Refusal>,)>;
+        types(&ty, &migrate, STATEFUL, "migrate")?;
+    }
+    Ok(())
+}
+
+/// Whether a component has an optional ability, in whichever version.
+fn exports(engine: &Engine, ty: &ComponentType, interface: &str) -> bool {
+    ty.exports(engine).any(|(name, _)| ours(name).is_some_and(|(found, _)| found == interface))
 }
 
 /// What the host has, and how a component comes to fit it.

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use tenure_types::{
-    Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, PolicyStamp, Pool, Proposal, Range,
+    Assignment, Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, InvalidAttributes, Need,
+    PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Supply,
 };
 
-use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types;
 use crate::embedded;
 use crate::text::clean;
@@ -21,43 +21,117 @@ pub(super) enum Nonsense {
     /// A text that should be a subnet.
     #[error("it answered with {0:?}, which is not a subnet")]
     NotASubnet(String),
+    /// A text that should be a pool's name.
+    #[error("it called a pool {0:?}, which is no name: it takes 1 to 64 letters, digits, '_', '.' and '-'")]
+    PoolName(String),
+    /// A text that should be a range's name.
+    #[error(
+        "it called a range {0:?}, which is no name: it takes 1 to 128 printable characters, without spaces"
+    )]
+    RangeName(String),
     /// A range that cannot be.
     #[error("it answered with a range that cannot be: {0}")]
     Range(#[from] tenure_types::RangeError),
-    /// A kind of cooling of a later version.
-    #[error("it wants addresses to cool in a way that this version does not know: {0:?}")]
-    Cooling(String),
+    /// Attributes that nobody keeps.
+    #[error("it answered with attributes of {of} that are not kept: {}", clean(&.cause.to_string()))]
+    Attributes {
+        /// What they are of.
+        of: &'static str,
+        /// Why they are not.
+        #[source]
+        cause: InvalidAttributes,
+    },
+    /// A case of a later version.
+    #[error("it wants {what} that this version does not know: {name:?}")]
+    Unknown {
+        /// What it wants.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// More than anybody carries out.
+    #[error("it plans {0} effects, and {1} is the most")]
+    LongPlan(usize, usize),
+    /// An effect on what is not there.
+    #[error("it plans an effect on pool number {0}, and the network has {1} pools")]
+    NoSuchPool(u32, usize),
+    /// More than anybody keeps.
+    #[error("its state has {0} bytes, and {1} is the most")]
+    LongState(usize, usize),
+}
+
+impl Nonsense {
+    pub(super) fn unknown(what: &'static str, name: &str) -> Self {
+        Self::Unknown { what, name: clean(name) }
+    }
 }
 
 /// A definition as the ledger takes it.
-pub(super) fn definition(answer: network::Definition) -> Result<Definition, Nonsense> {
+pub(super) fn definition(answer: types::Definition) -> Result<Definition, Nonsense> {
     let cooling = match answer.cooling {
         types::Cooling::Strict => Cooling::Strict,
         types::Cooling::Preferred => Cooling::Preferred,
-        types::Cooling::Other(name) => return Err(Nonsense::Cooling(clean(&name))),
+        types::Cooling::Other(name) => return Err(Nonsense::unknown("addresses to cool in a way", &name)),
     };
-    let pool = |(index, pool): (usize, types::Pool)| {
-        let ranges = pool.ranges.iter().map(range).collect::<Result<_, Nonsense>>()?;
-        Ok(DefinedPool { pool: Pool::numbered(index), ranges })
+    Ok(Definition {
+        pools: answer.pools.iter().map(pool).collect::<Result<_, _>>()?,
+        cooling,
+        attributes: attributes("its definition", &answer.attributes)?,
+    })
+}
+
+fn pool(pool: &types::PoolDefinition) -> Result<DefinedPool, Nonsense> {
+    let supply = match &pool.supply {
+        types::Supply::Configuration => Supply::Configuration,
+        types::Supply::Host => Supply::Host,
+        types::Supply::Other(name) => return Err(Nonsense::unknown("a supply of a pool", name)),
     };
-    let pools = answer.pools.into_iter().enumerate().map(pool).collect::<Result<_, Nonsense>>()?;
-    Ok(Definition { pools, cooling, attributes: Attributes::default() })
+    let need = match &pool.need {
+        types::Need::Always => Need::Always,
+        types::Need::Optional => Need::Optional,
+        types::Need::Other(name) => return Err(Nonsense::unknown("a need of a pool", name)),
+    };
+    let name = PoolName::new(&pool.name).map_err(|_| Nonsense::PoolName(clean(&pool.name)))?;
+    let attributes = attributes("a pool", &pool.attributes)?;
+    let ranges = pool.ranges.iter().map(range).collect::<Result<_, Nonsense>>()?;
+    Ok(DefinedPool { pool: Pool { name, supply, need, attributes }, ranges })
 }
 
 fn range(range: &types::AddressRange) -> Result<Range, Nonsense> {
     let subnet: IpNet = range.subnet.parse().map_err(|_| Nonsense::NotASubnet(clean(&range.subnet)))?;
     let gateway = range.gateway.as_deref().map(address).transpose()?;
-    Ok(Range::new(subnet, address(&range.first)?, address(&range.last)?, gateway, range.prefix_length)?)
+    let (first, last) = (address(&range.first)?, address(&range.last)?);
+    let made = Range::new(subnet, first, last, gateway, range.prefix_length)?;
+    let made = made.with(attributes("a range", &range.attributes)?);
+    match range.name.as_str() {
+        "" => Ok(made),
+        name => Ok(made.named(RangeName::new(name).map_err(|_| Nonsense::RangeName(clean(name)))?)),
+    }
 }
 
 /// A proposal as the ledger checks it.
-pub(super) fn proposal(answer: &allocation::Proposal) -> Result<Proposal, Nonsense> {
-    let assignment = |assignment: &allocation::Assignment| {
-        // An index beyond the host's is no pool either.
-        let pool = usize::try_from(assignment.pool).unwrap_or(usize::MAX);
-        Ok((pool, address(&assignment.address)?))
+pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
+    let assignment = |assignment: &types::Assignment| {
+        Ok(Assignment {
+            // An index beyond the host's is no pool either.
+            pool: usize::try_from(assignment.pool).unwrap_or(usize::MAX),
+            address: address(&assignment.address)?,
+            attributes: attributes("an address", &assignment.attributes)?,
+        })
     };
-    Ok(Proposal::of(answer.assignments.iter().map(assignment).collect::<Result<Vec<_>, Nonsense>>()?))
+    Ok(Proposal {
+        assignments: answer.assignments.iter().map(assignment).collect::<Result<_, Nonsense>>()?,
+        tags: attributes("an allocation", &answer.tags)?,
+    })
+}
+
+/// Attributes within the host's bounds.
+pub(super) fn attributes(of: &'static str, attributes: &[types::Attribute]) -> Result<Attributes, Nonsense> {
+    if attributes.is_empty() {
+        return Ok(Attributes::default());
+    }
+    Attributes::new(attributes.iter().map(|attribute| (&attribute.name, &attribute.value)))
+        .map_err(|cause| Nonsense::Attributes { of, cause })
 }
 
 fn address(text: &str) -> Result<IpAddr, Nonsense> {
@@ -69,16 +143,23 @@ fn address(text: &str) -> Result<IpAddr, Nonsense> {
 /// The embedded host-local repeats the reference plugin's texts, which CNI callers compare as a whole, so they are told them bare.
 pub(super) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
     let (code, text) = match refusal {
-        types::Refusal::InvalidConfig(types::ConfigError { path, message }) => {
+        types::Refusal::InvalidConfig(types::ConfigError { path, message, .. }) => {
             let message = said(&message, "the network's configuration is wrong");
             let at = if path.is_empty() { String::new() } else { format!("{}: ", clean(&path)) };
             (ErrorCode::InvalidConfig, format!("{at}{message}"))
         }
-        types::Refusal::Exhausted(text) => (ErrorCode::PoolExhausted, said(&text, "no address is free")),
-        types::Refusal::Unavailable(text) => {
-            (ErrorCode::AddressUnavailable, said(&text, "a requested address is not available"))
+        types::Refusal::Exhausted(reason) => {
+            (ErrorCode::PoolExhausted, said(&reason.message, "no address is free"))
         }
-        types::Refusal::Other(text) => (ErrorCode::PolicyRefused, said(&text, "it refused without a reason")),
+        types::Refusal::Unavailable(reason) => {
+            (ErrorCode::AddressUnavailable, said(&reason.message, "a requested address is not available"))
+        }
+        types::Refusal::NotYet(reason) => {
+            (ErrorCode::NotYet, said(&reason.message, "no address is free yet"))
+        }
+        types::Refusal::Other(reason) => {
+            (ErrorCode::PolicyRefused, said(&reason.message, "it refused without a reason"))
+        }
     };
     let error = Error::new(code, format_args!("policy {stamp}: {text}"));
     if embedded::is_host_local(stamp) { error.told_as(text) } else { error }
@@ -97,6 +178,10 @@ mod tests {
         PolicyStamp { name: tenure_types::PolicyName::new(name).unwrap(), digest: digest.into() }
     }
 
+    fn reason(message: &str) -> types::Reason {
+        types::Reason { message: message.into(), attributes: Vec::new() }
+    }
+
     fn told(stamp: &PolicyStamp, refused: types::Refusal) -> (u32, String, Option<Box<str>>) {
         let error = refusal(stamp, refused);
         (error.code.cni(), error.cause, error.reference)
@@ -106,18 +191,21 @@ mod tests {
     fn every_refusal_names_the_policy_its_digest_and_a_reason() {
         let mine = stamp("mine", "0123456789abcdef");
         let config = |path: &str, message: &str| {
-            types::Refusal::InvalidConfig(types::ConfigError { path: path.into(), message: message.into() })
+            let (path, message) = (path.into(), message.into());
+            types::Refusal::InvalidConfig(types::ConfigError { path, message, attributes: Vec::new() })
         };
         for (refused, code, cause) in [
             (config("ipam.spare", "no address"), 7, "ipam.spare: no address"),
             (config("", "no ranges"), 7, "no ranges"),
             (config("", ""), 7, "the network's configuration is wrong"),
-            (types::Refusal::Exhausted("none left".into()), 101, "none left"),
-            (types::Refusal::Exhausted(String::new()), 101, "no address is free"),
-            (types::Refusal::Unavailable("taken".into()), 102, "taken"),
-            (types::Refusal::Unavailable(" ".into()), 102, "a requested address is not available"),
-            (types::Refusal::Other("quota".into()), 104, "quota"),
-            (types::Refusal::Other(String::new()), 104, "it refused without a reason"),
+            (types::Refusal::Exhausted(reason("none left")), 101, "none left"),
+            (types::Refusal::Exhausted(reason("")), 101, "no address is free"),
+            (types::Refusal::Unavailable(reason("taken")), 102, "taken"),
+            (types::Refusal::Unavailable(reason(" ")), 102, "a requested address is not available"),
+            (types::Refusal::NotYet(reason("soon")), 11, "soon"),
+            (types::Refusal::NotYet(reason("")), 11, "no address is free yet"),
+            (types::Refusal::Other(reason("quota")), 104, "quota"),
+            (types::Refusal::Other(reason("")), 104, "it refused without a reason"),
         ] {
             assert_eq!(told(&mine, refused), (code, format!("policy mine@0123456789ab: {cause}"), None));
         }
@@ -125,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_embedded_host_local_speaks_as_the_reference_and_no_other_policy_of_its_name() {
-        let refused = || types::Refusal::Exhausted("no IP addresses available in range set: x".into());
+        let refused = || types::Refusal::Exhausted(reason("no IP addresses available in range set: x"));
         let embedded = stamp("host-local", &crate::sha256(embedded::HOST_LOCAL));
         let (_, cause, reference) = told(&embedded, refused());
         assert_eq!(reference.as_deref(), Some("no IP addresses available in range set: x"));

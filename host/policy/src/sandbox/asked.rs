@@ -13,7 +13,7 @@ use tenure_types::{
 };
 use tokio::sync::oneshot;
 
-use super::bindings::exports::tenure::ipam::allocation;
+use super::bindings::tenure::ipam::types;
 use super::policy::WasmPolicy;
 use super::processor;
 use super::question::{configuration, question};
@@ -38,7 +38,7 @@ impl AskedPolicy {
     }
 
     /// Makes a proposal on the calling thread; `None` when it is to be made elsewhere, from the start.
-    fn propose_here(&self, request: &allocation::Request, book: &Arc<Book>) -> Option<Result<Proposal>> {
+    fn propose_here(&self, request: &types::Request, book: &Arc<Book>) -> Option<Result<Proposal>> {
         if self.proposals.place() != Place::Here {
             return None;
         }
@@ -108,9 +108,7 @@ impl Policy for AskedPolicy {
 
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
         let config = configuration(network, config);
-        Box::pin(
-            self.ask(&self.definitions, move |policy, watch| policy.define_watched(&config, Some(watch))),
-        )
+        Box::pin(self.ask(&self.definitions, move |policy, watch| policy.define_watched(config, Some(watch))))
     }
 
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_ledger::Book;
 use tenure_types::{PolicyFailure, PolicyStamp};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
 
@@ -12,6 +11,7 @@ use super::limits::{Limits, TABLE_ELEMENTS};
 use super::lines::Lines;
 use super::log::CallLog;
 use super::processor;
+use super::sight::Sight;
 use super::trust::{BRIEF, SLOW};
 use super::watch::Watch;
 use crate::text::clean;
@@ -31,12 +31,19 @@ pub(super) enum Patience {
     Brief,
 }
 
+/// The memory of a call: that of all memories of its component together.
+#[derive(Debug)]
+struct Memory {
+    used: usize,
+    most: usize,
+}
+
 /// What one call sees and has used.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// What it may see; nothing outside of an allocation.
-    pub(super) book: Option<Arc<Book>>,
-    memory: usize,
+    /// What it may see.
+    pub(super) sight: Sight,
+    memory: Memory,
     /// Whether the policy asked for more memory than it may have.
     denied: bool,
     pub(super) log: CallLog,
@@ -51,7 +58,7 @@ impl Call {
         limits: &Limits,
         stamp: &Arc<PolicyStamp>,
         lines: &Arc<Lines>,
-        book: Option<Arc<Book>>,
+        sight: Sight,
         patience: Patience,
     ) -> Store<Self> {
         let (policy, lines) = (Arc::clone(stamp), Arc::clone(lines));
@@ -59,7 +66,8 @@ impl Call {
             Patience::Long(_) => CallLog::new(policy, lines),
             Patience::Brief => CallLog::held(policy, lines),
         };
-        let call = Self { book, memory: limits.memory, denied: false, log, warning: None };
+        let memory = Memory { used: 0, most: limits.memory };
+        let call = Self { sight, memory, denied: false, log, warning: None };
         let mut store = Store::new(engine, call);
         store.limiter(|call| call);
         store.set_hostcall_fuel(limits.answer);
@@ -138,9 +146,18 @@ fn ticks(time: Duration) -> u64 {
 }
 
 impl ResourceLimiter for Call {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        self.denied |= desired > self.memory;
-        Ok(desired <= self.memory)
+    fn memory_growing(&mut self, now: usize, desired: usize, most: Option<usize>) -> wasmtime::Result<bool> {
+        if most.is_some_and(|most| desired > most) {
+            // The component's own bound, which is no denial of the host's.
+            return Ok(false);
+        }
+        let used = self.memory.used.saturating_add(desired.saturating_sub(now));
+        let fits = used <= self.memory.most;
+        if fits {
+            self.memory.used = used;
+        }
+        self.denied |= !fits;
+        Ok(fits)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

@@ -9,14 +9,15 @@ use tenure_types::{
 use wasmtime::Store;
 use wasmtime::component::Component;
 
-use super::answer;
+use super::abilities::Abilities;
+use super::answer::{self, Nonsense};
 use super::bindings::PolicyPre;
-use super::bindings::exports::tenure::ipam::{allocation, network};
-use super::bindings::tenure::ipam::types::Refusal;
+use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{Call, Patience, is_interrupted};
 use super::engine::Sandbox;
 use super::lines::Lines;
 use super::question::{configuration, question};
+use super::sight::Sight;
 use super::watch::Watch;
 
 /// A policy that is a component. Each call is a fresh instance.
@@ -26,6 +27,7 @@ pub struct WasmPolicy {
     lines: Arc<Lines>,
     /// Imports are linked and exports found once, not in each call.
     instance: PolicyPre<Call>,
+    pub(super) abilities: Abilities,
 }
 
 impl WasmPolicy {
@@ -35,17 +37,23 @@ impl WasmPolicy {
         stamp: PolicyStamp,
         component: &Component,
     ) -> wasmtime::Result<Self> {
-        let instance = sandbox.linker().instantiate_pre(component).and_then(PolicyPre::new)?;
-        Ok(Self { sandbox, stamp: Arc::new(stamp), lines: Arc::default(), instance })
+        let instance = sandbox.linker().instantiate_pre(component)?;
+        let abilities = Abilities::of(&instance);
+        let (stamp, lines, instance) = (Arc::new(stamp), Arc::default(), PolicyPre::new(instance)?);
+        Ok(Self { sandbox, stamp, lines, instance, abilities })
     }
 
-    fn store(&self, book: Option<Arc<Book>>, patience: Patience) -> Store<Call> {
+    pub(super) fn store(&self, sight: Sight, patience: Patience) -> Store<Call> {
         let (engine, limits) = (self.sandbox.engine(), self.sandbox.limits());
-        Call::store(engine, limits, &self.stamp, &self.lines, book, patience)
+        Call::store(engine, limits, &self.stamp, &self.lines, sight, patience)
     }
 
     /// What a call has come to, in words of the host's.
-    fn told<A>(&self, call: &Call, outcome: wasmtime::Result<Result<A, Refusal>>) -> Result<A, Error> {
+    pub(super) fn told<A>(
+        &self,
+        call: &Call,
+        outcome: wasmtime::Result<Result<A, Refusal>>,
+    ) -> Result<A, Error> {
         match outcome {
             Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
             Err(error) => {
@@ -58,8 +66,8 @@ impl WasmPolicy {
     fn call_define(
         &self,
         store: &mut Store<Call>,
-        config: &network::Config,
-    ) -> wasmtime::Result<Result<network::Definition, Refusal>> {
+        config: &types::Config,
+    ) -> wasmtime::Result<Result<types::Definition, Refusal>> {
         let policy = self.instance.instantiate(&mut *store)?;
         policy.tenure_ipam_network().call_define(store, config)
     }
@@ -67,8 +75,8 @@ impl WasmPolicy {
     fn call_propose(
         &self,
         store: &mut Store<Call>,
-        request: &allocation::Request,
-    ) -> wasmtime::Result<Result<allocation::Proposal, Refusal>> {
+        request: &types::Request,
+    ) -> wasmtime::Result<Result<types::Proposal, Refusal>> {
         let policy = self.instance.instantiate(&mut *store)?;
         policy.tenure_ipam_allocation().call_propose(store, request)
     }
@@ -76,10 +84,14 @@ impl WasmPolicy {
     fn proposal(
         &self,
         call: &Call,
-        outcome: wasmtime::Result<Result<allocation::Proposal, Refusal>>,
+        outcome: wasmtime::Result<Result<types::Proposal, Refusal>>,
     ) -> Result<Proposal, Error> {
-        answer::proposal(&self.told(call, outcome)?)
-            .map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
+        self.read(answer::proposal(&self.told(call, outcome)?))
+    }
+
+    /// What an answer means, if it means anything.
+    pub(super) fn read<A>(&self, answer: Result<A, Nonsense>) -> Result<A, Error> {
+        answer.map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
 
     fn failed(&self, failure: PolicyFailure, cause: impl std::fmt::Display) -> Error {
@@ -108,7 +120,7 @@ impl WasmPolicy {
     /// # Errors
     /// As [`Policy::define`](tenure_engine::ports::Policy::define).
     pub fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
-        self.define_watched(&configuration(network, config), None)
+        self.define_watched(configuration(network, config), None)
     }
 
     /// Proposes addresses, on the calling thread.
@@ -121,24 +133,25 @@ impl WasmPolicy {
 
     pub(super) fn define_watched(
         &self,
-        config: &network::Config,
+        config: types::Config,
         watch: Option<&Arc<Watch>>,
     ) -> Result<Definition, Error> {
         let _place = self.sandbox.gate().enter();
-        let mut store = self.store(None, Patience::Long(watch.cloned()));
-        let outcome = self.call_define(&mut store, config);
-        answer::definition(self.told(store.data(), outcome)?)
-            .map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
+        let config = Arc::new(config);
+        let sight = Sight::Configuration(Arc::clone(&config));
+        let mut store = self.store(sight, Patience::Long(watch.cloned()));
+        let outcome = self.call_define(&mut store, &config);
+        self.read(answer::definition(self.told(store.data(), outcome)?))
     }
 
     pub(super) fn propose_watched(
         &self,
-        request: &allocation::Request,
+        request: &types::Request,
         book: Arc<Book>,
         watch: Option<&Arc<Watch>>,
     ) -> Result<Proposal, Error> {
         let _place = self.sandbox.gate().enter();
-        let mut store = self.store(Some(book), Patience::Long(watch.cloned()));
+        let mut store = self.store(Sight::Book(book), Patience::Long(watch.cloned()));
         let outcome = self.call_propose(&mut store, request);
         self.proposal(store.data(), outcome)
     }
@@ -148,11 +161,11 @@ impl WasmPolicy {
     /// `None` when no place is free, or when it takes longer than a moment: then it is as if the policy had not been called.
     pub(super) fn propose_briefly(
         &self,
-        request: &allocation::Request,
+        request: &types::Request,
         book: Arc<Book>,
     ) -> Option<Result<Proposal, Error>> {
         let _place = self.sandbox.gate().try_enter()?;
-        let mut store = self.store(Some(book), Patience::Brief);
+        let mut store = self.store(Sight::Book(book), Patience::Brief);
         let outcome = self.call_propose(&mut store, request);
         if outcome.as_ref().is_err_and(is_interrupted) {
             return None;

@@ -2,12 +2,12 @@
 
 use tenure_types::{NetworkConfig, NetworkName, Request};
 
-use super::bindings::exports::tenure::ipam::{allocation, network};
-use super::bindings::tenure::ipam::types::Attribute;
+use super::bindings::tenure::ipam::types;
+use super::to_wit::attribute;
 
 /// A network's configuration as a policy gets it.
-pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> network::Config {
-    network::Config {
+pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> types::Config {
+    types::Config {
         name: network.as_str().into(),
         ipam: config.ipam.clone(),
         attributes: config.attributes.iter().map(|(name, value)| attribute(name, value)).collect(),
@@ -15,19 +15,24 @@ pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> ne
 }
 
 /// A request as a policy gets it.
-pub(super) fn question(request: &Request) -> allocation::Request {
-    allocation::Request {
+pub(super) fn question(request: &Request) -> types::Request {
+    types::Request {
+        network: request.network.as_str().into(),
         requested: request.requested.iter().map(ToString::to_string).collect(),
         attributes: attributes(request),
     }
 }
 
 /// What a policy may know of a request; `wit/README.md` lists the names.
-fn attributes(request: &Request) -> Vec<Attribute> {
-    let mut attributes = Vec::new();
+fn attributes(request: &Request) -> Vec<types::Attribute> {
+    let mut attributes = vec![attribute("owner.kind", request.owner.kind())];
     if let Some((container, interface)) = request.owner.attachment() {
-        attributes.push(attribute("container-id", container.as_str()));
-        attributes.push(attribute("interface", interface.as_str()));
+        attributes.push(attribute("owner.container", container.as_str()));
+        attributes.push(attribute("owner.interface", interface.as_str()));
+    }
+    if let Some((agent, claim)) = request.owner.claim() {
+        attributes.push(attribute("owner.agent", agent.as_str()));
+        attributes.push(attribute("owner.claim", claim.as_str()));
     }
     if let Some(pod) = &request.sandbox.pod {
         attributes.push(attribute("pod.namespace", &pod.namespace));
@@ -35,8 +40,4 @@ fn attributes(request: &Request) -> Vec<Attribute> {
         attributes.push(attribute("pod.uid", &pod.uid));
     }
     attributes
-}
-
-fn attribute(name: &str, value: &str) -> Attribute {
-    Attribute { name: name.into(), value: value.into() }
 }

@@ -80,7 +80,7 @@ impl Hesitating {
                 container: ContainerId::new("c").unwrap(),
                 interface: InterfaceName::new("eth0").unwrap(),
             },
-            requested: hesitates.then(|| "10.1.2.1".parse().unwrap()).into_iter().collect(),
+            requested: hesitates.then(|| "10.1.2.2".parse().unwrap()).into_iter().collect(),
             sandbox: Sandbox::default(),
             requested_at: Moment::default(),
         };

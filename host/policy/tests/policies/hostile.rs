@@ -40,18 +40,21 @@ fn each_misbehaviour_fails_its_own_call_alone() {
         ("long-list", PolicyFailed, "fuel"),
         ("chatter", PolicyFailed, "ran longer than 50 ms"),
         ("not-an-address", PolicyFailed, "which is not an address"),
+        ("many-tags", PolicyFailed, "attributes of an allocation that are not kept: 100 attributes"),
+        ("ugly-tag", PolicyFailed, "the value of attribute tag"),
+        ("nothing", ProposalRejected, "it has no address of pool 0"),
         ("outside", ProposalRejected, "8.8.8.8 is outside pool 0"),
-        ("held", ProposalRejected, "10.1.2.1 is held by first/eth0"),
+        ("held", ProposalRejected, "10.1.2.2 is held by first/eth0"),
         ("network-address", ProposalRejected, "10.1.2.0 is outside pool 0"),
         ("broadcast", ProposalRejected, "10.1.2.255 is outside pool 0"),
         ("gateway", ProposalRejected, "is the gateway"),
         ("other-family", ProposalRejected, "2001:db8::1 is outside pool 0"),
-        ("duplicate", ProposalRejected, "2 addresses proposed for 1 pools"),
+        ("duplicate", ProposalRejected, "it has more than one address of pool 0"),
     ] {
         let mut node = define(misbehaviour).unwrap();
         if misbehaviour == "held" {
-            // Its first proposal is a free one: there is nothing held to propose yet.
-            assert_eq!(node.add("first", &[]).unwrap(), ["10.1.2.1"]);
+            // Its first proposal is a free one: nothing is held yet.
+            assert_eq!(node.add("first", &[]).unwrap(), ["10.1.2.2"]);
         }
         let error = node.add("victim", &[]).unwrap_err();
         assert_eq!(error.code, code, "{misbehaviour}: {error}");
@@ -61,7 +64,8 @@ fn each_misbehaviour_fails_its_own_call_alone() {
             let stamp = hostile().stamp().to_string();
             assert!(error.cause.contains(&stamp), "no policy and digest in {error}");
         }
-        assert!(!node.holds("10.1.2.2"));
+        let others = usize::from(misbehaviour == "held");
+        assert_eq!(node.book.allocations().len(), others, "{misbehaviour}: the victim holds something");
         define("behave")
             .unwrap()
             .add("next", &[])
@@ -83,6 +87,36 @@ fn each_wrong_definition_is_refused() {
         ("define-long-list", ErrorCode::PolicyFailed, "fuel"),
         ("define-not-a-subnet", ErrorCode::PolicyFailed, "\"everywhere\", which is not a subnet"),
         ("define-unknown-cooling", ErrorCode::PolicyFailed, "sometimes\u{fffd}[2J"),
+        (
+            "define-unknown-supply",
+            ErrorCode::PolicyFailed,
+            "a supply of a pool that this version does not know",
+        ),
+        ("define-unknown-need", ErrorCode::PolicyFailed, "a need of a pool that this version does not know"),
+        (
+            "define-supplied-ranges",
+            ErrorCode::ProposalRejected,
+            "pool 0 has ranges, but its supply is the host's",
+        ),
+        (
+            "define-ugly-pool",
+            ErrorCode::PolicyFailed,
+            "it called a pool \"a pool\u{fffd}\", which is no name",
+        ),
+        (
+            "define-ugly-range",
+            ErrorCode::PolicyFailed,
+            "it called a range \"a range\u{fffd}\", which is no name",
+        ),
+        (
+            "define-twice-an-attribute",
+            ErrorCode::PolicyFailed,
+            "attributes of a range that are not kept: attribute a",
+        ),
+        ("define-many-attributes", ErrorCode::PolicyFailed, "100 attributes, and 32 is the most"),
+        ("define-long-attribute", ErrorCode::PolicyFailed, "the value of attribute note"),
+        ("define-ugly-attribute", ErrorCode::PolicyFailed, "attribute name"),
+        ("define-refuse-not-yet", ErrorCode::NotYet, "soon"),
         ("define-ugly-refusal", ErrorCode::PolicyRefused, "ugly\u{fffd}\u{fffd}[2Jugly"),
         ("nothing-known", ErrorCode::InvalidConfig, "ipam.misbehave: no such misbehaviour"),
     ] {

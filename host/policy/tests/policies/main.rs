@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test is part of it")]
 
 mod asked;
+mod choosing;
 mod host_local;
 mod hostile;
+mod keeping;
 mod loading;
 mod node;
+mod planning;
 mod pruning;

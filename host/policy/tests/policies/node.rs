@@ -8,10 +8,12 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use tenure_ledger::{Book, Defined, LedgerFact};
-use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_policy::{Compiler, Effect, Limits, Outcome, PlanState, Runtime, WasmPolicy};
+use tenure_sdk_build::{BuildError, Builder};
 use tenure_types::{
-    ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    PolicyName, Request, Sandbox,
+    AgentName, Allocation, ClaimName, ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment,
+    NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName, PoolName, Proposal, Range, RangeName,
+    Request, Sandbox,
 };
 
 /// The sandbox of a test program.
@@ -25,11 +27,20 @@ pub(crate) fn runtime() -> Arc<Runtime> {
 
 /// Builds a policy of this workspace.
 pub(crate) fn build(package: &str) -> Vec<u8> {
+    built(|builder| builder.component(package))
+}
+
+/// Builds and loads a policy that is one of the SDK's examples.
+pub(crate) fn example(name: &str) -> Arc<WasmPolicy> {
+    load(name, &built(|builder| builder.example("tenure-sdk", name)))
+}
+
+fn built(build: impl FnOnce(&Builder) -> Result<Vec<u8>, BuildError>) -> Vec<u8> {
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
-    tenure_sdk_build::Builder::new(workspace, target).unwrap().component(package).unwrap()
+    build(&Builder::new(workspace, target).unwrap()).unwrap()
 }
 
 /// Waits for a future on the calling thread.
@@ -55,11 +66,48 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Arc<WasmPolicy> {
     Arc::new(runtime().load(&PolicyName::new(name).unwrap(), bytes, None).unwrap())
 }
 
-/// One network and its book.
+/// Who asks for addresses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asker<'a> {
+    /// A container of which nothing else is known.
+    Container(&'a str),
+    /// A container of a pod, by its namespace and name.
+    Pod(&'a str, &'a str, &'a str),
+    /// An agent's claim.
+    Claim(&'a str, &'a str),
+}
+
+impl Asker<'_> {
+    fn owner(self) -> Owner {
+        match self {
+            Self::Container(container) | Self::Pod(container, ..) => Owner::Attachment {
+                container: ContainerId::new(container).unwrap(),
+                interface: InterfaceName::new("eth0").unwrap(),
+            },
+            Self::Claim(agent, name) => {
+                Owner::Claim { agent: AgentName::new(agent).unwrap(), name: ClaimName::new(name).unwrap() }
+            }
+        }
+    }
+
+    fn sandbox(self) -> Sandbox {
+        let pod = match self {
+            Self::Pod(_, namespace, name) => {
+                Some(PodIdentity { namespace: namespace.into(), name: name.into(), uid: "".into() })
+            }
+            _ => None,
+        };
+        Sandbox { pod, ..Sandbox::default() }
+    }
+}
+
+/// One network and its book. It plays the host's part: what the engine does with a proposal, and what a supplier does with ranges.
 pub(crate) struct Node {
     policy: Arc<WasmPolicy>,
     pub(crate) book: Arc<Book>,
     clock: u64,
+    /// What the policy keeps, where it keeps a state.
+    pub(crate) state: Vec<u8>,
 }
 
 impl Node {
@@ -77,12 +125,11 @@ impl Node {
         let attributes = attributes.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes });
         let definition = policy.define(&name, &config)?;
-        tenure_ledger::check_definition(&definition)
-            .map_err(|error| Error::new(ErrorCode::ProposalRejected, error))?;
+        let rejected = |error| Error::new(ErrorCode::ProposalRejected, error);
+        tenure_ledger::check_definition(&definition).map_err(rejected)?;
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
-        let book = Book::defined(&name, defined, Moment::default())
-            .map_err(|error| Error::new(ErrorCode::ProposalRejected, error))?;
-        Ok(Self { policy: Arc::clone(policy), book: Arc::new(book), clock: 0 })
+        let book = Book::defined(&name, defined, Moment::default()).map_err(rejected)?;
+        Ok(Self { policy: Arc::clone(policy), book: Arc::new(book), clock: 0, state: Vec::new() })
     }
 
     fn now(&mut self) -> Moment {
@@ -90,30 +137,83 @@ impl Node {
         Moment { boot_ns: self.clock * 1_000_000, wall_ms: self.clock }
     }
 
-    /// Proposes and admits, as the engine does.
-    pub(crate) fn add(&mut self, container: &str, requested: &[&str]) -> Result<Vec<String>, Error> {
-        let now = self.now();
-        let request = Request {
+    fn request(&mut self, asker: Asker<'_>, requested: &[&str]) -> Request {
+        Request {
             network: NetworkName::new("net").unwrap(),
-            owner: owner(container),
+            owner: asker.owner(),
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
-            sandbox: Sandbox::default(),
-            requested_at: now,
-        };
+            sandbox: asker.sandbox(),
+            requested_at: self.now(),
+        }
+    }
+
+    /// Proposes and admits for a container, as the engine does.
+    pub(crate) fn add(&mut self, container: &str, requested: &[&str]) -> Result<Vec<String>, Error> {
+        self.add_as(Asker::Container(container), requested)
+    }
+
+    /// Proposes and admits, as the engine does.
+    pub(crate) fn add_as(&mut self, asker: Asker<'_>, requested: &[&str]) -> Result<Vec<String>, Error> {
+        let request = self.request(asker, requested);
         let proposal = self.policy.propose(&request, &self.book)?;
-        let allocation = self
-            .book
-            .admit(&request, &proposal, self.policy.stamp(), now)
-            .map_err(|violation| Error::new(ErrorCode::ProposalRejected, violation))?;
-        let addresses = allocation.addresses.iter().map(|address| address.ip().to_string()).collect();
-        self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
-        Ok(addresses)
+        self.admit(&request, &proposal).map(|allocation| addresses(&allocation))
+    }
+
+    /// The same with a policy that keeps a state, which changes only together with the accepted proposal.
+    pub(crate) fn add_with_state(&mut self, asker: Asker<'_>) -> Result<Vec<String>, Error> {
+        let request = self.request(asker, &[]);
+        let Outcome { proposal, state } = self.policy.propose_with(&request, &self.state, &self.book)?;
+        let allocation = self.admit(&request, &proposal)?;
+        self.state = state.unwrap_or_else(|| self.state.clone());
+        Ok(addresses(&allocation))
+    }
+
+    fn admit(&mut self, request: &Request, proposal: &Proposal) -> Result<Arc<Allocation>, Error> {
+        let now = self.now();
+        let admitted = self.book.admit(request, proposal, self.policy.stamp(), now);
+        let allocation =
+            Arc::new(admitted.map_err(|violation| Error::new(ErrorCode::ProposalRejected, violation))?);
+        self.apply(&LedgerFact::Allocated(Arc::clone(&allocation)));
+        Ok(allocation)
+    }
+
+    /// Asks the policy what should be done.
+    pub(crate) fn plan(&self, state: &PlanState) -> Result<Vec<Effect>, Error> {
+        self.policy.plan(state, &self.book)
+    }
+
+    /// Supplies a range to a pool.
+    pub(crate) fn supply(&mut self, pool: &str, range: Range) {
+        let now = self.now();
+        let fact = self.book.supply(&PoolName::new(pool).unwrap(), range, now).unwrap();
+        self.apply(&fact);
+    }
+
+    /// Has a range hand nothing more out.
+    pub(crate) fn drain(&mut self, pool: &str, range: &str) {
+        let (pool, range) = (PoolName::new(pool).unwrap(), RangeName::new(range).unwrap());
+        let now = self.now();
+        let fact = self.book.drain(&pool, &range, true, now).unwrap().unwrap();
+        self.apply(&fact);
+    }
+
+    /// Takes a range out of a pool.
+    pub(crate) fn withdraw(&mut self, pool: &str, range: &str) {
+        let (pool, range) = (PoolName::new(pool).unwrap(), RangeName::new(range).unwrap());
+        let now = self.now();
+        let fact = self.book.withdraw(&pool, &range, now).unwrap().unwrap();
+        self.apply(&fact);
     }
 
     /// Releases what a container owns.
     pub(crate) fn release(&mut self, container: &str) {
+        self.release_as(Asker::Container(container));
+    }
+
+    /// Releases what somebody owns.
+    pub(crate) fn release_as(&mut self, asker: Asker<'_>) {
         let now = self.now();
-        let fact = self.book.release(&owner(container), now, "del").unwrap();
+        let fact = self.book.release(&asker.owner(), now, "del").unwrap();
         self.apply(&fact);
     }
 
@@ -134,9 +234,6 @@ impl Node {
     }
 }
 
-fn owner(container: &str) -> Owner {
-    Owner::Attachment {
-        container: ContainerId::new(container).unwrap(),
-        interface: InterfaceName::new("eth0").unwrap(),
-    }
+fn addresses(allocation: &Allocation) -> Vec<String> {
+    allocation.addresses.iter().map(|address| address.ip().to_string()).collect()
 }

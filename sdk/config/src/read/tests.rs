@@ -2,15 +2,19 @@
 
 use super::*;
 
-fn read_with(ipam: &str, attributes: &[(&str, &str)]) -> Result<String, Refusal> {
+fn read_at(ipam: &str, runtime_ranges: Option<&str>, path: &str) -> Result<String, ConfigError> {
     let describe = |range: &Range| {
         let gateway = range.gateway.map(|gateway| gateway.to_string()).unwrap_or_default();
         format!("{} {range} {gateway}", range.subnet)
     };
-    let pools = read(&Config::new("net", ipam, attributes))?;
-    let pools: Vec<_> =
-        pools.iter().map(|pool| pool.ranges.iter().map(describe).collect::<Vec<_>>().join(", ")).collect();
-    Ok(pools.join(" | "))
+    let sets = read(Texts { ipam, runtime_ranges }, path)?;
+    let sets: Vec<_> =
+        sets.iter().map(|set| set.0.iter().map(describe).collect::<Vec<_>>().join(", ")).collect();
+    Ok(sets.join(" | "))
+}
+
+fn read_whole(ipam: &str) -> Result<String, ConfigError> {
+    read_at(ipam, None, WHOLE)
 }
 
 #[test]
@@ -39,23 +43,21 @@ fn configurations_are_normalised() {
             "10.1.2.0/24 10.1.2.1-10.1.2.7 10.1.2.1, 10.1.2.0/24 10.1.2.8-10.1.2.254 10.1.2.1",
         ),
     ] {
-        assert_eq!(read_with(ipam, &[]).as_deref(), Ok(expected), "{ipam}");
+        assert_eq!(read_whole(ipam).as_deref(), Ok(expected), "{ipam}");
     }
 }
 
 #[test]
 fn runtime_ranges_come_first() {
-    let runtime = [(RUNTIME_RANGES, r#"[[{"subnet": "10.3.0.0/24"}]]"#)];
+    let runtime = Some(r#"[[{"subnet": "10.3.0.0/24"}]]"#);
+    let ipam = r#"{"subnet": "10.1.2.0/24", "ranges": [[{"subnet": "10.2.2.0/24"}]]}"#;
     assert_eq!(
-        read_with(r#"{"subnet": "10.1.2.0/24", "ranges": [[{"subnet": "10.2.2.0/24"}]]}"#, &runtime).unwrap(),
+        read_at(ipam, runtime, WHOLE).unwrap(),
         "10.3.0.0/24 10.3.0.1-10.3.0.254 10.3.0.1 | 10.1.2.0/24 10.1.2.1-10.1.2.254 10.1.2.1 \
          | 10.2.2.0/24 10.2.2.1-10.2.2.254 10.2.2.1"
     );
-    let wrong = [(RUNTIME_RANGES, r#"[[{"subnet": "10.3.0.1/24"}]]"#)];
-    let refusal = read_with("{}", &wrong).unwrap_err();
-    assert!(
-        matches!(refusal, Refusal::InvalidConfig { path, .. } if path == "runtimeConfig.ipRanges[0][0].subnet")
-    );
+    let wrong = Some(r#"[[{"subnet": "10.3.0.1/24"}]]"#);
+    assert_eq!(read_at("{}", wrong, WHOLE).unwrap_err().path, "runtimeConfig.ipRanges[0][0].subnet");
 }
 
 #[test]
@@ -125,7 +127,54 @@ fn wrong_configurations_are_refused_with_the_path_of_the_key() {
             "invalid range set 0: mixed address families",
         ),
     ] {
-        assert_eq!(read_with(ipam, &[]), Err(Refusal::config(path, message)), "{ipam}");
+        assert_eq!(read_whole(ipam), Err(ConfigError::new(path, message)), "{ipam}");
     }
-    assert!(matches!(read_with("{", &[]), Err(Refusal::InvalidConfig { path, .. }) if path == "ipam"));
+    assert_eq!(read_whole("{").unwrap_err().path, "ipam");
+}
+
+#[test]
+fn ranges_stand_at_any_path() {
+    let ipam = r#"{"zones": {"Blue": {"subnet": "10.1.0.0/24", "ranges": [[{"subnet": "10.2.0.0/24"}]]},
+                             "red": [[{"subnet": "10.3.0.0/24"}]], "none": {}, "wrong": [{}]},
+                   "list": [{"subnet": "10.4.0.0/24"}]}"#;
+    let runtime = Some(r#"[[{"subnet": "10.9.0.0/24"}]]"#);
+    for (path, expected) in [
+        (
+            "ipam.zones.blue",
+            "10.1.0.0/24 10.1.0.1-10.1.0.254 10.1.0.1 | 10.2.0.0/24 10.2.0.1-10.2.0.254 10.2.0.1",
+        ),
+        ("ipam.zones.red", "10.3.0.0/24 10.3.0.1-10.3.0.254 10.3.0.1"),
+        ("ipam.list[0]", "10.4.0.0/24 10.4.0.1-10.4.0.254 10.4.0.1"),
+    ] {
+        assert_eq!(read_at(ipam, runtime, path).as_deref(), Ok(expected), "{path}");
+    }
+    for (path, at, message) in [
+        ("ipam.zones.green", "ipam.zones.green", "no IP ranges specified"),
+        ("ipam.zones.none", "ipam.zones.none", "no IP ranges specified"),
+        ("ipam.list[1]", "ipam.list[1]", "no IP ranges specified"),
+        ("ipam.zones.wrong", "ipam.zones.wrong[0]", "must be a list"),
+        ("ipam.list.x", "ipam.list", "must be an object"),
+        ("ipam.zones[0]", "ipam.zones", "must be a list"),
+        ("ipam.list[x]", "ipam.list[x]", "not a path such as ipam.ranges[0]"),
+        ("ipam.list[0", "ipam.list[0", "not a path such as ipam.ranges[0]"),
+        ("ipamlist", "ipamlist", "not a path such as ipam.ranges[0]"),
+        ("", "", "not a path such as ipam.ranges[0]"),
+    ] {
+        assert_eq!(read_at(ipam, runtime, path), Err(ConfigError::new(at, message)), "{path}");
+    }
+}
+
+#[test]
+fn a_range_may_have_a_name_and_attributes() {
+    let read = |range: &str| {
+        let ipam = format!(r#"{{"ranges": [[{range}]]}}"#);
+        read(Texts { ipam: &ipam, runtime_ranges: None }, WHOLE).map(|sets| sets[0].0[0].clone())
+    };
+    let named = read(r#"{"subnet": "10.1.0.0/24", "rangeName": "a", "rangeAttributes": {"zone": "blue"}}"#);
+    let named = named.unwrap();
+    assert_eq!((named.name.as_str(), named.attributes.get("zone")), ("a", Some("blue")));
+    let plain = read(r#"{"subnet": "10.1.0.0/24"}"#).unwrap();
+    assert!(plain.name.is_empty() && plain.attributes.is_empty());
+    let wrong = read(r#"{"subnet": "10.1.0.0/24", "rangeAttributes": {"zone": 1}}"#).unwrap_err();
+    assert_eq!(wrong.path, "ipam.ranges[0][0].rangeAttributes.zone");
 }

@@ -1,11 +1,11 @@
-//! A configuration as JSON, read by path: keys match in any case, as Go's do, and a wrong value is refused with its path.
+//! A configuration as JSON, read by path: keys match in any case, as Go's do, and a wrong value is reported with its path.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::{Refusal, Subnet};
+use crate::{ConfigError, Subnet};
 
 /// A JSON value whose object keeps its keys as they were written.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,16 @@ pub enum Json {
 }
 
 /// A value and the path of the key that it stands under.
+///
+/// ```
+/// use tenure_sdk_config::Node;
+///
+/// let ipam = Node::parse("ipam", r#"{"spare": ["10.1.2.9", "10.1.2"]}"#)?;
+/// let spare = ipam.get("spare")?.map(|spare| spare.items()).transpose()?.unwrap_or_default();
+/// assert_eq!(spare[0].address()?, Some("10.1.2.9".parse().unwrap()));
+/// assert_eq!(spare[1].address().unwrap_err().to_string(), "ipam.spare[1]: invalid IP address: 10.1.2");
+/// # Ok::<(), tenure_sdk_config::ConfigError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Node {
     path: String,
@@ -35,9 +45,9 @@ impl Node {
     /// Reads JSON text that stands at a path.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when it is not JSON.
-    pub fn parse(path: &str, text: &str) -> Result<Self, Refusal> {
-        let value = serde_json::from_str(text).map_err(|error| Refusal::config(path, error.to_string()))?;
+    /// When it is not JSON.
+    pub fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
+        let value = serde_json::from_str(text).map_err(|error| ConfigError::new(path, error.to_string()))?;
         Ok(Self { path: path.into(), value })
     }
 
@@ -56,8 +66,8 @@ impl Node {
     /// A key of an object; nothing when it is absent or null. Of keys that differ in case only, the last counts.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when this is not an object.
-    pub fn get(&self, key: &str) -> Result<Option<Self>, Refusal> {
+    /// When this is not an object.
+    pub fn get(&self, key: &str) -> Result<Option<Self>, ConfigError> {
         let Json::Object(entries) = &self.value else { return Err(self.wrong("must be an object")) };
         let found = entries.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
         Ok(found
@@ -68,8 +78,8 @@ impl Node {
     /// The items of a list; none for null.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when this is not a list.
-    pub fn items(&self) -> Result<Vec<Self>, Refusal> {
+    /// When this is not a list.
+    pub fn items(&self) -> Result<Vec<Self>, ConfigError> {
         let items = match &self.value {
             Json::Null => return Ok(Vec::new()),
             Json::List(items) => items,
@@ -82,11 +92,67 @@ impl Node {
         Ok(items.iter().enumerate().map(node).collect())
     }
 
+    /// The entries of an object, in the order in which they were written; none for null.
+    ///
+    /// # Errors
+    /// When this is not an object.
+    pub fn entries(&self) -> Result<Vec<(String, Self)>, ConfigError> {
+        let entries = match &self.value {
+            Json::Null => return Ok(Vec::new()),
+            Json::Object(entries) => entries,
+            _ => return Err(self.wrong("must be an object")),
+        };
+        let node = |(key, value): &(String, Json)| {
+            (key.clone(), Self { path: format!("{}.{key}", self.path), value: value.clone() })
+        };
+        Ok(entries.iter().map(node).collect())
+    }
+
+    /// The value at a path that begins with this one's own, such as `ipam.zones.blue` or `ipam.ranges[0]`; nothing where any
+    /// part of it is absent or null.
+    ///
+    /// # Errors
+    /// When the path is not one of this value's, or leads through what is neither an object nor a list.
+    pub fn find(&self, path: &str) -> Result<Option<Self>, ConfigError> {
+        let no_path = || ConfigError::new(path, format!("not a path such as {}.ranges[0]", self.path));
+        let mut rest = path.strip_prefix(self.path.as_str()).ok_or_else(no_path)?;
+        let mut node = Some(self.clone());
+        while let (Some(at), false) = (&node, rest.is_empty()) {
+            node = if let Some(index) = rest.strip_prefix('[') {
+                let (index, behind) = index.split_once(']').ok_or_else(no_path)?;
+                rest = behind;
+                at.items()?.into_iter().nth(index.parse().map_err(|_| no_path())?)
+            } else {
+                let key = rest.strip_prefix('.').ok_or_else(no_path)?;
+                let (key, behind) = key.split_at(key.find(['.', '[']).unwrap_or(key.len()));
+                rest = behind;
+                at.get(key)?
+            };
+        }
+        Ok(node)
+    }
+
+    /// A whole number of at least 0.
+    ///
+    /// # Errors
+    /// When this is not such a number.
+    pub fn count(&self) -> Result<u32, ConfigError> {
+        match self.value {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
+            Json::Number(number)
+                if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) =>
+            {
+                Ok(number as u32)
+            }
+            _ => Err(self.wrong("must be a whole number of at least 0")),
+        }
+    }
+
     /// A text.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when this is not a text.
-    pub fn text(&self) -> Result<&str, Refusal> {
+    /// When this is not a text.
+    pub fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
             Json::Text(text) => Ok(text),
             _ => Err(self.wrong("must be a string")),
@@ -96,8 +162,8 @@ impl Node {
     /// An address; nothing for an empty text. An IPv4-mapped address is read as IPv4.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when this is not an address.
-    pub fn address(&self) -> Result<Option<IpAddr>, Refusal> {
+    /// When this is not an address.
+    pub fn address(&self) -> Result<Option<IpAddr>, ConfigError> {
         match self.text()? {
             "" => Ok(None),
             text => match text.parse::<IpAddr>() {
@@ -110,15 +176,16 @@ impl Node {
     /// A subnet.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when this is not a subnet.
-    pub fn subnet(&self) -> Result<Subnet, Refusal> {
+    /// When this is not a subnet.
+    pub fn subnet(&self) -> Result<Subnet, ConfigError> {
         let text = self.text()?;
         text.parse().map_err(|_| self.wrong(format!("invalid CIDR address: {text}")))
     }
 
-    /// Refuses the configuration because of this value.
-    pub fn wrong(&self, message: impl Into<String>) -> Refusal {
-        Refusal::config(self.path.clone(), message)
+    /// Says that this value is wrong.
+    #[must_use]
+    pub fn wrong(&self, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(self.path.clone(), message)
     }
 }
 

@@ -5,6 +5,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An address and a prefix length; host bits may be set until [`is_network`](Self::is_network) says otherwise.
+///
+/// ```
+/// use tenure_sdk_config::Subnet;
+///
+/// let subnet: Subnet = "10.1.2.0/24".parse()?;
+/// assert!(subnet.is_network());
+/// assert_eq!(subnet.nth(1), Some("10.1.2.1".parse()?));
+/// assert_eq!(subnet.broadcast().to_string(), "10.1.2.255");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subnet {
     address: IpAddr,

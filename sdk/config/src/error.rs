@@ -1,0 +1,35 @@
+//! What is wrong with a configuration.
+
+use std::fmt;
+
+/// A configuration that is wrong, and where.
+///
+/// ```
+/// let error = tenure_sdk_config::ConfigError::new("ipam.spare", "must be a string");
+/// assert_eq!(error.to_string(), "ipam.spare: must be a string");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The key's path, such as `ipam.ranges[0][1].subnet`; empty for the whole.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// A configuration that is wrong at a path.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(formatter, "{}: ", self.path)?;
+        }
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}

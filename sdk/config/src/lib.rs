@@ -1,0 +1,18 @@
+//! Reads a network's configuration: JSON by path, subnets, and ranges as the reference host-local reads them.
+//!
+//! Pure: it is given texts and gives values. The host answers `configuration.ranges` with it, so that no policy has to read CIDRs
+//! itself; policies in Rust may also use it directly, through the SDK.
+
+mod attributes;
+mod error;
+mod json;
+mod range;
+mod read;
+mod subnet;
+
+pub use attributes::Attributes;
+pub use error::ConfigError;
+pub use json::{Json, Node};
+pub use range::{Range, RangeSet};
+pub use read::{RUNTIME_RANGES, Texts, read};
+pub use subnet::{InvalidSubnet, Subnet};

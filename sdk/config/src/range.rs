@@ -1,0 +1,98 @@
+//! Ranges of addresses, and the sets that a configuration puts them in.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::{Attributes, Subnet};
+
+/// A run of addresses inside one subnet; both ends belong to it.
+///
+/// ```
+/// use tenure_sdk_config::Range;
+///
+/// let range = Range::new("10.1.2.0/24".parse()?, "10.1.2.10".parse()?, "10.1.2.19".parse()?);
+/// assert_eq!(range.to_string(), "10.1.2.10-10.1.2.19");
+/// assert!(range.contains("10.1.2.19".parse()?) && !range.contains("10.1.2.20".parse()?));
+/// assert_eq!(range.prefix_length, 24);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// Tells it apart within its pool; empty stands for its own text.
+    pub name: String,
+    /// The subnet, whose network, broadcast and gateway addresses are never handed out.
+    pub subnet: Subnet,
+    /// The first address.
+    pub first: IpAddr,
+    /// The last address.
+    pub last: IpAddr,
+    /// Handed out with each address of the range, never itself handed out.
+    pub gateway: Option<IpAddr>,
+    /// The prefix length that an address of the range is handed out with.
+    pub prefix_length: u8,
+    /// Labels to ask the ledger by. A grant keeps those of its ranges.
+    pub attributes: Attributes,
+}
+
+impl Range {
+    /// A range without a name, a gateway and attributes, handed out with its subnet's prefix length.
+    #[must_use]
+    pub fn new(subnet: Subnet, first: IpAddr, last: IpAddr) -> Self {
+        let prefix_length = subnet.prefix_length();
+        let (name, attributes) = (String::new(), Attributes::new());
+        Self { name, subnet, first, last, gateway: None, prefix_length, attributes }
+    }
+
+    /// Whether an address lies between the ends.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.first.is_ipv4() && self.first <= address && address <= self.last
+    }
+
+    /// Whether two ranges share an address.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.first.is_ipv4() == other.first.is_ipv4() && self.first <= other.last && other.first <= self.last
+    }
+}
+
+/// As host-local writes it: `10.1.2.2-10.1.2.254`.
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}-{}", self.first, self.last)
+    }
+}
+
+/// Ranges that serve the same need, in the order in which they are used. tenure makes a pool of each set.
+///
+/// ```
+/// use tenure_sdk_config::{Range, RangeSet};
+///
+/// let range = |subnet: &str, first: &str| Ok::<_, Box<dyn std::error::Error>>(Range::new(subnet.parse()?, first.parse()?, first.parse()?));
+/// let set = RangeSet(vec![range("10.1.2.0/24", "10.1.2.7")?, range("10.2.2.0/24", "10.2.2.7")?]);
+/// assert_eq!(set.to_string(), "10.1.2.7-10.1.2.7,10.2.2.7-10.2.2.7");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RangeSet(pub Vec<Range>);
+
+impl RangeSet {
+    /// The range that an address lies in.
+    #[must_use]
+    pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
+        self.0.iter().find(|range| range.contains(address))
+    }
+}
+
+/// As host-local writes it: the ranges, separated by commas.
+impl fmt::Display for RangeSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, range) in self.0.iter().enumerate() {
+            if index > 0 {
+                formatter.write_str(",")?;
+            }
+            range.fmt(formatter)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! The configuration keys `ranges`, `subnet`, `rangeStart`, `rangeEnd` and `gateway`, as the reference host-local reads them.
+//!
+//! Defaults, order and error texts are host-local's, because people grep for them; the key's path is added. A range may also have a
+//! `rangeName` and `rangeAttributes`, which host-local ignores.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet};
+
+/// The host attribute that holds `runtimeConfig.ipRanges`.
+pub const RUNTIME_RANGES: &str = "runtime-config.ip-ranges";
+
+/// The path of the configuration as a whole.
+const WHOLE: &str = "ipam";
+
+/// What ranges are read from.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a> {
+    /// The `ipam` object of the CNI configuration, as JSON text.
+    pub ipam: &'a str,
+    /// The JSON text of `runtimeConfig.ipRanges`, when the runtime gave it.
+    pub runtime_ranges: Option<&'a str>,
+}
+
+/// Reads the range sets at a path of the configuration.
+///
+/// The path `ipam` is the whole of it: `runtimeConfig.ipRanges` first, then the single range of old configurations, then `ranges`.
+/// Any other path is that of an object with these keys, or of a list of range sets.
+///
+/// ```
+/// use tenure_sdk_config::{Texts, read};
+///
+/// let ipam = r#"{"subnet": "10.1.2.0/24", "zones": {"blue": {"subnet": "10.9.0.0/16", "rangeStart": "10.9.1.0"}}}"#;
+/// let texts = Texts { ipam, runtime_ranges: None };
+/// assert_eq!(read(texts, "ipam")?[0].to_string(), "10.1.2.1-10.1.2.254");
+/// assert_eq!(read(texts, "ipam.zones.blue")?[0].to_string(), "10.9.1.0-10.9.255.254");
+/// assert_eq!(read(texts, "ipam.zones.red").unwrap_err().path, "ipam.zones.red");
+/// # Ok::<(), tenure_sdk_config::ConfigError>(())
+/// ```
+///
+/// # Errors
+/// [`ConfigError`] with the path of the key that is wrong.
+pub fn read(texts: Texts<'_>, path: &str) -> Result<Vec<RangeSet>, ConfigError> {
+    let ipam = Node::parse(WHOLE, texts.ipam)?;
+    let members = if path == WHOLE {
+        let runtime = texts.runtime_ranges.map(|text| Node::parse("runtimeConfig.ipRanges", text)?.items());
+        members(&ipam, runtime.transpose()?.unwrap_or_default())?
+    } else {
+        let node = ipam.find(path)?.ok_or_else(|| ConfigError::new(path, NO_RANGES))?;
+        match node.value() {
+            Json::List(_) => node.items()?.iter().map(member).collect::<Result<_, _>>()?,
+            _ => members(&node, Vec::new())?,
+        }
+    };
+    if members.is_empty() {
+        let path = if path == WHOLE { "ipam.ranges" } else { path };
+        return Err(ConfigError::new(path, NO_RANGES));
+    }
+    let sets = members
+        .iter()
+        .enumerate()
+        .map(|(index, (path, ranges))| set(index, path, ranges))
+        .collect::<Result<Vec<_>, _>>()?;
+    refuse_overlapping(&sets, &members)?;
+    Ok(sets)
+}
+
+const NO_RANGES: &str = "no IP ranges specified";
+
+/// A range set that is not read yet: its path, and its ranges.
+type Member = (String, Vec<Node>);
+
+fn member(set: &Node) -> Result<Member, ConfigError> {
+    Ok((set.path().to_owned(), set.items()?))
+}
+
+/// The range sets of an object: those that come first, its own single range, and its `ranges`.
+fn members(object: &Node, first: Vec<Node>) -> Result<Vec<Member>, ConfigError> {
+    let before_single = first.len();
+    let mut sets = first;
+    if let Some(ranges) = object.get("ranges")? {
+        sets.extend(ranges.items()?);
+    }
+    let mut members = sets.iter().map(member).collect::<Result<Vec<_>, _>>()?;
+    if object.get("subnet")?.is_some() {
+        members.insert(before_single, (object.path().to_owned(), vec![object.clone()]));
+    }
+    Ok(members)
+}
+
+/// One range set.
+fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError> {
+    let invalid =
+        |path: &str, message: &str| ConfigError::new(path, format!("invalid range set {index}: {message}"));
+    let mut ranges: Vec<Range> = Vec::with_capacity(nodes.len());
+    let mut taken = Taken::default();
+    for node in nodes {
+        let range = range(node).map_err(|error| invalid(&error.path, &error.message))?;
+        if ranges.first().is_some_and(|first| first.first.is_ipv4() != range.first.is_ipv4()) {
+            return Err(invalid(node.path(), "mixed address families"));
+        }
+        if taken.overlaps(&range) {
+            let other = ranges.iter().find(|other| other.overlaps(&range));
+            let other = other.map(ToString::to_string).unwrap_or_default();
+            return Err(invalid(node.path(), &format!("subnets {other} and {range} overlap")));
+        }
+        taken.add(&range);
+        ranges.push(range);
+    }
+    if ranges.is_empty() {
+        return Err(invalid(path, "empty range set"));
+    }
+    Ok(RangeSet(ranges))
+}
+
+/// Ranges that do not overlap, by their first addresses: a thousand of them are compared in no time.
+#[derive(Default)]
+struct Taken(BTreeMap<IpAddr, IpAddr>);
+
+impl Taken {
+    /// Whether a range shares an address with one of these. Families do not mix: all of v4 sorts before all of v6.
+    fn overlaps(&self, range: &Range) -> bool {
+        self.0.range(..=range.last).next_back().is_some_and(|(_, last)| *last >= range.first)
+    }
+
+    fn add(&mut self, range: &Range) {
+        self.0.insert(range.first, range.last);
+    }
+}
+
+/// One range, with its defaults: the gateway is the subnet's first address, the ends are its first and last usable ones.
+fn range(node: &Node) -> Result<Range, ConfigError> {
+    let Some(key) = node.get("subnet")? else { return Err(node.wrong("missing subnet")) };
+    let subnet = key.subnet()?;
+    if subnet.prefix_length() > subnet.bits() - 2 {
+        return Err(key.wrong(format!("Network {subnet} too small to allocate from")));
+    }
+    if !subnet.is_network() {
+        return Err(key.wrong(format!(
+            "Network has host bits set. For a subnet mask of length {} the network address is {}",
+            subnet.prefix_length(),
+            subnet.network()
+        )));
+    }
+    if subnet.network() != subnet.network().to_canonical() {
+        return Err(key.wrong("IPNet IP and Mask version mismatch"));
+    }
+    let gateway = address(node, "gateway")?;
+    if let Some((key, gateway)) =
+        gateway.as_ref().filter(|(_, gateway)| gateway.is_ipv4() != subnet.network().is_ipv4())
+    {
+        return Err(key.wrong(format!("gateway {gateway} is not of the family of network {subnet}")));
+    }
+    let start = address(node, "rangeStart")?;
+    if let Some((key, start)) = start.as_ref().filter(|(_, start)| !subnet.contains(*start)) {
+        return Err(key.wrong(format!("RangeStart {start} not in network {subnet}")));
+    }
+    let first =
+        start.as_ref().map_or_else(|| subnet.nth(1), |(_, start)| Some(*start)).unwrap_or(subnet.network());
+    let end = address(node, "rangeEnd")?;
+    if let Some((key, end)) = end.as_ref().filter(|(_, end)| !subnet.contains(*end) || *end < first) {
+        return Err(key.wrong(format!("RangeEnd {end} not in network {subnet}")));
+    }
+    let last = end.map_or_else(|| last_usable(subnet), |(_, end)| end);
+    if let Some((key, start)) = start.filter(|(_, start)| *start > last) {
+        return Err(key.wrong(format!("RangeStart {start} leaves no address in network {subnet}")));
+    }
+    let gateway = gateway.map(|(_, gateway)| gateway).or(subnet.nth(1));
+    let name = node.get("rangeName")?.map(|name| name.text().map(str::to_owned)).transpose()?;
+    let attributes = node.get("rangeAttributes")?.map(|node| attributes(&node)).transpose()?;
+    let (name, attributes) = (name.unwrap_or_default(), attributes.unwrap_or_default());
+    Ok(Range { name, gateway, attributes, ..Range::new(subnet, first, last) })
+}
+
+/// An object whose values are texts.
+fn attributes(node: &Node) -> Result<Attributes, ConfigError> {
+    node.entries()?.into_iter().map(|(name, value)| Ok((name, value.text()?.to_owned()))).collect()
+}
+
+/// A key that holds an address, with its value.
+fn address(node: &Node, key: &str) -> Result<Option<(Node, IpAddr)>, ConfigError> {
+    let Some(key) = node.get(key)? else { return Ok(None) };
+    Ok(key.address()?.map(|address| (key, address)))
+}
+
+/// The last address that can be an owner's: a v4 subnet keeps its broadcast address.
+fn last_usable(subnet: Subnet) -> IpAddr {
+    match subnet.broadcast() {
+        IpAddr::V4(broadcast) => std::net::Ipv4Addr::from(u32::from(broadcast).saturating_sub(1)).into(),
+        last => last,
+    }
+}
+
+/// Refuses sets that share an address. Which two are named is the reference's choice: the first set that overlaps with a later one.
+fn refuse_overlapping(sets: &[RangeSet], members: &[Member]) -> Result<(), ConfigError> {
+    let mut all = Taken::default();
+    let ranges = || sets.iter().flat_map(|set| &set.0);
+    if !ranges().any(|range| {
+        all.overlaps(range) || {
+            all.add(range);
+            false
+        }
+    }) {
+        return Ok(());
+    }
+    for (index, set) in sets.iter().enumerate() {
+        for ((other_index, other), (path, _)) in sets.iter().enumerate().zip(members).skip(index + 1) {
+            let overlaps = |range: &Range| other.0.iter().any(|other| other.overlaps(range));
+            if set.0.iter().any(overlaps) {
+                let message = format!("range set {index} overlaps with {other_index}");
+                return Err(ConfigError::new(path, message));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! A sketch of a cluster's blocks: hand out from the fullest one, ask for another when little is left, give back one that is unused.
+
+use tenure_sdk::ledger::{self, Pool, room};
+use tenure_sdk::{
+    Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Refusal,
+    Request, State,
+};
+
+/// The label that says which block a range is.
+const BLOCK: &str = "block";
+
+/// Free addresses below which another block is asked for.
+const LOW: u32 = 8;
+
+/// Addresses of leased blocks.
+#[derive(Debug)]
+pub struct ClusterRange;
+
+impl Policy for ClusterRange {
+    fn define(config: &Config) -> Result<Definition, Refusal> {
+        let names = config.root()?.get("pools")?.map(|pools| pools.items()).transpose()?.unwrap_or_default();
+        let pools = names.iter().map(|name| Ok(PoolDefinition::supplied(name.text()?)));
+        Ok(Definition::of(pools.collect::<Result<_, Refusal>>()?, Cooling::Strict))
+    }
+
+    fn propose(_: &Request) -> Result<Proposal, Refusal> {
+        let mut proposal = Proposal::new();
+        for pool in ledger::pools() {
+            let blocks = pool.shelf().usage_by(BLOCK).filter(|(_, usage)| room(usage) > 0);
+            let fullest = blocks.min_by_key(|(_, usage)| room(usage));
+            let address = fullest.and_then(|(block, _)| pool.labelled(BLOCK, &block).next_in_turn());
+            let leased = || Refusal::NotYet(format!("no block of {} has a free address yet", pool.name));
+            proposal.assign(pool.index, address.ok_or_else(leased)?);
+        }
+        Ok(proposal)
+    }
+}
+
+impl Planner for ClusterRange {
+    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+        let idle = ledger::pools().filter(|pool| !state.is_pending(pool.index));
+        Ok(idle.filter_map(|pool| plan(&pool, state)).collect())
+    }
+}
+
+fn plan(pool: &Pool, state: &State) -> Option<Effect> {
+    let free = room(&pool.shelf().usage());
+    let wanted = state.waiting(pool.index).saturating_add(LOW);
+    if free < wanted {
+        let ask = Effect::new(EffectKind::RequestBlock, pool.index);
+        return Some(ask.with("addresses", (wanted - free).to_string()));
+    }
+    let unused = pool
+        .shelf()
+        .usage_by(BLOCK)
+        .find(|(_, usage)| usage.total > 0 && room(usage) == usage.total && free - usage.total >= wanted);
+    unused.map(|(block, _)| Effect::new(EffectKind::GiveBackBlock, pool.index).with(BLOCK, block))
+}
+
+tenure_sdk::export!(ClusterRange);
+tenure_sdk::export_planner!(ClusterRange);

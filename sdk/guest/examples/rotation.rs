@@ -1,0 +1,58 @@
+//! Rotation: racks take turns, by a state that says whose turn it was last. A range says where it is by `"rangeAttributes": {"rack": "a"}`.
+
+use tenure_sdk::ledger::{self, Pool};
+use tenure_sdk::{
+    Attributes, Config, Cooling, Definition, Outcome, Policy, Proposal, Refusal, Request, Stateful,
+    configuration,
+};
+
+const RACK: &str = "rack";
+
+/// One rack after the other.
+#[derive(Debug)]
+pub struct Rotation;
+
+impl Policy for Rotation {
+    fn define(_: &Config) -> Result<Definition, Refusal> {
+        Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
+    }
+
+    /// Where no state is kept, it is always the first rack's turn.
+    fn propose(request: &Request) -> Result<Proposal, Refusal> {
+        Ok(Self::propose_with(request, &[])?.proposal)
+    }
+}
+
+impl Stateful for Rotation {
+    fn propose_with(_: &Request, state: &[u8]) -> Result<Outcome, Refusal> {
+        let last = String::from_utf8_lossy(state);
+        let mut proposal = Proposal::new();
+        let mut state = None;
+        for pool in ledger::pools() {
+            let free = next(&pool, &last);
+            let (rack, address) = free.ok_or_else(|| Refusal::exhausted("nothing is free in any rack"))?;
+            proposal.assign(pool.index, address);
+            proposal.tags.set(RACK, rack.clone());
+            state = Some(rack.into_bytes());
+        }
+        Ok(Outcome { proposal, state })
+    }
+
+    fn migrate(state: &[u8], from: &Attributes) -> Result<Vec<u8>, Refusal> {
+        match from.get("policy.name") {
+            Some("rotation") => Ok(state.to_vec()),
+            _ => Err(Refusal::Other("this is no state of a rotation".into())),
+        }
+    }
+}
+
+/// The first rack behind the last one that has a free address, and the address.
+fn next(pool: &Pool, last: &str) -> Option<(String, std::net::IpAddr)> {
+    let racks: Vec<String> = pool.shelf().usage_by(RACK).map(|(rack, _)| rack).collect();
+    let behind = racks.iter().filter(|rack| rack.as_str() > last);
+    let mut order = behind.chain(racks.iter().filter(|rack| rack.as_str() <= last));
+    order.find_map(|rack| Some((rack.clone(), pool.labelled(RACK, rack).next_in_turn()?)))
+}
+
+tenure_sdk::export!(Rotation);
+tenure_sdk::export_stateful!(Rotation);

@@ -1,0 +1,148 @@
+//! What a policy is defined by, and what it defines.
+
+use crate::{Attributes, ConfigError, Node, Range, RangeSet};
+
+/// A network's configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The network's name.
+    pub name: String,
+    /// The `ipam` object of the CNI configuration, as JSON text.
+    pub ipam: String,
+    /// What the host adds, by name, such as `runtime-config.ip-ranges`.
+    pub attributes: Attributes,
+}
+
+impl Config {
+    /// Makes a configuration, as the host would.
+    #[must_use]
+    pub fn new(name: &str, ipam: &str, attributes: &[(&str, &str)]) -> Self {
+        Self { name: name.into(), ipam: ipam.into(), attributes: attributes.iter().copied().collect() }
+    }
+
+    /// The `ipam` object, read.
+    ///
+    /// ```
+    /// let config = tenure_sdk::Config::new("net", r#"{"quota": 3}"#, &[]);
+    /// let quota = config.root()?.get("quota")?.map(|quota| quota.count()).transpose()?;
+    /// assert_eq!(quota, Some(3));
+    /// # Ok::<(), tenure_sdk::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not JSON.
+    pub fn root(&self) -> Result<Node, ConfigError> {
+        Node::parse("ipam", &self.ipam)
+    }
+}
+
+/// How an address that was freed a moment ago is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cooling {
+    /// Never handed out before its time.
+    Strict,
+    /// Handed out before its time when nothing else is left in its pool or under a label of its range, to the name that had it
+    /// last, and to a caller that insists on it.
+    Preferred,
+}
+
+/// Where a pool's ranges come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Supply {
+    /// From the network's configuration.
+    Configuration,
+    /// From the host, such as a network interface's addresses or a leased block: they come, drain and go.
+    Host,
+    /// From where this SDK does not know.
+    Other(String),
+}
+
+/// Whether each grant must have an address of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// A proposal without one is refused.
+    Always,
+    /// A proposal may do without one.
+    Optional,
+    /// What this SDK does not know.
+    Other(String),
+}
+
+/// A pool as a policy defines it.
+///
+/// ```
+/// use tenure_sdk::{Need, PoolDefinition, Supply};
+///
+/// let pool = PoolDefinition { need: Need::Optional, ..PoolDefinition::supplied("eni") };
+/// assert!(pool.supply == Supply::Host && pool.ranges.0.is_empty());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolDefinition {
+    /// Tells it apart within its network: letters, digits, `_`, `.` and `-`, at most 64. A pool stays itself by its name.
+    pub name: String,
+    /// Where its ranges come from.
+    pub supply: Supply,
+    /// Whether each grant must have an address of it.
+    pub need: Need,
+    /// The ranges, in the order in which they are used; none where the host supplies them.
+    pub ranges: RangeSet,
+    /// Kept with the pool and with each address of it.
+    pub attributes: Attributes,
+}
+
+impl PoolDefinition {
+    /// A pool of the configuration's ranges, of which each grant has an address.
+    #[must_use]
+    pub fn new(name: impl Into<String>, ranges: RangeSet) -> Self {
+        let (supply, need, attributes) = (Supply::Configuration, Need::Always, Attributes::new());
+        Self { name: name.into(), supply, need, ranges, attributes }
+    }
+
+    /// A pool whose ranges the host supplies, of which each grant has an address.
+    #[must_use]
+    pub fn supplied(name: impl Into<String>) -> Self {
+        Self { supply: Supply::Host, ..Self::new(name, RangeSet::default()) }
+    }
+}
+
+/// What a policy made of a configuration.
+///
+/// ```
+/// use tenure_sdk::{Config, Cooling, Definition, Need, ranges};
+///
+/// let ipam = r#"{"ranges": [[{"subnet": "10.1.2.0/24"}], [{"subnet": "2001:db8::/64"}]]}"#;
+/// let mut definition = Definition::new(ranges::read(&Config::new("net", ipam, &[]))?, Cooling::Strict);
+/// assert_eq!(definition.pools[1].name, "1");
+/// definition.pools[1].need = Need::Optional;
+/// definition.attributes.set("quota", "3");
+/// # Ok::<(), tenure_sdk::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The pools; a grant has at most one address from each.
+    pub pools: Vec<PoolDefinition>,
+    /// How freed addresses cool.
+    pub cooling: Cooling,
+    /// What the policy wants to know when it proposes: [`configuration::definition_attributes`](crate::configuration::definition_attributes).
+    pub attributes: Attributes,
+}
+
+impl Definition {
+    /// A pool of each range set, named by its index.
+    #[must_use]
+    pub fn new(sets: Vec<RangeSet>, cooling: Cooling) -> Self {
+        let pool = |(index, set): (usize, RangeSet)| PoolDefinition::new(index.to_string(), set);
+        Self::of(sets.into_iter().enumerate().map(pool).collect(), cooling)
+    }
+
+    /// These pools, without attributes.
+    #[must_use]
+    pub fn of(pools: Vec<PoolDefinition>, cooling: Cooling) -> Self {
+        Self { pools, cooling, attributes: Attributes::new() }
+    }
+
+    /// Every range, for a policy that labels them.
+    pub fn ranges_mut(&mut self) -> impl Iterator<Item = &mut Range> {
+        self.pools.iter_mut().flat_map(|pool| &mut pool.ranges.0)
+    }
+}

@@ -1,0 +1,198 @@
+//! Policies that plan: from the state of a pool's supply to what should be done about it.
+
+use crate::bindings::tenure::ipam::types;
+use crate::convert::{attributes, wit_attributes};
+use crate::{Attributes, Policy, Refusal};
+
+/// A policy that also plans.
+///
+/// ```
+/// use tenure_sdk::{Effect, EffectKind, Planner, Refusal, State, ledger};
+/// # use tenure_sdk::{Config, Definition, Policy, Proposal, Request};
+/// # pub struct Blocks;
+/// # impl Policy for Blocks {
+/// #     fn define(_: &Config) -> Result<Definition, Refusal> { Err(Refusal::Other(String::new())) }
+/// #     fn propose(_: &Request) -> Result<Proposal, Refusal> { Err(Refusal::Other(String::new())) }
+/// # }
+///
+/// impl Planner for Blocks {
+///     fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+///         let is_short = |pool: &ledger::Pool| ledger::room(&pool.shelf().usage()) < 8;
+///         let short = ledger::pools().filter(|pool| is_short(pool) && !state.is_pending(pool.index));
+///         Ok(short.map(|pool| Effect::new(EffectKind::RequestBlock, pool.index)).collect())
+///     }
+/// }
+///
+/// tenure_sdk::export!(Blocks);
+/// tenure_sdk::export_planner!(Blocks);
+/// ```
+pub trait Planner: Policy {
+    /// Says what should be done, given what there is. Called when the state changes, never within a request.
+    ///
+    /// # Errors
+    /// [`Refusal`] when there is no plan; nothing is done then.
+    fn plan(state: &State) -> Result<Vec<Effect>, Refusal>;
+}
+
+/// What a plan is made from, besides the ledger and the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct State {
+    /// How many requests wait for an address of a pool, by the pool's index.
+    pub waiting: Vec<(u32, u32)>,
+    /// What there is outside of the ledger, such as network interfaces.
+    pub objects: Vec<Object>,
+    /// Effects of earlier plans that have not ended yet.
+    pub pending: Vec<Effect>,
+    /// What holds for the whole node, such as its limits.
+    pub attributes: Attributes,
+}
+
+impl State {
+    /// How many requests wait for an address of a pool.
+    #[must_use]
+    pub fn waiting(&self, pool: u32) -> u32 {
+        self.waiting.iter().filter(|(index, _)| *index == pool).map(|(_, waiting)| *waiting).sum()
+    }
+
+    /// The objects of a kind.
+    pub fn objects(&self, kind: &str) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(move |object| object.kind == kind)
+    }
+
+    /// Whether an effect on a pool has not ended yet.
+    #[must_use]
+    pub fn is_pending(&self, pool: u32) -> bool {
+        self.pending.iter().any(|effect| effect.pool == pool)
+    }
+
+    /// A number that holds for the whole node.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.attributes.get(name)?.parse().ok()
+    }
+}
+
+/// Something outside of the ledger, such as a network interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// What it is, such as `interface`.
+    pub kind: String,
+    /// Tells it apart among its kind.
+    pub name: String,
+    /// What is known of it.
+    pub attributes: Attributes,
+}
+
+impl Object {
+    /// A number that is known of it.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.attributes.get(name)?.parse().ok()
+    }
+}
+
+/// What an effect does; the attributes of each are in `wit/README.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EffectKind {
+    /// Attaches one more network interface.
+    AttachInterface,
+    /// Detaches a network interface and deletes it.
+    DetachInterface,
+    /// Assigns addresses to a network interface.
+    AssignAddress,
+    /// Drains an address of a network interface and unassigns it.
+    ReleaseAddress,
+    /// Assigns prefixes to a network interface.
+    AssignPrefix,
+    /// Drains a prefix of a network interface and unassigns it.
+    ReleasePrefix,
+    /// Leases one more block.
+    RequestBlock,
+    /// Drains a leased block and gives it back.
+    GiveBackBlock,
+    /// Any other kind, by name.
+    Other(String),
+}
+
+/// Something to be done that changes a pool's supply.
+///
+/// ```
+/// use tenure_sdk::{Effect, EffectKind};
+///
+/// let effect = Effect::new(EffectKind::AssignPrefix, 0).with("interface", "eni-1").with("count", "2");
+/// assert_eq!(effect.attributes.get("interface"), Some("eni-1"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// What it does.
+    pub kind: EffectKind,
+    /// The pool whose supply it changes.
+    pub pool: u32,
+    /// To what, and how much.
+    pub attributes: Attributes,
+}
+
+impl Effect {
+    /// An effect without attributes.
+    #[must_use]
+    pub const fn new(kind: EffectKind, pool: u32) -> Self {
+        Self { kind, pool, attributes: Attributes::new() }
+    }
+
+    /// The same effect with one more attribute.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.attributes.set(name, value);
+        self
+    }
+}
+
+impl From<types::State> for State {
+    fn from(state: types::State) -> Self {
+        let object = |object: types::Object| Object {
+            kind: object.kind,
+            name: object.name,
+            attributes: attributes(object.attributes),
+        };
+        Self {
+            waiting: state.demands.iter().map(|demand| (demand.pool, demand.waiting)).collect(),
+            objects: state.objects.into_iter().map(object).collect(),
+            pending: state.pending.into_iter().map(Effect::from).collect(),
+            attributes: attributes(state.attributes),
+        }
+    }
+}
+
+impl From<types::Effect> for Effect {
+    fn from(effect: types::Effect) -> Self {
+        let kind = match effect.kind {
+            types::EffectKind::AttachInterface => EffectKind::AttachInterface,
+            types::EffectKind::DetachInterface => EffectKind::DetachInterface,
+            types::EffectKind::AssignAddress => EffectKind::AssignAddress,
+            types::EffectKind::ReleaseAddress => EffectKind::ReleaseAddress,
+            types::EffectKind::AssignPrefix => EffectKind::AssignPrefix,
+            types::EffectKind::ReleasePrefix => EffectKind::ReleasePrefix,
+            types::EffectKind::RequestBlock => EffectKind::RequestBlock,
+            types::EffectKind::GiveBackBlock => EffectKind::GiveBackBlock,
+            types::EffectKind::Other(name) => EffectKind::Other(name),
+        };
+        Self { kind, pool: effect.pool, attributes: attributes(effect.attributes) }
+    }
+}
+
+impl From<Effect> for types::Effect {
+    fn from(effect: Effect) -> Self {
+        let kind = match effect.kind {
+            EffectKind::AttachInterface => types::EffectKind::AttachInterface,
+            EffectKind::DetachInterface => types::EffectKind::DetachInterface,
+            EffectKind::AssignAddress => types::EffectKind::AssignAddress,
+            EffectKind::ReleaseAddress => types::EffectKind::ReleaseAddress,
+            EffectKind::AssignPrefix => types::EffectKind::AssignPrefix,
+            EffectKind::ReleasePrefix => types::EffectKind::ReleasePrefix,
+            EffectKind::RequestBlock => types::EffectKind::RequestBlock,
+            EffectKind::GiveBackBlock => types::EffectKind::GiveBackBlock,
+            EffectKind::Other(name) => types::EffectKind::Other(name),
+        };
+        Self { kind, pool: effect.pool, attributes: wit_attributes(effect.attributes) }
+    }
+}
