@@ -7,7 +7,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use super::bindings;
 use super::call::Call;
 use super::gate::Gate;
-use super::limits::{Limits, TABLE_ELEMENTS};
+use super::limits::{Limits, MEMORIES, TABLE_ELEMENTS};
 use super::threads::{Priority, Threads};
 
 /// Core instances of one component: its own modules and the adapters between them. Python's tools make the most.
@@ -92,10 +92,10 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(CORE_INSTANCES))
-        .total_memories(calls)
+        .total_memories(calls.saturating_mul(MEMORIES))
         .total_tables(calls.saturating_mul(4))
         .max_core_instances_per_component(CORE_INSTANCES)
-        .max_memories_per_component(1)
+        .max_memories_per_component(MEMORIES)
         .max_tables_per_component(4)
         .table_elements(TABLE_ELEMENTS)
         .max_memory_size(limits.memory)

@@ -8,6 +8,7 @@ mod host_local;
 mod hostile;
 mod keeping;
 mod loading;
+mod memories;
 mod node;
 mod planning;
 mod pruning;
