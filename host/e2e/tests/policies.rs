@@ -8,11 +8,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use component::{build, digest, entry, entry_with};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Suite};
+use tenure_e2e::{Attachment, Daemon, Suite, wait};
 
 const POLICY_REFUSED: u32 = 104;
 const POLICY_FAILED: u32 = 105;
@@ -300,26 +301,37 @@ fn choice_survives() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A copy stays while a network or the configuration names it, and no longer.
+/// A copy stays while a network, what served one before, or the configuration names it, and no longer.
 fn pruned() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let mine = build("tenure-highest-first", &daemon)?;
     // A custom section of no bytes makes another component of it, which is not built in.
-    std::fs::OpenOptions::new().append(true).open(&mine)?.write_all(&[0, 1, 0])?;
-    daemon.configure(&entry("mine", &mine)?)?;
+    let another = |path: &Path| {
+        let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
+        anyhow::Ok(file.write_all(&[0, 1, 0])?)
+    };
+    another(&mine)?;
+    let unused = daemon.path("unused.wasm");
+    std::fs::copy(&mine, &unused)?;
+    another(&unused)?;
+    daemon.configure(&format!("{}{}", entry("mine", &mine)?, entry("unused", &unused)?))?;
     daemon.start_again()?;
     let network = config("net", "host-local");
     daemon.shim()?.call("ADD", &Attachment::of("first"), &network)?.address()?;
     daemon.ctl(&["policy", "activate", "net", "mine"])?;
     ensure!(copies(&daemon, &mine)? == 2, "there is no copy, or no compiled form");
+    wait::holds("the unused policy to be loaded", Duration::from_secs(60), || {
+        Ok(copies(&daemon, &unused)? == 2)
+    })?;
     daemon.kill()?;
     daemon.configure("")?;
     daemon.start_again()?;
     ensure!(copies(&daemon, &mine)? == 2, "what serves a network is gone");
+    ensure!(copies(&daemon, &unused)? == 0, "what nobody names is still there");
     daemon.ctl(&["policy", "activate", "net", "host-local"])?;
     daemon.kill()?;
     daemon.start_again()?;
-    ensure!(copies(&daemon, &mine)? == 0, "what nobody names is still there");
+    ensure!(copies(&daemon, &mine)? == 2, "what served before is gone, and may be wanted again");
     Ok(())
 }
 

@@ -16,10 +16,10 @@ fn config(subnet: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] } })
 }
 
-/// The records of the log, by their kind.
-fn records(daemon: &Daemon, kind: &str) -> anyhow::Result<Vec<Value>> {
+/// The facts of the log, by their kind.
+fn facts(daemon: &Daemon, kind: &str) -> anyhow::Result<Vec<Value>> {
     let log = String::from_utf8(daemon.ctl_output(&["log"])?.stdout)?;
-    let of_kind = |line: &str| serde_json::from_str::<Value>(line).ok()?.get("record")?.get(kind).cloned();
+    let of_kind = |line: &str| serde_json::from_str::<Value>(line).ok()?.get("fact")?.get(kind).cloned();
     Ok(log.lines().filter_map(of_kind).collect())
 }
 
@@ -29,24 +29,26 @@ fn both_logs() -> anyhow::Result<()> {
     shim.call("ADD", &Attachment::of("c1"), &config("10.86.0.0/24"))?.result()?;
     ensure!(daemon.log("defined a network").contains("pods"), "the journal has no definition");
     shim.call("ADD", &Attachment::of("c2"), &config("10.87.0.0/24"))?.result()?;
-    let changed = daemon.log("changed what a network hands out");
+    let changed = daemon.log("changed a network");
     ensure!(
         changed.contains("10.86.0.") && changed.contains("10.87.0."),
         "the journal has no changed ranges: {changed}"
     );
     daemon.ctl(&["policy", "activate", "pods", "highest-first"])?;
     ensure!(
-        daemon.log("changed a network's policy").contains("highest-first"),
+        daemon.log("a policy serves a network from now on").contains("highest-first"),
         "the journal has no activation"
     );
-    let networks = records(&daemon, "network")?;
+    let (chosen, added) = (facts(&daemon, "chosen")?, facts(&daemon, "range-added")?);
+    ensure!(chosen.len() == 2 && added.len() == 2, "{chosen:?} {added:?}");
+    let networks = facts(&daemon, "defined")?;
     let timed = |network: &Value| network.pointer("/changed_at/wall_ms").and_then(Value::as_u64) > Some(0);
-    ensure!(networks.len() == 3 && networks.iter().all(timed), "{networks:?}");
+    ensure!(networks.len() == 2 && networks.iter().all(timed), "{networks:?}");
 
     daemon.kill()?;
     daemon.reboot()?;
     daemon.start_again()?;
-    let ended = records(&daemon, "release")?;
+    let ended = facts(&daemon, "released")?;
     let by_boot = |release: &&Value| release.get("reason") == Some(&json!("reboot"));
     ensure!(ended.iter().filter(by_boot).count() == 2, "both ended with their boot: {ended:?}");
     Ok(())
