@@ -43,7 +43,7 @@ fn both_logs() -> anyhow::Result<()> {
     ensure!(chosen.len() == 2 && added.len() == 2, "{chosen:?} {added:?}");
     let networks = facts(&daemon, "defined")?;
     let timed = |network: &Value| network.pointer("/changed_at/wall_ms").and_then(Value::as_u64) > Some(0);
-    ensure!(networks.len() == 2 && networks.iter().all(timed), "{networks:?}");
+    ensure!(networks.len() == 3 && networks.iter().all(timed), "{networks:?}");
 
     daemon.kill()?;
     daemon.reboot()?;
