@@ -7,11 +7,11 @@ use tenure_types::{
     Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, PolicyStamp, Proposal, Request,
 };
 use wasmtime::Store;
-use wasmtime::component::Component;
+use wasmtime::component::{Component, InstancePre};
 
 use super::abilities::Abilities;
 use super::answer::{self, Nonsense};
-use super::bindings::PolicyPre;
+use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{Call, Patience, is_interrupted};
 use super::engine::Sandbox;
@@ -25,8 +25,10 @@ pub struct WasmPolicy {
     sandbox: Arc<Sandbox>,
     stamp: Arc<PolicyStamp>,
     lines: Arc<Lines>,
-    /// Imports are linked and exports found once, not in each call.
-    instance: PolicyPre<Call>,
+    /// Imports are linked and exports found once, not in each call; a call looks at the types of its own function only.
+    instance: InstancePre<Call>,
+    network: network::GuestIndices,
+    allocation: allocation::GuestIndices,
     pub(super) abilities: Abilities,
 }
 
@@ -39,8 +41,10 @@ impl WasmPolicy {
     ) -> wasmtime::Result<Self> {
         let instance = sandbox.linker().instantiate_pre(component)?;
         let abilities = Abilities::of(&instance);
-        let (stamp, lines, instance) = (Arc::new(stamp), Arc::default(), PolicyPre::new(instance)?);
-        Ok(Self { sandbox, stamp, lines, instance, abilities })
+        let network = network::GuestIndices::new(&instance)?;
+        let allocation = allocation::GuestIndices::new(&instance)?;
+        let (stamp, lines) = (Arc::new(stamp), Arc::default());
+        Ok(Self { sandbox, stamp, lines, instance, network, allocation, abilities })
     }
 
     pub(super) fn store(&self, sight: Sight, patience: Patience) -> Store<Call> {
@@ -68,8 +72,8 @@ impl WasmPolicy {
         store: &mut Store<Call>,
         config: &types::Config,
     ) -> wasmtime::Result<Result<types::Definition, Refusal>> {
-        let policy = self.instance.instantiate(&mut *store)?;
-        policy.tenure_ipam_network().call_define(store, config)
+        let instance = self.instance.instantiate(&mut *store)?;
+        self.network.load(&mut *store, &instance)?.call_define(store, config)
     }
 
     fn call_propose(
@@ -77,8 +81,8 @@ impl WasmPolicy {
         store: &mut Store<Call>,
         request: &types::Request,
     ) -> wasmtime::Result<Result<types::Proposal, Refusal>> {
-        let policy = self.instance.instantiate(&mut *store)?;
-        policy.tenure_ipam_allocation().call_propose(store, request)
+        let instance = self.instance.instantiate(&mut *store)?;
+        self.allocation.load(&mut *store, &instance)?.call_propose(store, request)
     }
 
     fn proposal(
