@@ -14,7 +14,7 @@ use tenure_policy::Policies;
 use tenure_rpc::admin::AdminService;
 use tenure_rpc::cni::CniService;
 use tenure_rpc::door::Door;
-use tenure_rpc::server;
+use tenure_rpc::server::{self, UnderWay};
 use tenure_runtime::{Leaks, Runtime, Sandboxes};
 use tenure_spool::Spool;
 use tenure_types::ConditionName;
@@ -134,11 +134,11 @@ pub(crate) async fn run(config: Config, run_dir: &Path, state_dir: &Path) -> any
     let leaks = Leaks::new(Arc::clone(&engine), Arc::clone(&sandboxes), Arc::new(KernelClock), grace);
     let node = Arc::new(Node { engine: Arc::clone(&engine), disk, boot, started, state_seen, sandboxes });
     let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
-    let (reporter, health) = server::health_reporter();
+    let (reporter, health) = server::health();
     let cni_calls = listen(&cni_path, &engine, ConditionName::SocketMissing)?;
     let admin_calls = listen(&admin_path, &engine, ConditionName::AdminSocketMissing)?;
-    let cni_server = server::serve_cni(cni_calls, cni, stopped());
-    let admin_server = server::serve_admin(admin_calls, admin, health, stopped());
+    let cni_server = server::serve_cni(cni_calls, cni, UnderWay::default(), stopped());
+    let admin_server = server::serve_admin(admin_calls, admin, health, UnderWay::default(), stopped());
     let servers = tokio::spawn(async move { tokio::try_join!(cni_server, admin_server) });
     let asking = runtime.map(|runtime| {
         let node = Arc::clone(&node);

@@ -1,24 +1,38 @@
 //! Serving: which services stand on which socket, and how they stop.
 //!
-//! A server that is told to stop takes no new request, answers those under way and returns when the last is answered. How long
-//! that may take is for the caller to bound: dropping the future drops what is left.
+//! A server that is told to stop takes no new connection, answers the requests under way and returns when the last is answered,
+//! whether or not callers close their connections. How long that may take is for the caller to bound.
+
+mod under_way;
 
 use std::future::Future;
 use std::io;
 
-use futures_util::Stream;
+use futures_util::{FutureExt as _, Stream};
 use tokio::net::UnixStream;
+use tonic::service::Routes;
 use tonic::transport::{Error, Server};
 pub use tonic_health::ServingStatus;
-use tonic_health::pb::health_server::{Health, HealthServer};
-pub use tonic_health::server::{HealthReporter, HealthService, health_reporter};
+use tonic_health::pb::health_server::Health;
+pub use tonic_health::pb::health_server::HealthServer;
+pub use tonic_health::server::{HealthReporter, HealthService};
 
+use self::under_way::Counting;
+pub use self::under_way::UnderWay;
 use crate::v1::admin_server::{Admin, AdminServer};
 use crate::v1::cni_server::{Cni, CniServer};
 use crate::{LONGEST_CONFIG, v1};
 
 /// What a request has besides its configuration: four names and a few paths.
 const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
+
+/// The service that tells whether the daemon serves, and what it is told by.
+#[must_use]
+pub fn health() -> (HealthReporter, HealthServer<HealthService>) {
+    let reporter = HealthReporter::new();
+    let service = HealthService::from_health_reporter(reporter.clone());
+    (reporter, HealthServer::new(service))
+}
 
 /// Serves the CNI plugin over the connections that come in until `stop` resolves.
 ///
@@ -27,12 +41,11 @@ const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
 pub async fn serve_cni(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
     cni: impl Cni,
+    under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    Server::builder()
-        .add_service(CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST))
-        .serve_with_incoming_shutdown(incoming, stop)
-        .await
+    let services = Routes::new(CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST));
+    serve(incoming, services, under_way, stop).await
 }
 
 /// Serves operators until `stop` resolves: administration, `grpc.health.v1` and reflection.
@@ -43,6 +56,7 @@ pub async fn serve_admin(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
     admin: impl Admin,
     health: HealthServer<impl Health>,
+    under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     // The descriptors are compiled in; should they ever not decode, everything but reflection still works.
@@ -52,12 +66,32 @@ pub async fn serve_admin(
         .build_v1()
         .inspect_err(|error| tracing::error!(%error, "no reflection"))
         .ok();
-    Server::builder()
-        .add_service(AdminServer::new(admin))
-        .add_service(health)
-        .add_optional_service(reflection)
-        .serve_with_incoming_shutdown(incoming, stop)
-        .await
+    let mut services = Routes::builder();
+    services.add_service(AdminServer::new(admin)).add_service(health);
+    if let Some(reflection) = reflection {
+        services.add_service(reflection);
+    }
+    serve(incoming, services.routes(), under_way, stop).await
+}
+
+async fn serve(
+    incoming: impl Stream<Item = io::Result<UnixStream>>,
+    services: Routes,
+    under_way: UnderWay,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let stop = stop.shared();
+    let services = Counting { services: services.prepare(), under_way: under_way.clone() };
+    let serving = Server::builder().serve_with_incoming_shutdown(services, incoming, stop.clone());
+    // Connections whose callers do not answer stay open, and end with the process.
+    let answered = async {
+        stop.await;
+        under_way.answered().await;
+    };
+    tokio::select! {
+        served = serving => served,
+        () = answered => Ok(()),
+    }
 }
 
 #[cfg(all(test, feature = "client"))]

@@ -39,7 +39,8 @@ impl Daemon {
             let _entered = runtime.enter();
             Door::open(directory.path().join("cni.sock")).unwrap().connections(|_| {})
         };
-        runtime.spawn(server::serve_cni(calls_in, service, std::future::pending()));
+        let under_way = server::UnderWay::default();
+        runtime.spawn(server::serve_cni(calls_in, service, under_way, std::future::pending()));
         Self { directory, calls, _runtime: runtime }
     }
 

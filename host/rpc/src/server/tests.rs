@@ -1,6 +1,12 @@
-use std::sync::Arc;
+#![expect(clippy::unwrap_used, reason = "a test's helpers are not seen as tests")]
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 use tonic::{Request, Response, Status};
 
 use super::*;
@@ -37,27 +43,80 @@ impl Cni for Slow {
     }
 }
 
+/// How long a stop may take at most where nothing holds it, on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A server in a task of its own.
+struct Serving {
+    service: Slow,
+    under_way: UnderWay,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<Result<(), Error>>,
+}
+
+impl Serving {
+    fn at(path: &Path) -> Self {
+        let (service, under_way) = (Slow::default(), UnderWay::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let calls = Door::open(path.to_owned()).unwrap().connections(|_| {});
+        let serving = serve_cni(calls, service.clone(), under_way.clone(), async {
+            stopped.await.unwrap();
+        });
+        Self { service, under_way, stop, serving: tokio::spawn(serving) }
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_stopping_server_answers_what_is_under_way() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cni.sock");
-    let service = Slow::default();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let calls = Door::open(path.clone()).unwrap().connections(|_| {});
-    let serving = serve_cni(calls, service.clone(), async {
-        stopped.await.unwrap();
-    });
-    let serving = tokio::spawn(serving);
+    let Serving { service, under_way, stop, mut serving } = Serving::at(&path);
 
     let channel = client::connect(&path).await.unwrap();
     let call = tokio::spawn(async { CniClient::new(channel).add(Invocation::default()).await });
-    service.entered.notified().await;
+    soon(service.entered.notified()).await;
+    assert_eq!(under_way.count(), 1);
     stop.send(()).unwrap();
+    // Longer than an answer that is there takes to be written.
+    tokio::time::timeout(Duration::from_millis(500), &mut serving).await.unwrap_err();
     service.answer.notify_one();
-    assert_eq!(call.await.unwrap().unwrap().into_inner(), Answer::default());
-    serving.await.unwrap().unwrap();
+    assert_eq!(soon(call).await.unwrap().unwrap().into_inner(), Answer::default());
+    soon(serving).await.unwrap().unwrap();
+    assert_eq!(under_way.count(), 0);
 
     let gone = client::connect(&path).await.unwrap_err();
     assert_eq!(gone.code, tenure_types::ErrorCode::Unreachable);
     assert!(gone.cause.contains("Connection refused"), "{gone}");
+}
+
+#[tokio::test]
+async fn a_connection_whose_client_says_nothing_holds_no_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cni.sock");
+    let Serving { under_way, stop, serving, .. } = Serving::at(&path);
+    // HTTP/2's preface and empty settings, and from then on not even an answer to a ping.
+    let mut silent = tokio::net::UnixStream::connect(&path).await.unwrap();
+    silent.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    let mut settings = [0];
+    soon(silent.read_exact(&mut settings)).await.unwrap();
+    stop.send(()).unwrap();
+    soon(serving).await.unwrap().unwrap();
+    assert_eq!(under_way.count(), 0);
+}
+
+#[tokio::test]
+async fn a_caller_that_went_away_is_waited_for_no_longer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cni.sock");
+    let Serving { service, stop, serving, .. } = Serving::at(&path);
+    let channel = client::connect(&path).await.unwrap();
+    let call = tokio::spawn(async { CniClient::new(channel).add(Invocation::default()).await });
+    soon(service.entered.notified()).await;
+    stop.send(()).unwrap();
+    call.abort();
+    soon(serving).await.unwrap().unwrap();
 }
