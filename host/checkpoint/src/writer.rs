@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use tenure_engine::ports::{Clock, Observer};
 use tenure_types::BootId;
+use tokio::sync::oneshot;
 
 use crate::compaction::{self, Compaction};
 use crate::disk::Disk;
@@ -327,10 +328,12 @@ impl Writer {
     /// When no thread can be had.
     pub fn run<S: Source + ?Sized>(mut self, source: Arc<S>) -> io::Result<Running> {
         let queue = Arc::clone(&self.queue);
-        let thread = std::thread::Builder::new()
-            .name("checkpoint".to_owned())
-            .spawn(move || while self.step(source.as_ref()) == Progress::Worked || self.queue.wait() {})?;
-        Ok(Running { queue, thread: Some(thread) })
+        let (ends, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+            let _ends: oneshot::Sender<()> = ends;
+            while self.step(source.as_ref()) == Progress::Worked || self.queue.wait() {}
+        })?;
+        Ok(Running { queue, thread: Some(thread), ended })
     }
 }
 
@@ -344,6 +347,37 @@ impl Drop for Writer {
 pub struct Running {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
+    /// Resolves when the thread ends, in whatever way.
+    ended: oneshot::Receiver<()>,
+}
+
+impl Running {
+    /// Asks the thread to write what is staged and to end.
+    pub fn stop(&self) {
+        self.queue.stop();
+    }
+
+    /// Waits until the thread has ended.
+    ///
+    /// # Errors
+    /// What it said when it panicked. All tickets have failed then.
+    pub async fn ended(&mut self) -> Result<(), String> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        if !thread.is_finished() {
+            // Nothing is ever sent: the sender goes with the thread.
+            let _ = (&mut self.ended).await;
+        }
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().map_err(|panic| {
+            let words = panic.downcast_ref::<&str>().map(ToString::to_string);
+            words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+        })
+    }
+
+    /// Leaves the thread to itself, for a caller that cannot wait for a disk that hangs.
+    pub fn leave(mut self) {
+        self.thread = None;
+    }
 }
 
 impl Drop for Running {
