@@ -15,7 +15,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
-use tracing_subscriber::{Layer, Registry};
+use tracing_subscriber::{Layer, Registry, reload};
 
 /// What a line looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -124,18 +124,33 @@ impl fmt::Display for Filter {
     }
 }
 
+/// Changes what is written while the process runs.
+#[derive(Debug, Clone)]
+pub struct Control(reload::Handle<Targets, Registry>);
+
+impl Control {
+    /// Writes what this filter lets through from now on.
+    pub fn set(&self, Filter(filter): Filter) {
+        // Fails only when logging was never started, or was replaced by a test's own.
+        if let Err(error) = self.0.reload(filter) {
+            tracing::warn!(%error, "the log level stays as it is");
+        }
+    }
+}
+
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// When something else in the process has done so before.
-pub fn init(format: Format, filter: Filter) -> Result<(), TryInitError> {
+pub fn init(format: Format, filter: Filter) -> Result<Control, TryInitError> {
     let colours = std::io::stderr().is_terminal();
     let format = match format {
         Format::Auto if is_journal(std::env::var("JOURNAL_STREAM").ok().as_deref()) => Format::Journal,
         Format::Auto => Format::Text,
         chosen => chosen,
     };
-    subscriber(format, filter, colours, std::io::stderr).try_init()
+    let (subscriber, control) = subscriber(format, filter, colours, std::io::stderr);
+    subscriber.try_init().map(|()| control)
 }
 
 /// Lines of a format, to a writer.
@@ -144,7 +159,7 @@ fn subscriber<W>(
     Filter(filter): Filter,
     colours: bool,
     writer: W,
-) -> impl Subscriber + Send + Sync
+) -> (impl Subscriber + Send + Sync, Control)
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
@@ -154,7 +169,8 @@ where
         Format::Journal => lines.with_ansi(false).event_format(journal::Journal).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
-    Registry::default().with(lines.with_filter(filter))
+    let (filter, handle) = reload::Layer::new(filter);
+    (Registry::default().with(lines.with_filter(filter)), Control(handle))
 }
 
 /// Whether standard error is the stream that systemd named in `JOURNAL_STREAM`, and has not been redirected since.

@@ -22,7 +22,8 @@ fn logged(format: Format, filter: &str) -> String {
     let captured = Captured::default();
     let writer = captured.clone();
     let filter = Filter::try_from(filter.to_owned()).unwrap();
-    tracing::subscriber::with_default(subscriber(format, filter, false, move || writer.clone()), || {
+    let (subscriber, _) = subscriber(format, filter, false, move || writer.clone());
+    tracing::subscriber::with_default(subscriber, || {
         tracing::info!(network = "pods", "a network was created");
         tracing::warn!(target: "policy", "no address is left");
         tracing::debug!("in detail");
@@ -42,6 +43,26 @@ fn the_journal_gets_priorities_and_no_time() {
 #[test]
 fn a_filter_chooses_by_target() {
     insta::assert_snapshot!(logged(Format::Journal, "error,policy=warn"), @"<4>policy: no address is left");
+}
+
+#[test]
+fn a_filter_changes_while_the_process_runs() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let filter = |text: &str| Filter::try_from(text.to_owned()).unwrap();
+    let (subscriber, control) = subscriber(Format::Journal, filter("warn"), false, move || writer.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        for (number, level) in ["warn", "debug", "off"].into_iter().enumerate() {
+            control.set(filter(level));
+            tracing::debug!(number, "in detail");
+            tracing::error!(number, "a fault");
+        }
+    });
+    insta::assert_snapshot!(String::from_utf8(captured.0.lock().unwrap().clone()).unwrap(), @r#"
+    <3>tenure_observe::logging::tests: a fault number=0
+    <7>tenure_observe::logging::tests: in detail number=1
+    <3>tenure_observe::logging::tests: a fault number=1
+    "#);
 }
 
 #[test]
