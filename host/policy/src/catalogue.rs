@@ -2,7 +2,7 @@
 //!
 //! What is loaded is behind a `std::sync::RwLock`, held to look and to insert; what is not, is the loader's.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,8 @@ use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
-    Bytes, CatalogueSource, Compiler, Failed, KeptComponents, Loader, Rank, Runtime, Standing,
+    Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Loader, Rank, Runtime, Sources,
+    Standing,
 };
 use crate::sandbox::{AskedPolicy, Limits};
 
@@ -25,6 +26,8 @@ const DEFAULT: &str = "host-local";
 #[derive(Debug)]
 pub struct Policies {
     bytes: Arc<Bytes>,
+    /// Those that came with the program.
+    embedded: Sources,
     runtime: Arc<Runtime>,
     /// By digest; the same bytes under two names are two policies, as their stamps are.
     loaded: RwLock<Loaded>,
@@ -58,23 +61,12 @@ impl Policies {
     ) -> Result<Self, Error> {
         let embedded = embedded::ALL.into_iter().map(|(name, bytes)| {
             let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-            Ok((name, CatalogueSource::Embedded(bytes)))
+            Ok(catalogued(name, CatalogueSource::Embedded(bytes)))
         });
-        let mut sources = embedded.collect::<Result<BTreeMap<_, _>, Error>>()?;
-        sources.extend(files);
-        let stamped = |(name, source): (PolicyName, CatalogueSource)| {
-            let digest = match &source {
-                CatalogueSource::Embedded(bytes) => sha256(bytes),
-                CatalogueSource::File { sha256, .. } => sha256.clone(),
-            };
-            (name.clone(), (PolicyStamp { name, digest: digest.into() }, source))
-        };
+        let embedded = embedded.collect::<Result<Sources, Error>>()?;
         let runtime = Arc::new(runtime);
-        let bytes = Arc::new(Bytes {
-            sources: sources.into_iter().map(stamped).collect(),
-            kept: KeptComponents::new(state_directory.join("policies")),
-            most: runtime.limits().component,
-        });
+        let kept = KeptComponents::new(state_directory.join("policies"));
+        let bytes = Arc::new(Bytes::new(with_files(&embedded, files), kept, runtime.limits().component));
         let (found, loading) = (Arc::clone(&bytes), Arc::clone(&runtime));
         let load = move |stamp: &PolicyStamp| {
             let component = found.find(stamp).map_err(|error| Failed { error, missing: true })?;
@@ -84,7 +76,23 @@ impl Policies {
             found.kept.put(&stamp.digest, &component);
             Ok(AskedPolicy::new(policy))
         };
-        Ok(Self { bytes, runtime, loaded: RwLock::default(), loader: Loader::new(Box::new(load)) })
+        let loader = Loader::new(Box::new(load));
+        Ok(Self { bytes, embedded, runtime, loaded: RwLock::default(), loader })
+    }
+
+    /// Takes other files in the place of those that the catalogue has, and begins to load those that are new.
+    ///
+    /// What networks are served by goes on serving them, whether or not the catalogue still names it.
+    pub fn set_files(&self, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) {
+        let now = with_files(&self.embedded, files);
+        let before = self.bytes.replace(now.clone());
+        let is_named = |stamp: &PolicyStamp| now.get(&stamp.name).is_some_and(|now| now.stamp == *stamp);
+        for gone in before.values().filter(|before| !is_named(&before.stamp)) {
+            self.loader.forget(&gone.stamp);
+        }
+        for catalogued in now.values() {
+            self.loader.want(&catalogued.stamp, rank(&catalogued.source));
+        }
     }
 
     /// Removes from the state directory what nobody names any more, and returns how many files: copies and compiled forms of policies
@@ -92,7 +100,8 @@ impl Policies {
     ///
     /// For a start, before anything is loaded. What is not named as this crate names its files is left alone.
     pub fn prune(&self, serving: impl IntoIterator<Item = Arc<str>>) -> usize {
-        let catalogued = self.bytes.sources.values().map(|(stamp, _)| Arc::clone(&stamp.digest));
+        let sources = self.bytes.sources();
+        let catalogued = sources.values().map(|catalogued| Arc::clone(&catalogued.stamp.digest));
         let named: HashSet<Arc<str>> = serving.into_iter().chain(catalogued).collect();
         let removed = self.bytes.kept.prune(&named) + self.runtime.prune(&named);
         if removed > 0 {
@@ -112,7 +121,8 @@ impl Policies {
         for stamp in serving {
             self.loader.await_for(&stamp, Rank::Serving);
         }
-        for (stamp, source) in self.bytes.sources.values() {
+        for catalogued in self.bytes.sources().values() {
+            let Catalogued { stamp, source } = catalogued.as_ref();
             if stamp.name.as_str() == DEFAULT || matches!(source, CatalogueSource::Embedded(_)) {
                 self.loader.await_for(stamp, rank(source));
             } else {
@@ -154,6 +164,22 @@ impl Policies {
     }
 }
 
+/// A name with what it means.
+fn catalogued(name: PolicyName, source: CatalogueSource) -> (PolicyName, Arc<Catalogued>) {
+    let digest = match &source {
+        CatalogueSource::Embedded(bytes) => sha256(bytes),
+        CatalogueSource::File { sha256, .. } => sha256.clone(),
+    };
+    (name.clone(), Arc::new(Catalogued { stamp: PolicyStamp { name, digest: digest.into() }, source }))
+}
+
+/// What came with the program and files, which may take its names.
+fn with_files(embedded: &Sources, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) -> Sources {
+    let mut sources = embedded.clone();
+    sources.extend(files.into_iter().map(|(name, source)| catalogued(name, source)));
+    sources
+}
+
 fn rank(source: &CatalogueSource) -> Rank {
     match source {
         CatalogueSource::Embedded(_) => Rank::Embedded,
@@ -163,8 +189,8 @@ fn rank(source: &CatalogueSource) -> Rank {
 
 impl Catalogue for Policies {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        let (stamp, source) = self.bytes.named(name)?;
-        self.obtain(stamp, rank(source))
+        let catalogued = self.bytes.named(name)?;
+        self.obtain(&catalogued.stamp, rank(&catalogued.source))
     }
 
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
@@ -173,16 +199,17 @@ impl Catalogue for Policies {
 
     fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
         Box::pin(async move {
-            let (stamp, _) = self.bytes.named(name)?;
-            let policy = self.loader.load(stamp).await?;
-            Ok(self.keep(stamp, policy))
+            let catalogued = self.bytes.named(name)?;
+            let policy = self.loader.load(&catalogued.stamp).await?;
+            Ok(self.keep(&catalogued.stamp, policy))
         })
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {
-        let named = self.bytes.sources.values();
-        let mut entries: Vec<_> =
-            named.map(|(stamp, source)| self.entry(stamp, source.to_string(), rank(source))).collect();
+        let sources = self.bytes.sources();
+        let line =
+            |Catalogued { stamp, source }: &Catalogued| self.entry(stamp, source.to_string(), rank(source));
+        let mut entries: Vec<_> = sources.values().map(|catalogued| line(catalogued)).collect();
         // What serves a network and is no longer catalogued is told only while it cannot.
         let listed: BTreeSet<_> = entries.iter().map(|entry| entry.stamp.digest.clone()).collect();
         let unloaded = self.loader.unloaded().into_iter().filter(|stamp| !listed.contains(&stamp.digest));

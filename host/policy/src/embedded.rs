@@ -15,6 +15,13 @@ pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highe
 /// All of them by name.
 pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
+/// Their names, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let mut names = ALL.map(|(name, _)| name);
+    names.sort_unstable();
+    names.into_iter()
+}
+
 /// Whether a stamp is the embedded host-local's, under whatever name it is in the catalogue.
 pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {
     static DIGEST: LazyLock<String> = LazyLock::new(|| sha256(HOST_LOCAL));

@@ -17,7 +17,7 @@ mod source;
 mod table;
 mod verify;
 
-pub(crate) use bytes::Bytes;
+pub(crate) use bytes::{Bytes, Catalogued, Sources};
 pub use compile::{Compiler, maybe_run_compiler_child};
 pub(crate) use kept::KeptComponents;
 pub(crate) use queue::Loader;

@@ -82,6 +82,11 @@ impl Loader {
         self.0.lock().table.unloaded()
     }
 
+    /// Forgets a policy that nobody names any more, unless it is loaded or about to be.
+    pub(crate) fn forget(&self, stamp: &PolicyStamp) {
+        self.0.lock().table.forget(stamp);
+    }
+
     /// Loads a policy at once, however often it has failed, and waits for the outcome.
     pub(crate) async fn load(&self, stamp: &PolicyStamp) -> Result<Arc<AskedPolicy>> {
         let outcome = {

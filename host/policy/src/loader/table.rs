@@ -151,6 +151,20 @@ impl Table {
         None
     }
 
+    /// Forgets a policy that has failed or waits; one that is loaded, is being loaded or was asked for stays.
+    pub(super) fn forget(&mut self, stamp: &PolicyStamp) {
+        let key = key(stamp);
+        let Some(entry) = self.entries.get(&key) else { return };
+        if entry.loaded.is_some() || entry.running || !entry.asking.is_empty() {
+            return;
+        }
+        if let Some((rank, wanted)) = entry.place {
+            self.waiting.remove(&(rank, wanted, key.0.clone(), key.1.clone()));
+        }
+        self.awaited.remove(&key);
+        self.entries.remove(&key);
+    }
+
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -70,3 +70,22 @@ fn who_asks_has_it_loaded_at_once_and_all_who_ask_are_told() {
     }
     assert_eq!((table.awaited(), table.unloaded()), (vec![], vec![named("p")]));
 }
+
+#[test]
+fn what_nobody_names_any_more_is_forgotten_unless_it_is_loaded_or_about_to_be() {
+    let mut table = Table::default();
+    for name in ["waiting", "failed", "running"] {
+        assert!(waits(&mut table, name, Rank::Configured, 0));
+    }
+    for name in ["waiting", "failed", "running"] {
+        assert_eq!(table.next(), Some(named(name)));
+    }
+    table.ended(&named("failed"), Err(failed(false)), Duration::ZERO);
+    table.ended(&named("waiting"), Err(failed(true)), Duration::ZERO);
+    assert!(waits(&mut table, "waiting", Rank::Configured, 2));
+    for name in ["waiting", "failed", "running", "unknown"] {
+        table.forget(&named(name));
+    }
+    assert_eq!((table.unloaded(), table.next()), (vec![named("running")], None));
+    assert!(waits(&mut table, "failed", Rank::Configured, 0), "it begins anew");
+}
