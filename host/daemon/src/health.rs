@@ -1,4 +1,4 @@
-//! Looks after what nobody reports by itself: full pools, and what `grpc.health.v1` says.
+//! Looks after what nobody reports by itself: full pools, networks out of bounds, and what `grpc.health.v1` says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LOOK_SOON: Duration = Duration::from_millis(200);
 pub(crate) async fn follow(reporter: HealthReporter, engine: Arc<Engine>) {
     let mut told = None;
     loop {
-        engine.look_at_pools();
+        engine.look_at_networks();
         let status = match engine.readiness() {
             Ok(()) => ServingStatus::Serving,
             Err(_) => ServingStatus::NotServing,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
+use tenure_ledger::Book;
 use tenure_types::{Definition, Error, ErrorCode, NetworkName, PolicyName, Range, Result};
 
 /// What one network may be.
@@ -14,6 +15,8 @@ pub struct NetworkBounds {
     pub policies: Vec<PolicyName>,
     /// Whether no other network's ranges may overlap its own.
     pub exclusive: bool,
+    /// Whether the daemon's configuration defines it, so that no request and no operator does.
+    pub configured: bool,
 }
 
 /// What networks and policies may be.
@@ -38,6 +41,28 @@ impl Bounds {
             names.join(", ")
         );
         Err(Error::new(ErrorCode::OutOfBounds, cause))
+    }
+
+    /// Whether the daemon's configuration defines a network.
+    pub(crate) fn is_configured(&self, network: &NetworkName) -> bool {
+        self.networks.get(network).is_some_and(|bounds| bounds.configured)
+    }
+
+    /// Refuses an operator who would change a network that the daemon's configuration defines.
+    pub(crate) fn check_operator(&self, network: &NetworkName) -> Result<()> {
+        if !self.is_configured(network) {
+            return Ok(());
+        }
+        let cause =
+            format_args!("networks.{network} in tenured.toml defines network {network}: change it there");
+        Err(Error::new(ErrorCode::OutOfBounds, cause))
+    }
+
+    /// Checks what a network hands out already.
+    pub(crate) fn check_book(&self, policy: &PolicyName, book: &Book) -> Result<()> {
+        self.check_policy(book.name(), policy)?;
+        let mut ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
+        ranges.try_for_each(|view| self.check_range(book.name(), policy, view.range))
     }
 
     /// Checks the ranges of a definition.

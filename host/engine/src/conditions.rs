@@ -24,8 +24,9 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// An empty list.
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    /// An empty list; the clock says since when a condition is there.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, held: Mutex::default(), refusing: AtomicBool::new(false) }
     }
 
@@ -60,9 +61,16 @@ impl Conditions {
         });
     }
 
-    /// What is wrong now, the worst first.
-    pub(crate) fn list(&self) -> Vec<Condition> {
+    /// What is wrong now, the worst first, as far as it was said here.
+    #[must_use]
+    pub fn list(&self) -> Vec<Condition> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// What a condition says of a subject, if it is there.
+    pub(crate) fn message(&self, name: ConditionName, subject: &str) -> Option<String> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get(&(name, subject.to_owned())).map(|condition| condition.message.clone())
     }
 
     /// Why ADD is refused whatever the journal says, if it is.

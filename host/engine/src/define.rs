@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, check_definition};
 use tenure_types::{
-    Definer, Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Range, Result,
+    ConditionName, Definer, Definition, Error, ErrorCode, Network, NetworkConfig, NetworkName, PolicyName,
+    PolicyStamp, Range, Result,
 };
 
+use crate::bounds::Bounds;
 use crate::engine::{Defining, Engine};
-use crate::networks::Served;
+use crate::networks::{Alone, Served};
 use crate::ports::{Policy, Ticket};
 
 /// What a network is to be.
@@ -65,6 +67,9 @@ impl Engine {
 
     async fn serve_define(&self, define: &Define) -> Result<Redefined> {
         let name = &define.network;
+        if define.by == Definer::Operator {
+            self.bounds().check_operator(name)?;
+        }
         let slot = self.networks.get_or_create(name)?;
         // Loading may compile; the network goes on serving meanwhile.
         let loaded = self.ports.catalogue.load(&define.policy).await;
@@ -94,6 +99,50 @@ impl Engine {
         };
         ticket.durable().await?;
         Ok(redefined)
+    }
+
+    /// Leaves a network as it is to the operator, now that the daemon's configuration no longer defines it; durable when this
+    /// returns. A network that the configuration has not defined stays whose it is.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` and `DiskFull`.
+    pub async fn leave_to_operator(&self, name: &NetworkName) -> Result<()> {
+        let Some(slot) = self.networks.known(name) else { return Ok(()) };
+        let ticket = {
+            let mut state = slot.lock().await;
+            let Some(served) = state.as_mut() else { return Ok(()) };
+            let network = served.book.network();
+            if network.defined_by != Definer::Configuration {
+                return Ok(());
+            }
+            self.ports.journal.health()?;
+            let mut network = network.as_ref().clone();
+            (network.defined_by, network.changed_at) = (Definer::Operator, self.now());
+            tracing::info!(network = %name, "the configuration no longer defines a network; it stays as it is");
+            self.committer.commit_one(&mut served.book, LedgerFact::Defined(Arc::new(network)))?
+        };
+        ticket.durable().await
+    }
+
+    /// Whether a request's configuration changes nothing of a network: the daemon's own or an operator has defined it.
+    ///
+    /// # Errors
+    /// `NotReady` where the daemon's configuration is to define it and has not yet.
+    pub(crate) fn is_fixed(
+        &self,
+        bounds: &Bounds,
+        name: &NetworkName,
+        network: Option<&Arc<Network>>,
+    ) -> Result<bool> {
+        let Some(network) = network else {
+            if !bounds.is_configured(name) {
+                return Ok(false);
+            }
+            let told = self.conditions.message(ConditionName::NetworkUndefined, name.as_str());
+            let why = told.unwrap_or_else(|| format!("networks.{name} is being defined"));
+            return Err(Error::new(ErrorCode::NotReady, why));
+        };
+        Ok(network.defined_by != Definer::Request || bounds.is_configured(name))
     }
 
     /// Refuses a change of ranges that nobody has asked for.
@@ -127,6 +176,7 @@ impl Engine {
     }
 
     async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
+        self.bounds().check_operator(name)?;
         let Some(slot) = self.networks.known(name) else { return Ok(false) };
         let ticket = {
             let mut state = slot.lock().await;
@@ -159,7 +209,7 @@ impl Engine {
     /// Asks a policy to make pools of a configuration, and checks them.
     pub(crate) async fn defined(&self, name: &NetworkName, wanted: &Wanted) -> Result<Definition> {
         let policy = wanted.policy.as_ref();
-        let bounds = Arc::clone(&self.settings().bounds);
+        let bounds = self.bounds();
         bounds.check_policy(name, &policy.stamp().name)?;
         let definition = self.ask(name, policy, || policy.define(name, &wanted.config)).await?;
         check_definition(&definition).map_err(|invalid| {
@@ -246,14 +296,44 @@ impl Engine {
         let before = slot.as_ref().map(|served| Arc::clone(&served.book));
         let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
         let facts = self.facts(&book, wanted, definition)?;
+        drop(book);
         if facts.is_empty() {
             return Ok(self.ports.journal.barrier());
         }
-        drop(book);
         tell(before.as_deref(), name, &facts);
         drop(before);
         let served = slot.get_or_insert_with(|| Served::new(Book::empty(name)));
+        served.within = None;
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+    }
+
+    /// Refuses a network that hands out what is no longer allowed. Looks only once after each change of the bounds.
+    pub(crate) fn check_within(&self, alone: &Alone<'_>, bounds: &Arc<Bounds>) -> Result<()> {
+        let book = {
+            let state = alone.state();
+            let Some(served) = state.as_ref() else { return Ok(()) };
+            if served.within.as_ref().is_some_and(|within| Arc::ptr_eq(within, bounds)) {
+                return Ok(());
+            }
+            Arc::clone(&served.book)
+        };
+        self.check_book(bounds, &book)?;
+        drop(book);
+        if let Some(served) = alone.state().as_mut() {
+            served.within = Some(Arc::clone(bounds));
+        }
+        Ok(())
+    }
+
+    /// Checks what a network hands out already, with no network's state held.
+    fn check_book(&self, bounds: &Bounds, book: &Book) -> Result<()> {
+        let name = book.name();
+        if let Some(choice) = self.committer.choice(name) {
+            bounds.check_book(&choice.policy.name, book)?;
+        }
+        // A network that has its ranges for itself goes on serving; those that overlap it do not.
+        let ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool)).map(|view| view.range);
+        self.check_overlap(bounds, name, ranges, |other| bounds.is_exclusive(other))
     }
 
     /// Refuses ranges that overlap another network's, where one of the two is to have its own for itself.
@@ -262,21 +342,33 @@ impl Engine {
         name: &NetworkName,
         ranges: impl Iterator<Item = &'r Range>,
     ) -> Result<()> {
-        let bounds = Arc::clone(&self.settings().bounds);
-        if !bounds.any_exclusive() {
-            return Ok(());
+        let bounds = self.bounds();
+        let counts = |other: &NetworkName| bounds.is_exclusive(name) || bounds.is_exclusive(other);
+        match bounds.any_exclusive() {
+            true => self.check_overlap(&bounds, name, ranges, counts),
+            false => Ok(()),
         }
+    }
+
+    /// Refuses ranges that overlap those of another network that counts.
+    fn check_overlap<'r>(
+        &self,
+        bounds: &Bounds,
+        name: &NetworkName,
+        ranges: impl Iterator<Item = &'r Range>,
+        counts: impl Fn(&NetworkName) -> bool,
+    ) -> Result<()> {
         let ranges: Vec<&Range> = ranges.collect();
         for (other, slot) in self.networks.all() {
-            if other == *name || !(bounds.is_exclusive(name) || bounds.is_exclusive(&other)) {
+            if other == *name || !counts(&other) {
                 continue;
             }
             let state = slot.state();
             let Some(served) = state.as_ref() else { continue };
             if let Some((ours, theirs)) = overlap(&ranges, &served.book) {
+                let exclusive = if bounds.is_exclusive(&other) { &other } else { name };
                 let cause = format_args!(
-                    "range {ours} of network {name} overlaps {theirs} of network {other}, and networks.{}.exclusive is set",
-                    if bounds.is_exclusive(name) { name } else { &other }
+                    "range {ours} of network {name} overlaps {theirs} of network {other}, and networks.{exclusive}.exclusive is set"
                 );
                 return Err(Error::new(ErrorCode::OutOfBounds, cause));
             }

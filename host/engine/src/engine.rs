@@ -96,6 +96,11 @@ impl Engine {
         Arc::clone(&hold(&self.settings))
     }
 
+    /// What networks and policies may hand out now.
+    pub(crate) fn bounds(&self) -> Arc<Bounds> {
+        Arc::clone(&hold(&self.settings).bounds)
+    }
+
     /// Takes new settings; requests that are served already end under the old ones.
     pub fn set(&self, settings: Settings) {
         self.admission.set_limits(settings.in_flight, settings.queue);

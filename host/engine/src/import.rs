@@ -199,7 +199,8 @@ impl Engine {
         let (policy, by) = {
             let state = alone.state();
             let network = state.as_ref().map(|served| served.book.network());
-            if network.is_some_and(|network| network.config == *config) {
+            let is_fixed = self.is_fixed(&self.bounds(), name, network)?;
+            if network.is_some_and(|network| is_fixed || network.config == *config) {
                 return Ok(None);
             }
             let choice = self.committer.choice(name).filter(|choice| choice.by == Chooser::Operator);

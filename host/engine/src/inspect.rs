@@ -92,7 +92,7 @@ impl Engine {
             let book = self.book(name).await;
             let choice = self.committer.choice(name).filter(|_| book.is_some());
             let network = book.as_ref().map(|book| book.network());
-            let is_fixed = network.is_some_and(|network| network.defined_by != Definer::Request);
+            let is_fixed = self.is_fixed(&self.bounds(), name, network).map_err(named)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let found = match choice.as_ref().filter(|_| is_fixed || by == Chooser::Operator) {
                 Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),

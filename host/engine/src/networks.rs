@@ -19,6 +19,7 @@ use tenure_ledger::{Book, Page};
 use tenure_types::{Error, ErrorCode, NetworkName};
 
 use crate::admission::hold;
+use crate::bounds::Bounds;
 use crate::committer::Committer;
 use crate::ports::{Images, Policy};
 
@@ -52,12 +53,14 @@ pub(crate) struct Served {
     pub(crate) policy: Option<Arc<dyn Policy>>,
     /// Shared with each import that is under way.
     pub(crate) imports: Arc<()>,
+    /// The bounds that its ranges were last found to lie in; others make them be looked at again.
+    pub(crate) within: Option<Arc<Bounds>>,
 }
 
 impl Served {
     /// A network with its book, not used yet.
     pub(crate) fn new(book: Book) -> Self {
-        Self { book: Arc::new(book), policy: None, imports: Arc::default() }
+        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None }
     }
 }
 
@@ -71,7 +74,8 @@ pub(crate) struct Alone<'slot> {
 pub(crate) struct Held<'slot> {
     // Let go of first, so that whoever has the turn next finds the state free.
     state: MutexGuard<'slot, Option<Served>>,
-    _turn: tokio::sync::MutexGuard<'slot, ()>,
+    turn: tokio::sync::MutexGuard<'slot, ()>,
+    slot: &'slot Slot,
 }
 
 /// A slot that may have been made for this request; one that is left empty goes with it.
@@ -180,7 +184,7 @@ impl Slot {
     /// The network, unless somebody else works on it or is about to.
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
         let turn = self.turn.try_lock().ok()?;
-        Some(Held { state: self.state(), _turn: turn })
+        Some(Held { state: self.state(), turn, slot: self })
     }
 
     /// The state as it is, whoever's turn it is; only to look at it.
@@ -195,7 +199,14 @@ impl<'slot> Alone<'slot> {
     }
 
     pub(crate) fn hold(self) -> Held<'slot> {
-        Held { state: self.slot.state(), _turn: self.turn }
+        Held { state: self.slot.state(), turn: self.turn, slot: self.slot }
+    }
+}
+
+impl<'slot> Held<'slot> {
+    /// Lets go of the state and keeps the turn.
+    pub(crate) fn look(self) -> Alone<'slot> {
+        Alone { slot: self.slot, turn: self.turn }
     }
 }
 

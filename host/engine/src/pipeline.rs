@@ -122,12 +122,13 @@ impl Engine {
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
         let name = &add.request.network;
+        let bounds = self.bounds();
         let (policy, by, up_to_date) = {
             let state = alone.state();
             let choice = self.committer.choice(name).filter(|_| state.is_some());
             let network = state.as_ref().map(|served| served.book.network());
             // What the node's own configuration or an operator has defined, no caller's configuration changes.
-            let is_fixed = network.is_some_and(|network| network.defined_by != Definer::Request);
+            let is_fixed = self.is_fixed(&bounds, name, network)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let policy = match (&*state, &choice) {
                 (Some(served), Some(choice)) if is_fixed || by == Chooser::Operator => {
@@ -145,11 +146,10 @@ impl Engine {
             config: Arc::clone(&add.config),
             definer: Definer::Request,
         };
-        let definition = match up_to_date {
-            true => None,
-            false => Some(self.defined(name, &wanted).await?),
-        };
-        if let Some(definition) = definition {
+        if up_to_date {
+            self.check_within(alone, &bounds)?;
+        } else {
+            let definition = self.defined(name, &wanted).await?;
             let defining = self.defining();
             // Nobody waits for it: whatever is granted under it is staged behind it.
             drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition)?);

@@ -72,7 +72,7 @@ impl Engine {
             _ => None,
         });
         self.check_exclusive(name, added.clone())?;
-        let (bounds, choice) = (Arc::clone(&self.settings().bounds), self.committer.choice(name));
+        let (bounds, choice) = (self.bounds(), self.committer.choice(name));
         for range in added {
             if let Some(choice) = &choice {
                 bounds.check_range(name, &choice.policy.name, range)?;

@@ -1,6 +1,5 @@
 //! What is wrong with the node, put together: what others have said, and what the journal and the books say when asked.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Shelf};
@@ -71,36 +70,39 @@ impl Engine {
         self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
     }
 
-    /// Looks for pools without a free address. A network that is busy right now is as it was.
-    pub fn look_at_pools(&self) {
-        let now = self.now();
-        let mut before: BTreeMap<String, Condition> = BTreeMap::new();
-        for condition in self.conditions.list() {
-            if condition.name == ConditionName::PoolExhausted {
-                before.insert(condition.subject.clone(), condition);
-            }
-        }
-        let mut exhausted = Vec::new();
+    /// Looks for pools without a free address, and for networks that hand out what is no longer allowed. A network that is busy
+    /// right now is as it was.
+    pub fn look_at_networks(&self) {
+        let (now, bounds) = (self.now(), self.bounds());
+        let before = self.conditions.list();
+        let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
+            let before =
+                before.iter().filter(|condition| condition.name == which && is_own(&condition.subject));
+            before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
+        };
+        let (mut exhausted, mut out_of_bounds) = (Vec::new(), Vec::new());
         for (name, slot) in self.networks.all() {
-            match slot.try_lock() {
-                Some(mut slot) => {
-                    let Some(served) = slot.as_mut() else { continue };
-                    self.expire(served, now);
-                    let book = &served.book;
-                    let full = book.pools().iter().enumerate();
-                    let full = full.filter_map(|(index, pool)| Some((pool, exhaustion(book, index)?)));
-                    exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
-                }
-                None => {
-                    let own = format!("{name}/");
-                    let as_before = before.values().filter(|condition| condition.subject.starts_with(&own));
-                    exhausted.extend(
-                        as_before.map(|condition| (condition.subject.clone(), condition.message.clone())),
-                    );
-                }
+            let Some(mut held) = slot.try_lock() else {
+                let own = format!("{name}/");
+                exhausted
+                    .extend(as_before(ConditionName::PoolExhausted, &|subject| subject.starts_with(&own)));
+                out_of_bounds.extend(as_before(ConditionName::NetworkOutOfBounds, &|subject| {
+                    subject == name.as_str()
+                }));
+                continue;
+            };
+            let Some(served) = held.as_mut() else { continue };
+            self.expire(served, now);
+            let pools = served.book.pools().iter().enumerate();
+            let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
+            exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            let alone = held.look();
+            if let Err(error) = self.check_within(&alone, &bounds) {
+                out_of_bounds.push((name.to_string(), error.cause));
             }
         }
         self.conditions.replace(ConditionName::PoolExhausted, exhausted);
+        self.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
     }
 }
 

@@ -63,16 +63,16 @@ async fn the_journals_trouble_is_a_condition_while_it_lasts() {
 async fn a_full_pool_is_named_until_an_address_is_free() {
     let bench = Bench::new(8, 8);
     bench.engine.add(bench.add_with(1, "first", "10.0.0.0/30"), fits).await.unwrap();
-    bench.engine.look_at_pools();
+    bench.engine.look_at_networks();
     let found = bench.engine.whats_wrong();
     let told: Vec<_> = found.iter().map(|found| (found.subject.as_str(), found.message.as_str())).collect();
     assert_eq!(told, [("net/0", "pool 0 of network net is exhausted: 1 of 1 in use")]);
     assert!(bench.engine.readiness().is_ok(), "other networks are served");
     bench.engine.del(bench.del(1)).await.unwrap();
-    bench.engine.look_at_pools();
+    bench.engine.look_at_networks();
     assert_eq!(names(&bench), ["pool-exhausted"], "it cools");
     bench.tick(30_000);
-    bench.engine.look_at_pools();
+    bench.engine.look_at_networks();
     assert!(names(&bench).is_empty());
 }
 

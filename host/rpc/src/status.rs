@@ -49,9 +49,13 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
         E::UnknownAttachment | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => GrpcCode::NotFound,
         E::Overloaded | E::PoolExhausted | E::DiskFull | E::TooManyNetworks => GrpcCode::ResourceExhausted,
-        E::NotTakenOver | E::AddressUnavailable | E::PolicyRefused | E::PolicyUnloadable => {
-            GrpcCode::FailedPrecondition
-        }
+        E::NotTakenOver
+        | E::AddressUnavailable
+        | E::PolicyRefused
+        | E::PolicyUnloadable
+        | E::OutOfBounds
+        | E::RangesWouldChange
+        | E::NetworkInUse => GrpcCode::FailedPrecondition,
         E::Superseded => GrpcCode::Aborted,
         E::Unreachable
         | E::NotReady

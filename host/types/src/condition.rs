@@ -88,6 +88,11 @@ conditions! {
     /// The socket of the CNI plugin is gone or belongs to something else.
     SocketMissing = "socket-missing", NotReady,
         "the daemon creates it again by itself; if this lasts, move away what is in its place";
+    /// The configuration was read again and refused; the daemon goes on with the one before.
+    ConfigurationRefused = "configuration-refused", Degraded,
+        "correct the file, then run `tenurectl reload`; until then a restart would fail";
+    /// A part of the daemon has ended that it can do without; it is started again.
+    PartFailed = "part-failed", Degraded, "nothing to do at once; please report it, with the daemon's log";
     /// The socket of tenurectl is gone or belongs to something else.
     AdminSocketMissing = "admin-socket-missing", Degraded,
         "the daemon creates it again by itself; if this lasts, move away what is in its place";
@@ -102,6 +107,12 @@ conditions! {
     /// The container runtime does not answer, so nothing that leaked is found.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or correct `runtime.socket`; until then nothing that leaked is freed";
+    /// A network of the configuration could not be defined; unless it was there before, its ADD is refused.
+    NetworkUndefined = "network-undefined", Degraded,
+        "correct what the message names, then run `tenurectl reload`; the daemon also tries again by itself";
+    /// A network hands out what the configuration no longer allows, so its ADD is refused.
+    NetworkOutOfBounds = "network-out-of-bounds", Degraded,
+        "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";
     /// A pool of a network has no address left; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows the use";
     /// Metrics and health over HTTP are not served.

@@ -9,7 +9,7 @@ use super::shown::count;
 use crate::v1;
 
 pub(super) async fn status(engine: &Engine, node: &dyn Node) -> v1::GetStatusResponse {
-    engine.look_at_pools();
+    engine.look_at_networks();
     let wrong = engine.whats_wrong();
     let state = wrong.first().map_or("ready", |worst| worst.name.severity().name());
     let books = books(engine).await;
