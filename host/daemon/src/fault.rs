@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tenure_checkpoint::Error as Checkpoint;
 
+use crate::parts::{PartEnded, SocketUnusable};
 use crate::run_dir::RunDirError;
 
 /// Trying again may help: a disk in trouble, another daemon that has not ended yet.
@@ -26,7 +27,14 @@ pub(crate) struct Setting {
 
 /// The exit code for an error.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
-    if error.chain().any(is_permanent) { PERMANENT } else { TRANSIENT }
+    // A part that served and ended is worth another try, whatever it met; a socket that cannot be had may not be.
+    let served = has::<PartEnded>(error) && !has::<SocketUnusable>(error);
+    if !served && error.chain().any(is_permanent) { PERMANENT } else { TRANSIENT }
+}
+
+/// Whether an error of a type is among its causes.
+fn has<T: StdError + 'static>(error: &anyhow::Error) -> bool {
+    error.chain().any(<dyn StdError>::is::<T>)
 }
 
 fn is_permanent(cause: &(dyn StdError + 'static)) -> bool {
@@ -125,6 +133,18 @@ mod tests {
         ] {
             assert_eq!(code(&error), TRANSIENT, "{error:#}");
         }
+    }
+
+    #[test]
+    fn a_part_that_ends_is_tried_again_unless_its_socket_cannot_be_had() {
+        let ended = |why: anyhow::Error| PartEnded { name: "cni", why }.into();
+        let taken = |kind| SocketUnusable { path: "/x/cni.sock".into(), source: kind };
+        assert_eq!(code(&ended(anyhow::anyhow!("it panicked: "))), TRANSIENT);
+        assert_eq!(code(&ended(io::Error::from(ErrorKind::PermissionDenied).into())), TRANSIENT);
+        assert_eq!(code(&ended(taken(ErrorKind::AddrInUse.into()).into())), TRANSIENT);
+        let error = ended(taken(ErrorKind::AlreadyExists.into()).into());
+        assert_eq!(code(&error), PERMANENT, "{error:#}");
+        assert!(format!("{error:#}").starts_with("part cni has ended: socket /x/cni.sock: "), "{error:#}");
     }
 
     #[test]

@@ -1,28 +1,33 @@
 //! `tenured`, the node daemon: reads its configuration, plugs the crates together and runs until it is told to stop.
 
+mod app;
 mod check;
 mod clock;
 mod config;
 mod fault;
-mod health;
 mod mark;
 mod node;
 mod observer;
+mod parts;
 mod policies;
 mod reference;
 mod replay;
-mod run;
 mod run_dir;
-mod scraping;
 mod signals;
+mod state;
 mod state_seen;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
+use tenure_policy::Compiler;
 
+use crate::app::{App, Outside};
+use crate::clock::KernelClock;
 use crate::config::Config;
+use crate::signals::Signals;
 
 const EXIT_CODES: &str = "Exit codes:
   0  stopped as it was told to
@@ -88,5 +93,17 @@ fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
     // Two more than cores: now and then one waits for a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-    runtime.block_on(run::run(config, &arguments.run_dir, &arguments.state_dir))
+    let served = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let outside = Outside {
+            run_dir: &arguments.run_dir,
+            state_dir: &arguments.state_dir,
+            clock: Arc::new(KernelClock),
+            compiler: Compiler::Child,
+        };
+        App::build(config, outside)?.run(&mut signals).await
+    });
+    // Whatever still waits for a disk or a socket ends with the process.
+    runtime.shutdown_background();
+    served
 }

@@ -10,14 +10,11 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
-use tenure_runtime::{Runtime, Sandboxes, Traces, who_may_live};
+use tenure_runtime::{Sandboxes, Traces};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 
 use crate::clock::KernelClock;
 use crate::state_seen::StateSeen;
-
-/// How often a runtime is asked whether a lost state was an empty one.
-const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// One node.
 pub(crate) struct Node {
@@ -31,28 +28,13 @@ pub(crate) struct Node {
 
 impl Node {
     /// Takes a lost state for what it is now, and serves ADD again. Says whether it was lost.
-    fn adopt(&self) -> std::io::Result<bool> {
+    pub(crate) fn adopt(&self) -> std::io::Result<bool> {
         let was_lost = self.state_seen.adopt()?;
         if was_lost {
             self.engine.conditions().clear(ConditionName::StateLost, "");
             tracing::warn!("the state is taken for what it is now; ADD is served again");
         }
         Ok(was_lost)
-    }
-
-    /// Adopts a lost state once nobody is left who could have an address.
-    pub(crate) async fn confirm_by(&self, runtime: Runtime, exclusive: bool) {
-        while self.state_seen.is_lost() {
-            match who_may_live(&runtime, exclusive).await {
-                Some(why) => tracing::warn!(why, "the lost state cannot be confirmed yet"),
-                None => {
-                    if let Err(error) = self.adopt() {
-                        tracing::error!(%error, "cannot clear the mark of the lost state");
-                    }
-                }
-            }
-            tokio::time::sleep(ASK_AGAIN).await;
-        }
     }
 }
 

@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenure_policy::{CatalogueSource, Limits, Policies};
+use tenure_engine::ports::Catalogue as _;
+use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime};
 use tenure_types::PolicyName;
+use tokio::time::sleep;
 
 use crate::config::Config;
 use crate::fault::Setting;
+
+/// How often it is looked at whether a policy is loaded.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// What a call of a policy may use.
 pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
@@ -21,13 +26,22 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
 }
 
 /// The built-in policies and those of the configuration.
-pub(crate) fn open(config: &Config, state_dir: &Path) -> anyhow::Result<Policies> {
+pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> anyhow::Result<Policies> {
     let files = config.policies.iter().map(|(name, file)| {
         let path: PathBuf = file.path.clone();
         Ok((PolicyName::new(name)?, CatalogueSource::File { path, sha256: file.sha256.to_ascii_lowercase() }))
     });
     let files: Vec<_> = files.collect::<anyhow::Result<_>>()?;
-    Ok(Policies::open(limits(config)?, files, state_dir).map_err(unusable)?)
+    let runtime = Runtime::new(limits(config)?, compiler).map_err(unusable)?;
+    let runtime = runtime.with_cache(state_dir.join("compiled"));
+    Ok(Policies::with_runtime(runtime, files, state_dir).map_err(unusable)?)
+}
+
+/// Waits until what served before is loaded, or is known not to load.
+pub(crate) async fn loaded(policies: &Policies) {
+    while policies.awaited().is_some() {
+        sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// The settings that a sandbox which cannot be had comes from.

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tenure_observe::Metrics;
 use tenure_rpc::cni::CniService;
@@ -15,9 +14,6 @@ use tenure_rpc::status::{GrpcCode, grpc_code};
 use tenure_spool::{Aside, Spool};
 
 use crate::state_seen::StateSeen;
-
-/// How often the spool is looked at: a plugin may write to it just as the daemon starts to listen.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The spool, and who does what it holds.
 pub(crate) struct Replay {
@@ -110,13 +106,5 @@ impl Replay {
             Err(_) => return,
         }
         self.metrics.spool_set_aside();
-    }
-
-    /// Looks at the spool for as long as the daemon serves.
-    pub(crate) async fn keep_looking(mut self) {
-        loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            self.once().await;
-        }
     }
 }

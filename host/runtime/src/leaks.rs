@@ -18,7 +18,8 @@ pub struct Leaks {
     engine: Arc<Engine>,
     sandboxes: Arc<Sandboxes>,
     clock: Arc<dyn Clock>,
-    grace: Duration,
+    /// How long a sandbox must be gone; asked at each look, since the configuration may be read again.
+    grace: Box<dyn Fn() -> Duration + Send + Sync>,
     /// Since when each look has found the sandbox gone. A look that could not tell begins anew, and so does an ADD that is repeated.
     gone_since: HashMap<(NetworkName, Generation, Moment), Duration>,
 }
@@ -30,13 +31,13 @@ impl Leaks {
         engine: Arc<Engine>,
         sandboxes: Arc<Sandboxes>,
         clock: Arc<dyn Clock>,
-        grace: Duration,
+        grace: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self { engine, sandboxes, clock, grace, gone_since: HashMap::new() }
+        Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: HashMap::new() }
     }
 
     /// Looks at once, so that what a crash has left behind goes a grace period after it, and for as long as the daemon serves.
-    pub async fn watch(mut self) {
+    pub async fn watch(&mut self) {
         loop {
             let pause = self.look(self.clock.monotonic()).await;
             tokio::time::sleep(pause).await;
@@ -56,16 +57,16 @@ impl Leaks {
             Some(error) => conditions.set(ConditionName::RuntimeUnreachable, "", error.cause),
             None => conditions.clear(ConditionName::RuntimeUnreachable, ""),
         }
-        let before = std::mem::take(&mut self.gone_since);
+        let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
         for (held, _) in held.iter().zip(traces).filter(|(_, traces)| traces.prove_gone()) {
             let key = (held.network.clone(), held.generation, held.requested_at);
             let since = before.get(&key).copied().unwrap_or(now);
-            if now.saturating_sub(since) < self.grace || !self.free(held).await {
+            if now.saturating_sub(since) < grace || !self.free(held).await {
                 self.gone_since.insert(key, since);
             }
         }
         tracing::debug!(held = held.len(), gone = self.gone_since.len(), "looked for sandboxes");
-        let ends = self.gone_since.values().map(|since| (*since + self.grace).saturating_sub(now));
+        let ends = self.gone_since.values().map(|since| (*since + grace).saturating_sub(now));
         // What could not be freed when its grace was over has no end any more.
         ends.filter(|left| !left.is_zero()).fold(LOOK_AGAIN, Duration::min)
     }

@@ -70,7 +70,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let socket = directory.path().join("cri.sock");
     let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
     let engine = engine("ghost", &directory.path().join("gone"));
-    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), GRACE);
+    let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), || GRACE);
     let serving = Fake(vec!["other"]).serve(&socket);
     assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
     let nearly = Duration::from_millis(1);
@@ -102,7 +102,7 @@ async fn what_one_source_still_has_is_kept() {
     for (container, netns) in [("old-listed", "gone"), ("unlisted", "here"), ("unlisted", "unmounted/gone")] {
         let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
         let engine = engine(container, &directory.path().join(netns));
-        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), GRACE);
+        let mut leaks = Leaks::new(engine, sandboxes, Arc::new(ManualClock::default()), || GRACE);
         leaks.look(BEGIN).await;
         leaks.look(BEGIN + 2 * GRACE).await;
         assert_eq!(held(&leaks).await, 1, "{container} in {netns}");

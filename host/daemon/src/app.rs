@@ -1,0 +1,202 @@
+//! The daemon put together: each part is built in the order of the arrows, and then all run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tenure_checkpoint::{Options, Writer};
+use tenure_engine::ports::{Catalogue, Clock};
+use tenure_engine::{Conditions, Engine, Ports, Settings};
+use tenure_observe::Metrics;
+use tenure_policy::{Compiler, Policies};
+use tenure_rpc::admin::AdminService;
+use tenure_rpc::cni::CniService;
+use tenure_rpc::server;
+use tenure_runtime::{Leaks, Runtime, Sandboxes};
+use tenure_spool::Spool;
+use tenure_types::{ConditionName, PolicyStamp};
+
+use crate::config::Config;
+use crate::node::Node;
+use crate::observer::Observing;
+use crate::parts::{
+    Admin, Adoption, Checkpoint, Cni, Health, LeakWatch, Ready, Scraping, SpoolReplay, Supervisor, Undo,
+};
+use crate::policies;
+use crate::replay::Replay;
+use crate::signals::Signals;
+use crate::state::{Directories, State};
+
+/// How long the other parts have to stop once one has failed: what is under way fails without it, and the service manager waits.
+const AFTER_FAILURE: Duration = Duration::from_millis(300);
+
+/// What the daemon is given from outside of its configuration.
+pub(crate) struct Outside<'a> {
+    pub(crate) run_dir: &'a Path,
+    pub(crate) state_dir: &'a Path,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) compiler: Compiler,
+}
+
+/// The daemon, built and not started.
+pub(crate) struct App {
+    parts: Supervisor,
+    conditions: Arc<Conditions>,
+    policies: Arc<Policies>,
+    /// What networks were served by, which is loaded first.
+    serving: Vec<PolicyStamp>,
+    /// How long what is under way has to end.
+    drain: Duration,
+    /// Let go of last.
+    _directories: Directories,
+}
+
+impl App {
+    /// Builds each part from its configuration and from the parts that it needs.
+    ///
+    /// # Errors
+    /// When the state cannot be trusted, a directory cannot be had, or the machine cannot have what is configured.
+    pub(crate) fn build(config: Config, outside: Outside<'_>) -> anyhow::Result<Self> {
+        let Outside { run_dir, state_dir, clock, .. } = outside;
+        let started = clock.monotonic();
+        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
+        let State { directories, disk, boot, recovered, seen } =
+            State::recover(run_dir, state_dir, clock.as_ref(), &metrics)?;
+
+        // The ports, and the engine between them.
+        let policies = Arc::new(policies::open(&config, outside.compiler, state_dir)?);
+        let observer = Arc::new(Observing { metrics: Arc::clone(&metrics) });
+        let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let mut options = Options::new(
+            Arc::clone(&disk) as _,
+            Arc::clone(&clock),
+            Arc::clone(&observer) as _,
+            boot.clone(),
+            node_name,
+        );
+        options.witness = Some(Arc::clone(&seen) as _);
+        let (writer, journal) = Writer::open(options, &recovered.tail);
+        let ports = Ports {
+            clock: Arc::clone(&clock),
+            catalogue: Arc::clone(&policies) as Arc<dyn Catalogue>,
+            journal: Arc::new(journal),
+            observer,
+        };
+        let served = || recovered.choices.all().map(|(_, served)| served);
+        if !seen.is_lost() {
+            // What an older state names may be meant again once it is put back.
+            let named = served().flat_map(|served| [&served.now].into_iter().chain(&served.before));
+            policies.prune(named.map(|choice| Arc::clone(&choice.policy.digest)));
+        }
+        let serving = served().map(|served| served.now.policy.clone()).collect();
+        let settings = Settings {
+            cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),
+            in_flight: usize::try_from(config.limits.in_flight)?,
+            queue: usize::try_from(config.limits.queue)?,
+            networks: usize::try_from(config.limits.networks)?,
+            bounds: Arc::default(),
+        };
+        let (engine, abandoned) = Engine::new(recovered.books, recovered.choices, ports, settings);
+        let conditions = Arc::clone(engine.conditions());
+        if seen.is_lost() {
+            let message = format!(
+                "{} does not have all that was answered in this boot, so the addresses of live pods are not known",
+                state_dir.display()
+            );
+            conditions.set(ConditionName::StateLost, "", message);
+        }
+
+        // What the daemon says of itself.
+        let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
+        let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
+        let node = Arc::new(Node {
+            engine: Arc::clone(&engine),
+            disk,
+            boot,
+            started,
+            state_seen: Arc::clone(&seen),
+            sandboxes: Arc::clone(&sandboxes),
+        });
+
+        // The parts, each behind those that it needs.
+        let mut parts = Supervisor::new(&conditions);
+        let checkpoint = parts.add(Checkpoint::build(writer, engine.images()), &[]);
+        let undo = parts.add(Undo::build(abandoned), &[checkpoint]);
+
+        let cni_path = run_dir.join("cni.sock");
+        let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
+        let replay = Replay::new(Spool::beside(&cni_path), cni.clone(), Arc::clone(&metrics), seen);
+        let spool = SpoolReplay::build(replay);
+        let replayed = spool.replayed();
+        let spool = parts.add(spool, &[undo]);
+
+        let (reporter, health) = server::health();
+        let health_part = parts.add(Health::build(reporter, Arc::clone(&engine)), &[checkpoint]);
+
+        let cni = Cni::build(cni_path, cni, Arc::clone(&policies), &conditions, replayed.clone());
+        let cni_listens = cni.listening();
+        let cni = parts.add(cni, &[undo, spool]);
+
+        let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
+        let admin = Admin::build(run_dir.join("admin.sock"), admin, health, &conditions, replayed);
+        let admin_listens = admin.listening();
+        let admin = parts.add(admin, &[undo, health_part]);
+
+        parts.add(Ready::build([cni_listens, admin_listens], Arc::clone(&policies)), &[cni, admin]);
+        match runtime {
+            None => tracing::info!(
+                "runtime.socket is not set, so leaked addresses are freed only by the runtime's CNI GC"
+            ),
+            Some(runtime) => {
+                let grace = Duration::from_secs(config.runtime.grace_seconds.into());
+                let leaks = Leaks::new(engine, sandboxes, clock, move || grace);
+                parts.add(LeakWatch::build(leaks), &[undo]);
+                parts.add(
+                    Adoption::build(Arc::clone(&node), runtime, config.runtime.exclusive),
+                    &[checkpoint],
+                );
+            }
+        }
+        if let Some(address) = config.metrics.listen {
+            parts.add(Scraping::build(address, node, metrics), &[checkpoint]);
+        }
+        let drain = Duration::from_secs(config.limits.drain_seconds.into());
+        Ok(Self { parts, conditions, policies, serving, drain, _directories: directories })
+    }
+
+    /// Serves until a signal says to stop, then lets what is under way finish.
+    ///
+    /// # Errors
+    /// [`PartEnded`](crate::parts::PartEnded) when a part has ended that nothing is served without.
+    pub(crate) async fn run(self, signals: &mut Signals) -> anyhow::Result<()> {
+        // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
+        self.policies.begin(self.serving);
+        let mut parts = self.parts.start();
+        let ended = tokio::select! {
+            signal = signals.stop() => {
+                tracing::info!("{signal}: draining");
+                Ok(())
+            }
+            ended = parts.failed() => {
+                tracing::error!(part = ended.name, why = format!("{:#}", ended.why), "a part has ended; the daemon ends");
+                Err(ended)
+            }
+        };
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        self.conditions.set(ConditionName::Stopping, "", "the daemon is stopping");
+        let deadline = match &ended {
+            Ok(()) => self.drain,
+            Err(_) => AFTER_FAILURE,
+        };
+        let cut_off = parts.stop(deadline).await;
+        if !cut_off.is_empty() {
+            tracing::warn!(parts = cut_off.join(", "), "parts did not stop in time and were cut off");
+        }
+        tracing::info!("stopped");
+        Ok(ended?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The socket of operators: administration, health over gRPC, and reflection.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tenure_engine::Conditions;
+use tenure_rpc::admin::AdminService;
+use tenure_rpc::server::{self, HealthServer, HealthService, UnderWay};
+use tenure_types::ConditionName;
+use tokio_util::sync::CancellationToken;
+
+use super::listening::Listening;
+use super::{Gate, Kind, Part, Report};
+
+/// Serves operators.
+pub(crate) struct Admin {
+    path: PathBuf,
+    services: Option<(AdminService, HealthServer<HealthService>)>,
+    after: Gate,
+    report: Report,
+    under_way: UnderWay,
+    listening: Gate,
+}
+
+impl Admin {
+    pub(crate) fn build(
+        path: PathBuf,
+        service: AdminService,
+        health: HealthServer<HealthService>,
+        conditions: &Arc<Conditions>,
+        after: Gate,
+    ) -> Self {
+        let report = Report::new(conditions, ConditionName::AdminSocketMissing);
+        let (under_way, listening) = (UnderWay::default(), Gate::default());
+        Self { path, services: Some((service, health)), after, report, under_way, listening }
+    }
+
+    /// Open once the socket is there.
+    pub(crate) fn listening(&self) -> Gate {
+        self.listening.clone()
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Admin {
+    fn name(&self) -> &'static str {
+        "admin"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Essential
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        if stop.run_until_cancelled(self.after.passed()).await.is_none() {
+            return Ok(());
+        }
+        let (service, health) = self.services.take().context("it runs once")?;
+        let (_listening, calls) = Listening::at(&self.path, &self.under_way, self.report.clone())?;
+        self.listening.open();
+        Ok(server::serve_admin(calls, service, health, self.under_way.clone(), stop.cancelled()).await?)
+    }
+}

@@ -1,0 +1,58 @@
+//! Adopts a lost state once nobody is left who could have an address.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_runtime::{Runtime, who_may_live};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Kind, Part};
+use crate::node::Node;
+
+/// How often a runtime is asked whether a lost state was an empty one.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+
+/// Asks the container runtime while the state is lost.
+pub(crate) struct Adoption {
+    node: Arc<Node>,
+    runtime: Runtime,
+    /// Whether nothing else starts containers on this node.
+    exclusive: bool,
+}
+
+impl Adoption {
+    pub(crate) fn build(node: Arc<Node>, runtime: Runtime, exclusive: bool) -> Self {
+        Self { node, runtime, exclusive }
+    }
+
+    async fn ask(&self) {
+        while self.node.state_seen.is_lost() {
+            match who_may_live(&self.runtime, self.exclusive).await {
+                Some(why) => tracing::warn!(why, "the lost state cannot be confirmed yet"),
+                None => {
+                    if let Err(error) = self.node.adopt() {
+                        tracing::error!(%error, "cannot clear the mark of the lost state");
+                    }
+                }
+            }
+            sleep(ASK_AGAIN).await;
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Adoption {
+    fn name(&self) -> &'static str {
+        "adoption"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Finite
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        stop.run_until_cancelled(self.ask()).await;
+        Ok(())
+    }
+}

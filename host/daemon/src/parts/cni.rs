@@ -1,0 +1,77 @@
+//! The socket of the CNI plugin.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::Conditions;
+use tenure_policy::Policies;
+use tenure_rpc::cni::CniService;
+use tenure_rpc::server::{self, UnderWay};
+use tenure_types::ConditionName;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::listening::Listening;
+use super::{Gate, Kind, Part, Report};
+use crate::policies;
+
+/// How long nobody is listened to while what served before is loaded. What is compiled already is there in a moment, and then the
+/// first ADD finds it.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Serves the plugin, once the DELs are replayed that it left while nobody listened.
+pub(crate) struct Cni {
+    path: PathBuf,
+    service: CniService,
+    policies: Arc<Policies>,
+    replayed: Gate,
+    report: Report,
+    under_way: UnderWay,
+    listening: Gate,
+}
+
+impl Cni {
+    pub(crate) fn build(
+        path: PathBuf,
+        service: CniService,
+        policies: Arc<Policies>,
+        conditions: &Arc<Conditions>,
+        replayed: Gate,
+    ) -> Self {
+        let report = Report::new(conditions, ConditionName::SocketMissing);
+        let (under_way, listening) = (UnderWay::default(), Gate::default());
+        Self { path, service, policies, replayed, report, under_way, listening }
+    }
+
+    /// Open once the socket is there.
+    pub(crate) fn listening(&self) -> Gate {
+        self.listening.clone()
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Cni {
+    fn name(&self) -> &'static str {
+        "cni"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Essential
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let may_listen = async {
+            self.replayed.passed().await;
+            // An ADD that finds it otherwise is told to come again.
+            let _ = timeout(AT_ONCE, policies::loaded(&self.policies)).await;
+        };
+        if stop.run_until_cancelled(may_listen).await.is_none() {
+            return Ok(());
+        }
+        let (_listening, calls) = Listening::at(&self.path, &self.under_way, self.report.clone())?;
+        self.listening.open();
+        let service = self.service.clone();
+        Ok(server::serve_cni(calls, service, self.under_way.clone(), stop.cancelled()).await?)
+    }
+}

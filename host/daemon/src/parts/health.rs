@@ -1,0 +1,62 @@
+//! Looks after what nobody reports by itself: full pools, networks out of bounds, and what `grpc.health.v1` says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::Engine;
+use tenure_rpc::server::{HealthReporter, ServingStatus};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Kind, Part};
+
+/// How often it is looked at; readiness changes with the disk and by an operator's word.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The same while ADD is refused: whoever waits for the node hears of it soon.
+const LOOK_SOON: Duration = Duration::from_millis(200);
+
+/// Follows the engine's conditions for as long as the daemon serves.
+pub(crate) struct Health {
+    reporter: HealthReporter,
+    engine: Arc<Engine>,
+}
+
+impl Health {
+    pub(crate) fn build(reporter: HealthReporter, engine: Arc<Engine>) -> Self {
+        Self { reporter, engine }
+    }
+
+    async fn follow(&self) {
+        let mut told = None;
+        loop {
+            self.engine.look_at_networks();
+            let status = match self.engine.readiness() {
+                Ok(()) => ServingStatus::Serving,
+                Err(_) => ServingStatus::NotServing,
+            };
+            if told != Some(status) {
+                // The empty name is the whole server.
+                self.reporter.set_service_status("", status).await;
+                told = Some(status);
+            }
+            sleep(if status == ServingStatus::Serving { LOOK_AGAIN } else { LOOK_SOON }).await;
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Health {
+    fn name(&self) -> &'static str {
+        "health"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Restarted
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        stop.run_until_cancelled(self.follow()).await;
+        Ok(())
+    }
+}

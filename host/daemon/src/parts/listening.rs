@@ -1,0 +1,57 @@
+//! A socket while a part listens on it: what is wrong with it, and what is left of it when the part stops.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use futures_util::Stream;
+use tenure_rpc::door::{Door, Told};
+use tenure_rpc::server::UnderWay;
+use tokio::net::UnixStream;
+
+use super::Report;
+
+/// A socket cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("socket {}", path.display())]
+pub(crate) struct SocketUnusable {
+    /// The socket.
+    pub(crate) path: PathBuf,
+    /// What the system says.
+    #[source]
+    pub(crate) source: io::Error,
+}
+
+/// A socket's file and the requests that came in by it, until the part stops.
+pub(super) struct Listening<'part> {
+    path: &'part Path,
+    under_way: &'part UnderWay,
+}
+
+impl<'part> Listening<'part> {
+    /// Listens, and says of the socket when it is missing.
+    pub(super) fn at(
+        path: &'part Path,
+        under_way: &'part UnderWay,
+        report: Report,
+    ) -> Result<(Self, impl Stream<Item = io::Result<UnixStream>> + Send + use<>), SocketUnusable> {
+        let door = Door::open(path.to_owned());
+        let door = door.map_err(|source| SocketUnusable { path: path.to_owned(), source })?;
+        let connections = door.connections(move |told: Told<'_>| match told {
+            Ok(()) => report.well(),
+            Err(message) => report.wrong(message),
+        });
+        Ok((Self { path, under_way }, connections))
+    }
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        let requests = self.under_way.count();
+        if requests > 0 {
+            let socket = self.path.display();
+            tracing::warn!(%socket, requests, "requests were still under way after limits.drain_seconds; they are cut off");
+        }
+        // It may be gone already.
+        let _ = std::fs::remove_file(self.path);
+    }
+}

@@ -1,0 +1,76 @@
+//! Metrics and health over HTTP, which the daemon can do without: an address that cannot be had is tried again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_observe::Metrics;
+use tenure_observe::http::{self, Address};
+use tenure_types::ConditionName;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Kind, Part, Report};
+use crate::node::Node;
+
+/// How often an address is tried again, or a socket's file looked for.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Serves scrapers, whatever becomes of the address meanwhile.
+pub(crate) struct Scraping {
+    address: Address,
+    node: Arc<Node>,
+    metrics: Arc<Metrics>,
+    report: Report,
+}
+
+impl Scraping {
+    pub(crate) fn build(address: Address, node: Arc<Node>, metrics: Arc<Metrics>) -> Self {
+        let report = Report::new(node.engine.conditions(), ConditionName::MetricsListener);
+        Self { address, node, metrics, report }
+    }
+
+    /// Serves until it is told to stop or the socket is gone.
+    async fn serve(&self, listener: http::Listener, stop: &CancellationToken) {
+        let address = &self.address;
+        tracing::info!(%address, "serving metrics and health");
+        let is_there = listener.presence();
+        let (node, metrics) = (Arc::clone(&self.node), Arc::clone(&self.metrics));
+        let serving = http::serve(listener, node, metrics, stop.cancelled());
+        let gone = async {
+            while is_there() {
+                sleep(AGAIN).await;
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = gone => self.report.wrong(format!("metrics.listen: {address} was deleted or replaced")),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Scraping {
+    fn name(&self) -> &'static str {
+        "metrics"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Restarted
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        while !stop.is_cancelled() {
+            match http::Listener::bind(&self.address).await {
+                Ok(listener) => {
+                    self.report.well();
+                    self.serve(listener, stop).await;
+                }
+                Err(error) => {
+                    self.report.wrong(format!("metrics.listen: {}: {error}", self.address));
+                    stop.run_until_cancelled(sleep(AGAIN)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! Runs the parts: starts again what ends, or ends the daemon for it, and stops each before those that it needs.
+//!
+//! ```text
+//!              told to stop                          returns, or is cut off at the deadline
+//! running ────────────────────────▶ stopping ───────────────────────────────────────────────▶ ended
+//!   │  ▲ pause      essential: the daemon ends with an error that names the part
+//!   └──┘ fails, panics or returns
+//! ```
+
+use std::future::pending;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use futures_util::FutureExt as _;
+use tenure_engine::Conditions;
+use tenure_types::ConditionName;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Kind, Part};
+
+/// How long a part that failed is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a part that was started again must run for its failure to be over.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// How long each part has after the deadline, once nothing needs it any more.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
+
+/// A part has ended that the daemon cannot do without.
+#[derive(Debug, thiserror::Error)]
+#[error("part {name} has ended")]
+pub(crate) struct PartEnded {
+    /// The part.
+    pub(crate) name: &'static str,
+    /// Why.
+    #[source]
+    pub(crate) why: anyhow::Error,
+}
+
+/// A part that was added, for those that need it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handle(usize);
+
+/// The parts, before they run.
+pub(crate) struct Supervisor {
+    conditions: Arc<Conditions>,
+    parts: Vec<(Box<dyn Part>, Vec<usize>)>,
+}
+
+impl Supervisor {
+    /// No parts yet; those that are started again after a failure are told on this list.
+    pub(crate) fn new(conditions: &Arc<Conditions>) -> Self {
+        Self { conditions: Arc::clone(conditions), parts: Vec::new() }
+    }
+
+    /// Adds a part that needs others: it is stopped before them.
+    pub(crate) fn add(&mut self, part: impl Part, needs: &[Handle]) -> Handle {
+        self.parts.push((Box::new(part), needs.iter().map(|need| need.0).collect()));
+        Handle(self.parts.len() - 1)
+    }
+
+    /// Starts all parts. Needs a tokio runtime.
+    pub(crate) fn start(self) -> Running {
+        let (tracker, (ended, ends)) = (TaskTracker::new(), mpsc::unbounded_channel());
+        let start = |(index, (part, needs)): (usize, (Box<dyn Part>, Vec<usize>))| {
+            let (name, stop) = (part.name(), CancellationToken::new());
+            let work = watch_over(part, stop.clone(), Arc::clone(&self.conditions));
+            let ended = ended.clone();
+            let task = tracker.spawn(async move {
+                let end = work.await;
+                // Nobody listens any more once the daemon has stopped.
+                let _ = ended.send((index, end));
+            });
+            Watched { name, needs, stop, task: task.abort_handle(), has_ended: false }
+        };
+        let parts = self.parts.into_iter().enumerate().map(start).collect();
+        tracker.close();
+        Running { tracker, parts, ends }
+    }
+}
+
+/// A part that runs.
+struct Watched {
+    name: &'static str,
+    needs: Vec<usize>,
+    stop: CancellationToken,
+    task: AbortHandle,
+    has_ended: bool,
+}
+
+/// The parts while they run.
+pub(crate) struct Running {
+    tracker: TaskTracker,
+    parts: Vec<Watched>,
+    ends: mpsc::UnboundedReceiver<(usize, Result<(), PartEnded>)>,
+}
+
+impl Running {
+    /// Waits until a part has ended that the daemon cannot do without.
+    pub(crate) async fn failed(&mut self) -> PartEnded {
+        while let Some((index, end)) = self.ends.recv().await {
+            self.note(index);
+            if let Err(ended) = end {
+                return ended;
+            }
+        }
+        pending().await
+    }
+
+    /// Stops each part as soon as nothing needs it any more; what still runs at the deadline is cut off. Returns their names.
+    pub(crate) async fn stop(mut self, deadline: Duration) -> Vec<&'static str> {
+        let (mut until, mut cut_off) = (Instant::now() + deadline, Vec::new());
+        loop {
+            self.stop_what_nothing_needs();
+            if self.parts.iter().all(|part| part.has_ended) {
+                break;
+            }
+            match timeout_at(until, self.ends.recv()).await {
+                Ok(Some((index, end))) => {
+                    self.note(index);
+                    if let Err(ended) = end {
+                        tracing::error!(
+                            part = ended.name,
+                            why = format!("{:#}", ended.why),
+                            "a part ended badly"
+                        );
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    for part in
+                        self.parts.iter_mut().filter(|part| part.stop.is_cancelled() && !part.has_ended)
+                    {
+                        part.task.abort();
+                        part.has_ended = true;
+                        cut_off.push(part.name);
+                    }
+                    until = Instant::now() + LAST_MOMENT;
+                }
+            }
+        }
+        // A task that is aborted ends when it is polled next; one that blocks its thread ends with the process.
+        let _ = timeout_at(Instant::now() + LAST_MOMENT, self.tracker.wait()).await;
+        cut_off
+    }
+
+    fn note(&mut self, index: usize) {
+        if let Some(part) = self.parts.get_mut(index) {
+            part.has_ended = true;
+        }
+    }
+
+    fn stop_what_nothing_needs(&self) {
+        for (index, part) in self.parts.iter().enumerate() {
+            if !self.parts.iter().any(|other| !other.has_ended && other.needs.contains(&index)) {
+                part.stop.cancel();
+            }
+        }
+    }
+}
+
+/// Runs a part until it is told to stop, or has ended for good.
+async fn watch_over(
+    mut part: Box<dyn Part>,
+    stop: CancellationToken,
+    conditions: Arc<Conditions>,
+) -> Result<(), PartEnded> {
+    let (name, kind) = (part.name(), part.kind());
+    loop {
+        let run = AssertUnwindSafe(part.run(&stop)).catch_unwind();
+        let steady = async {
+            sleep(STEADY).await;
+            conditions.clear(ConditionName::PartFailed, name);
+            pending().await
+        };
+        let end = tokio::select! {
+            end = run => end,
+            never = steady => never,
+        };
+        let why = match end {
+            Ok(Ok(())) if stop.is_cancelled() || kind == Kind::Finite => {
+                conditions.clear(ConditionName::PartFailed, name);
+                return Ok(());
+            }
+            Ok(Ok(())) => anyhow!("it returned, and nothing told it to stop"),
+            Ok(Err(error)) => error,
+            Err(panic) => anyhow!("it panicked: {}", words(panic.as_ref())),
+        };
+        if kind == Kind::Essential || stop.is_cancelled() {
+            return Err(PartEnded { name, why });
+        }
+        conditions.set(ConditionName::PartFailed, name, format!("part {name} has ended: {why:#}"));
+        tokio::select! {
+            () = sleep(PAUSE) => {}
+            () = stop.cancelled() => return Ok(()),
+        }
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

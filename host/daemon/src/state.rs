@@ -1,0 +1,61 @@
+//! The node's state as a start finds it: both directories taken, the checkpoint recovered, and whether anything of it is lost.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tenure_checkpoint::{FileDisk, Lock, Recovered, boot_id, recover_after};
+use tenure_engine::ports::Clock;
+use tenure_observe::Metrics;
+use tenure_types::BootId;
+
+use crate::mark::Mark;
+use crate::run_dir::RunDir;
+use crate::state_seen::StateSeen;
+
+/// Both directories, for as long as they are this daemon's alone.
+pub(crate) struct Directories {
+    _run: RunDir,
+    _state: Lock,
+}
+
+/// What a start finds.
+pub(crate) struct State {
+    pub(crate) directories: Directories,
+    pub(crate) disk: Arc<FileDisk>,
+    pub(crate) boot: BootId,
+    pub(crate) recovered: Recovered,
+    pub(crate) seen: Arc<StateSeen>,
+}
+
+impl State {
+    /// Takes the directories before anything in them is read, and recovers: the state is whole, or nothing starts.
+    pub(crate) fn recover(
+        run_dir: &Path,
+        state_dir: &Path,
+        clock: &dyn Clock,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Self> {
+        let run = RunDir::take(run_dir)?;
+        let disk = FileDisk::create(state_dir)
+            .with_context(|| format!("state directory {}", state_dir.display()))?;
+        let lock = Lock::take(state_dir)?;
+        let boot = boot_id().context("the kernel's boot id")?;
+        let mark = Mark::read(run_dir, &boot).context("the mark of the state")?;
+        let recovered = recover_after(&disk, &boot, clock.now(), mark.durable());
+        let mut recovered = recovered.with_context(|| {
+            format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
+        })?;
+        let seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
+        recovered.report.lost = seen.is_lost();
+        recovered.report.findings().for_each(|found| metrics.recovered(found));
+        tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
+        Ok(Self {
+            directories: Directories { _run: run, _state: lock },
+            disk: Arc::new(disk),
+            boot,
+            recovered,
+            seen,
+        })
+    }
+}
