@@ -149,6 +149,11 @@ impl Admin for Fake {
             outcomes: vec![released; request.get_ref().allocations.len()],
         }))
     }
+
+    async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
+        let problem = v1::ReloadProblem { key: "networks.pods".into(), message: "no policy mine".into() };
+        Ok(Response::new(v1::ReloadResponse { problems: vec![problem], ..Default::default() }))
+    }
 }
 
 /// Runs the program against a fresh daemon.

@@ -7,21 +7,26 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tenure_checkpoint::{Options, Writer};
 use tenure_engine::ports::{Catalogue, Clock};
-use tenure_engine::{Conditions, Engine, Ports, Settings};
+use tenure_engine::{Conditions, Engine, Ports};
 use tenure_observe::Metrics;
-use tenure_policy::{Compiler, Policies};
+use tenure_observe::logging::Control;
+use tenure_policy::Compiler;
 use tenure_rpc::admin::AdminService;
 use tenure_rpc::cni::CniService;
 use tenure_rpc::server;
 use tenure_runtime::{Leaks, Runtime, Sandboxes};
 use tenure_spool::Spool;
 use tenure_types::{ConditionName, PolicyStamp};
+use tokio::signal::unix::Signal;
+use tokio::sync::{Mutex, watch};
 
 use crate::config::Config;
+use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Cni, Health, LeakWatch, Ready, Scraping, SpoolReplay, Supervisor, Undo,
+    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Hangups, Health, LeakWatch, NetworkSetup, Ready,
+    Scraping, SpoolReplay, Supervisor, Undo,
 };
 use crate::policies;
 use crate::replay::Replay;
@@ -33,21 +38,24 @@ const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
 /// What the daemon is given from outside of its configuration.
 pub(crate) struct Outside<'a> {
+    /// The configuration's file, unless it is the default one.
+    pub(crate) config_file: Option<&'a Path>,
     pub(crate) run_dir: &'a Path,
     pub(crate) state_dir: &'a Path,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) compiler: Compiler,
+    pub(crate) log: Control,
+    /// SIGHUP.
+    pub(crate) hangups: Signal,
 }
 
 /// The daemon, built and not started.
 pub(crate) struct App {
     parts: Supervisor,
     conditions: Arc<Conditions>,
-    policies: Arc<Policies>,
+    live: Arc<Live>,
     /// What networks were served by, which is loaded first.
     serving: Vec<PolicyStamp>,
-    /// How long what is under way has to end.
-    drain: Duration,
     /// Let go of last.
     _directories: Directories,
 }
@@ -90,14 +98,7 @@ impl App {
             policies.prune(named.map(|choice| Arc::clone(&choice.policy.digest)));
         }
         let serving = served().map(|served| served.now.policy.clone()).collect();
-        let settings = Settings {
-            cooldown: Duration::from_secs(config.addresses.cooldown_seconds.into()),
-            in_flight: usize::try_from(config.limits.in_flight)?,
-            queue: usize::try_from(config.limits.queue)?,
-            networks: usize::try_from(config.limits.networks)?,
-            bounds: Arc::default(),
-        };
-        let (engine, abandoned) = Engine::new(recovered.books, recovered.choices, ports, settings);
+        let (engine, abandoned) = Engine::new(recovered.books, recovered.choices, ports, config.settings());
         let conditions = Arc::clone(engine.conditions());
         if seen.is_lost() {
             let message = format!(
@@ -106,6 +107,21 @@ impl App {
             );
             conditions.set(ConditionName::StateLost, "", message);
         }
+
+        // What changes when the configuration is read again.
+        let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
+        let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
+        let live = Arc::new(Live {
+            path: outside.config_file.map(Path::to_owned),
+            config: watch::Sender::new(Arc::new(config.clone())),
+            engine: Arc::clone(&engine),
+            policies: Arc::clone(&policies),
+            cni: cni.clone(),
+            log: outside.log,
+            networks: Arc::clone(&networks),
+            turn: Mutex::default(),
+        });
+        let in_force = live.config.subscribe();
 
         // What the daemon says of itself.
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
@@ -117,6 +133,7 @@ impl App {
             started,
             state_seen: Arc::clone(&seen),
             sandboxes: Arc::clone(&sandboxes),
+            live: Arc::clone(&live),
         });
 
         // The parts, each behind those that it needs.
@@ -125,44 +142,47 @@ impl App {
         let undo = parts.add(Undo::build(abandoned), &[checkpoint]);
 
         let cni_path = run_dir.join("cni.sock");
-        let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
         let replay = Replay::new(Spool::beside(&cni_path), cni.clone(), Arc::clone(&metrics), seen);
         let spool = SpoolReplay::build(replay);
         let replayed = spool.replayed();
         let spool = parts.add(spool, &[undo]);
 
+        let configured = ConfiguredNetworks::build(networks, in_force.clone());
+        let tried = configured.tried();
+        let configured = parts.add(configured, &[checkpoint]);
+
         let (reporter, health) = server::health();
         let health_part = parts.add(Health::build(reporter, Arc::clone(&engine)), &[checkpoint]);
 
-        let cni = Cni::build(cni_path, cni, Arc::clone(&policies), &conditions, replayed.clone());
+        let cni = Cni::build(cni_path, cni, Arc::clone(&policies), &conditions, [replayed.clone(), tried]);
         let cni_listens = cni.listening();
-        let cni = parts.add(cni, &[undo, spool]);
+        let cni = parts.add(cni, &[undo, spool, configured]);
 
         let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
         let admin = Admin::build(run_dir.join("admin.sock"), admin, health, &conditions, replayed);
         let admin_listens = admin.listening();
         let admin = parts.add(admin, &[undo, health_part]);
 
-        parts.add(Ready::build([cni_listens, admin_listens], Arc::clone(&policies)), &[cni, admin]);
+        parts.add(Ready::build([cni_listens, admin_listens], policies), &[cni, admin]);
+        parts.add(Hangups::build(outside.hangups, Arc::clone(&live)), &[configured]);
         match runtime {
             None => tracing::info!(
                 "runtime.socket is not set, so leaked addresses are freed only by the runtime's CNI GC"
             ),
             Some(runtime) => {
-                let grace = Duration::from_secs(config.runtime.grace_seconds.into());
-                let leaks = Leaks::new(engine, sandboxes, clock, move || grace);
+                let grace = {
+                    let config = in_force.clone();
+                    move || Duration::from_secs(config.borrow().runtime.grace_seconds.into())
+                };
+                let leaks = Leaks::new(engine, sandboxes, clock, grace);
                 parts.add(LeakWatch::build(leaks), &[undo]);
-                parts.add(
-                    Adoption::build(Arc::clone(&node), runtime, config.runtime.exclusive),
-                    &[checkpoint],
-                );
+                parts.add(Adoption::build(Arc::clone(&node), runtime, in_force), &[checkpoint]);
             }
         }
         if let Some(address) = config.metrics.listen {
             parts.add(Scraping::build(address, node, metrics), &[checkpoint]);
         }
-        let drain = Duration::from_secs(config.limits.drain_seconds.into());
-        Ok(Self { parts, conditions, policies, serving, drain, _directories: directories })
+        Ok(Self { parts, conditions, live, serving, _directories: directories })
     }
 
     /// Serves until a signal says to stop, then lets what is under way finish.
@@ -171,7 +191,7 @@ impl App {
     /// [`PartEnded`](crate::parts::PartEnded) when a part has ended that nothing is served without.
     pub(crate) async fn run(self, signals: &mut Signals) -> anyhow::Result<()> {
         // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
-        self.policies.begin(self.serving);
+        self.live.policies.begin(self.serving);
         let mut parts = self.parts.start();
         let ended = tokio::select! {
             signal = signals.stop() => {
@@ -186,7 +206,7 @@ impl App {
         let _ = sd_notify::notify(&[NotifyState::Stopping]);
         self.conditions.set(ConditionName::Stopping, "", "the daemon is stopping");
         let deadline = match &ended {
-            Ok(()) => self.drain,
+            Ok(()) => Duration::from_secs(self.live.config.borrow().limits.drain_seconds.into()),
             Err(_) => AFTER_FAILURE,
         };
         let cut_off = parts.stop(deadline).await;

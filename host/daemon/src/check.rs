@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tenure_policy::{Compiler, Runtime, sha256};
+use tenure_policy::{CatalogueSource, Compiler, Runtime, sha256};
 
-use crate::config::{Config, PolicyFile};
+use crate::config::Config;
 use crate::{fault, policies};
 
 /// Checks a configuration that could be read.
@@ -16,9 +16,11 @@ pub(crate) fn check(config: &Config) -> ExitCode {
         eprintln!("tenured: {error:#}");
         return ExitCode::from(fault::PERMANENT);
     }
-    for (name, file) in &config.policies {
-        if let Err(problem) = policy(file, policies::limits(config).map_or(0, |limits| limits.component)) {
-            eprintln!("warning: policies.{name}: {}: {problem}", file.path.display());
+    let most = policies::limits(config).map_or(0, |limits| limits.component);
+    for (name, source) in policies::files(config) {
+        let CatalogueSource::File { path, sha256 } = source else { continue };
+        if let Err(problem) = policy(&path, &sha256, most) {
+            eprintln!("warning: policies.{name}: {}: {problem}", path.display());
         }
     }
     println!("configuration ok");
@@ -33,11 +35,11 @@ fn sandbox(config: &Config) -> anyhow::Result<()> {
 }
 
 /// What is wrong with a policy's file, which may come later.
-fn policy(file: &PolicyFile, most: usize) -> Result<(), String> {
-    let bytes = read(&file.path, most)?;
+fn policy(path: &Path, expected: &str, most: usize) -> Result<(), String> {
+    let bytes = read(path, most)?;
     match sha256(&bytes) {
-        found if found.eq_ignore_ascii_case(&file.sha256) => Ok(()),
-        found => Err(format!("its sha256 is {found}, but the configuration says {}", file.sha256)),
+        found if found == expected => Ok(()),
+        found => Err(format!("its sha256 is {found}, but the configuration says {expected}")),
     }
 }
 

@@ -2,15 +2,22 @@
 //!
 //! The book's configuration reference is generated from the comments below (`tenured --config-reference`).
 
+mod compare;
+mod networks;
 mod read;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_observe::http::Address;
 use tenure_observe::logging::{Filter, Format};
+
+pub(crate) use self::compare::is_live;
+pub(crate) use self::networks::NetworkTable;
 
 /// Where the configuration is looked for when `--config` is not given.
 pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
@@ -25,8 +32,10 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// What each call of a policy may use.
     pub(crate) sandbox: Sandbox,
-    /// Policies beside the built-in ones, by name. A network's configuration chooses one with `"policy": "NAME"`.
-    pub(crate) policies: BTreeMap<String, PolicyFile>,
+    /// Policies beside the built-in ones, by name, and what each policy may hand out. A network's configuration chooses one with `"policy": "NAME"`.
+    pub(crate) policies: BTreeMap<String, PolicyTable>,
+    /// Networks that this node has without a CNI call, and what each network may be, whoever defines it.
+    pub(crate) networks: BTreeMap<String, NetworkTable>,
     /// The container runtime, as a second source of which sandboxes there are.
     pub(crate) runtime: Runtime,
     /// The reference plugin whose place tenure takes.
@@ -61,7 +70,7 @@ pub(crate) struct Limits {
     /// Requests that may wait beyond that, three quarters of them of one network; more are refused with CNI code 11.
     #[schemars(range(min = 1))]
     pub(crate) queue: u32,
-    /// Networks that there may be; the first ADD of one more is refused. A network exists from its first ADD on.
+    /// Networks that there may be; the first ADD of one more is refused. A network exists once it is defined: by its first ADD, in `[networks.NAME]`, or by `tenurectl network define`.
     #[schemars(range(min = 1))]
     pub(crate) networks: u32,
     /// Seconds for which a stopping daemon lets requests under way finish.
@@ -98,21 +107,24 @@ impl Default for Sandbox {
     }
 }
 
-/// A policy in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PolicyFile {
-    /// The component's absolute path.
-    pub(crate) path: PathBuf,
+/// A policy.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PolicyTable {
+    /// The component's absolute path. A built-in policy needs none.
+    pub(crate) path: Option<PathBuf>,
     /// The component's sha256 in hexadecimal. A file that is not this is not loaded.
-    pub(crate) sha256: String,
+    pub(crate) sha256: Option<String>,
+    /// Subnets that ranges which this policy defines must lie in, such as `["10.0.0.0/8"]`; any, if there are none.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) within: Vec<IpNet>,
 }
 
 /// The container runtime, as a second source of which sandboxes there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Runtime {
-    /// Its CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, nothing that leaked is freed but by GC.
+    /// Its CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, leaked addresses are freed only by GC.
     pub(crate) socket: Option<String>,
     /// Seconds for which a sandbox must be gone, by the runtime and by its network namespace, before its addresses are freed.
     pub(crate) grace_seconds: u32,

@@ -5,6 +5,7 @@ mod check;
 mod clock;
 mod config;
 mod fault;
+mod live;
 mod mark;
 mod node;
 mod observer;
@@ -89,17 +90,20 @@ fn main() -> ExitCode {
 }
 
 fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
-    tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
+    let log = tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
     // Two more than cores: now and then one waits for a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let outside = Outside {
+            config_file: arguments.config.as_deref(),
             run_dir: &arguments.run_dir,
             state_dir: &arguments.state_dir,
             clock: Arc::new(KernelClock),
             compiler: Compiler::Child,
+            log,
+            hangups: signals::hangups()?,
         };
         App::build(config, outside)?.run(&mut signals).await
     });

@@ -10,10 +10,12 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
+use tenure_rpc::admin::Reloaded;
 use tenure_runtime::{Sandboxes, Traces};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 
 use crate::clock::KernelClock;
+use crate::live::Live;
 use crate::state_seen::StateSeen;
 
 /// One node.
@@ -24,6 +26,7 @@ pub(crate) struct Node {
     pub(crate) started: Duration,
     pub(crate) state_seen: Arc<StateSeen>,
     pub(crate) sandboxes: Arc<Sandboxes>,
+    pub(crate) live: Arc<Live>,
 }
 
 impl Node {
@@ -84,6 +87,10 @@ impl tenure_rpc::admin::Node for Node {
 
     fn adopt(&self) -> Result<bool, Error> {
         Self::adopt(self).map_err(|error| Error::new(ErrorCode::InputOutput, error))
+    }
+
+    async fn reload(&self) -> Result<Reloaded, Error> {
+        self.live.reload().await
     }
 }
 

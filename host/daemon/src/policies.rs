@@ -1,6 +1,6 @@
 //! The policies of the configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tenure_engine::ports::Catalogue as _;
@@ -8,7 +8,7 @@ use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime};
 use tenure_types::PolicyName;
 use tokio::time::sleep;
 
-use crate::config::Config;
+use crate::config::{Config, PolicyTable};
 use crate::fault::Setting;
 
 /// How often it is looked at whether a policy is loaded.
@@ -25,16 +25,21 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
     })
 }
 
+/// The files of the configuration, by policy.
+pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
+    let file = |(name, table): (&String, &PolicyTable)| {
+        let (path, sha256) = (table.path.clone()?, table.sha256.as_ref()?.to_ascii_lowercase());
+        // Names were checked when the configuration was read.
+        Some((PolicyName::new(name).ok()?, CatalogueSource::File { path, sha256 }))
+    };
+    config.policies.iter().filter_map(file).collect()
+}
+
 /// The built-in policies and those of the configuration.
 pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> anyhow::Result<Policies> {
-    let files = config.policies.iter().map(|(name, file)| {
-        let path: PathBuf = file.path.clone();
-        Ok((PolicyName::new(name)?, CatalogueSource::File { path, sha256: file.sha256.to_ascii_lowercase() }))
-    });
-    let files: Vec<_> = files.collect::<anyhow::Result<_>>()?;
     let runtime = Runtime::new(limits(config)?, compiler).map_err(unusable)?;
     let runtime = runtime.with_cache(state_dir.join("compiled"));
-    Ok(Policies::with_runtime(runtime, files, state_dir).map_err(unusable)?)
+    Ok(Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?)
 }
 
 /// Waits until what served before is loaded, or is known not to load.

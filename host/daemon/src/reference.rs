@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::config::{Config, DEFAULT_PATH};
+use crate::config::{Config, DEFAULT_PATH, is_live};
 
 /// The whole page.
 pub(crate) fn page() -> String {
@@ -12,7 +12,8 @@ pub(crate) fn page() -> String {
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut page = format!(
         "# Configuration reference\n\n`tenured` reads `{DEFAULT_PATH}` if it is there, or the file that `--config` names. \
-         Every key has a default; an unknown key is refused with its path.\n"
+         Every key has a default; an unknown key is refused with its path. SIGHUP and `tenurectl reload` read the file again: a *live* key \
+         then holds at once, any other after a restart. A file that is wrong changes nothing.\n"
     );
     let sections = schema.get("properties").and_then(Value::as_object);
     for (name, section) in sections.into_iter().flatten() {
@@ -24,17 +25,18 @@ pub(crate) fn page() -> String {
         };
         let _ = write!(
             page,
-            "\n## `[{title}]`\n\n{}\n\n| key | default | meaning |\n|---|---|---|\n",
+            "\n## `[{title}]`\n\n{}\n\n| key | default | holds | meaning |\n|---|---|---|---|\n",
             text(section, definition)
         );
         for (key, property) in definition.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let default = defaults.get(name).and_then(|section| section.get(key));
-            let default = match default {
-                Some(Value::Null) => "none".to_owned(),
+            let default = match default.or_else(|| property.get("default")) {
+                None | Some(Value::Null) => "none".to_owned(),
+                Some(Value::Array(items)) if items.is_empty() => "none".to_owned(),
                 Some(value) => format!("`{value}`"),
-                None => "required".to_owned(),
             };
-            let _ = writeln!(page, "| `{key}` | {default} | {} |", text(property, property));
+            let holds = if is_live(&format!("{name}.{key}")) { "live" } else { "after a restart" };
+            let _ = writeln!(page, "| `{key}` | {default} | {holds} | {} |", text(property, property));
         }
     }
     page
@@ -58,9 +60,13 @@ mod tests {
         let page = super::page();
         for line in [
             "## `[addresses]`",
-            "| `cooldown_seconds` | `30` |",
+            "| `cooldown_seconds` | `30` | live |",
             "## `[policies.NAME]`",
-            "| `sha256` | required |",
+            "| `sha256` | none | live |",
+            "## `[networks.NAME]`",
+            "| `exclusive` | `false` | live |",
+            "| `within` | none | live |",
+            "| `memory_mib` | `16` | after a restart |",
         ] {
             assert!(page.contains(line), "{line} is missing in\n{page}");
         }

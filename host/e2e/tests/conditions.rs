@@ -6,7 +6,6 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tenure_e2e::client::Client;
@@ -33,7 +32,6 @@ fn main() -> ExitCode {
         .test("a_fault_that_stays_ends_with_2_and_one_that_passes_with_1", &[], exit_codes)
         .test("a_damaged_log_comes_with_the_command_that_helps", &[], damaged_log)
         .test("a_configuration_is_checked_without_a_start", &[], check_config)
-        .test("a_hangup_ends_nothing", &[], hangup)
         .test("the_length_of_the_log_is_known_from_the_start", &[], log_length)
         .run()
 }
@@ -318,16 +316,6 @@ fn check_config() -> anyhow::Result<()> {
     let (code, said) = checked(&mine)?;
     ensure!(code == Some(0) && said.contains(&sha256(b"another")), "{code:?}: {said}");
     ensure!(!daemon.state_directory().exists() && !daemon.run_directory().exists(), "it has made something");
-    Ok(())
-}
-
-fn hangup() -> anyhow::Result<()> {
-    let mut daemon = Daemon::start()?;
-    daemon.signal(Signal::HUP)?;
-    wait::holds("the daemon to say so", LIMIT, || Ok(daemon.log("SIGHUP").contains("restart it")))?;
-    daemon.shim()?.call("ADD", &Attachment::of("pod"), &roomy("pods"))?.address()?;
-    let ended = daemon.stop()?;
-    ensure!(ended.success(), "ended with {ended}");
     Ok(())
 }
 

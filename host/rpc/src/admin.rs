@@ -11,6 +11,7 @@ mod networks;
 mod node;
 mod policies;
 mod release;
+mod reload;
 mod repair;
 mod shown;
 mod status;
@@ -21,7 +22,7 @@ use tenure_engine::Engine;
 use tenure_types::Result;
 use tonic::{Request, Response, Status, Streaming};
 
-pub use self::node::Node;
+pub use self::node::{Node, Reloaded};
 use crate::status::to_status;
 use crate::v1;
 
@@ -139,5 +140,9 @@ impl v1::admin_server::Admin for AdminService {
         request: Request<v1::RepairRequest>,
     ) -> Result<Response<v1::RepairResponse>, Status> {
         told(repair::repair(&self.engine, self.node.as_ref(), request.get_ref()).await)
+    }
+
+    async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
+        told(reload::reload(self.node.as_ref()).await)
     }
 }

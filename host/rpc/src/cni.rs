@@ -44,6 +44,11 @@ impl CniService {
         Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
+    /// Whether host-local's own state is to be ignored from now on.
+    pub fn ignore_host_local(&self, ignore: bool) {
+        self.unimported.ignore(ignore);
+    }
+
     async fn add(&self, call: &Invocation) -> Result<Answer> {
         let read = self.read(call).await;
         let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;

@@ -54,11 +54,15 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let (run_dir, state_dir) = (directory.path().join("run"), directory.path().join("state"));
     let clock = Arc::new(Trap::default());
+    let filter = "off".to_owned().try_into().unwrap();
     let outside = Outside {
+        config_file: None,
         run_dir: &run_dir,
         state_dir: &state_dir,
         clock: Arc::clone(&clock) as _,
         compiler: Compiler::InProcess,
+        log: tenure_observe::logging::init(tenure_observe::logging::Format::Text, filter).unwrap(),
+        hangups: crate::signals::hangups().unwrap(),
     };
     let config = Config { host_local: HostLocal { ignore: true }, ..Config::default() };
     let app = App::build(config, outside).unwrap();

@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_types::PolicyName;
+use tenure_policy::embedded;
+use tenure_types::{NetworkName, PolicyName};
 
-use super::{Config, DEFAULT_PATH};
+use super::{Config, DEFAULT_PATH, PolicyTable};
+
+/// What a digest must be.
+const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -85,21 +89,41 @@ impl Config {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
             return Err(("runtime.socket".to_owned(), message.to_owned()));
         }
-        for (name, file) in &self.policies {
+        for (name, table) in &self.policies {
             let key = |field: &str| format!("policies.{name}{field}");
             PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
-            if !file.path.is_absolute() {
-                return Err((key(".path"), "must be an absolute path".to_owned()));
-            }
-            if file.sha256.len() != 64 || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err((
-                    key(".sha256"),
-                    "must be 64 hexadecimal digits; `sha256sum FILE` prints them".to_owned(),
-                ));
+            policy(name, table).map_err(|(field, message)| (key(field), message))?;
+        }
+        for (name, table) in &self.networks {
+            let key = |field: &str| format!("networks.{name}{field}");
+            NetworkName::new(name).map_err(|error| (key(""), error.to_string()))?;
+            table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            for (index, policy) in table.policies.iter().enumerate() {
+                let key = || key(&format!(".policies[{index}]"));
+                PolicyName::new(policy).map_err(|error| (key(), error.to_string()))?;
             }
         }
         Ok(())
     }
+}
+
+/// What the types cannot say of a policy; the field that is wrong, and how.
+fn policy(name: &str, table: &PolicyTable) -> Result<(), (&'static str, String)> {
+    match (&table.path, &table.sha256) {
+        (None, None) if embedded::names().any(|built_in| built_in == name) => Ok(()),
+        (None, _) => {
+            let built_in: Vec<_> = embedded::names().collect();
+            Err((".path", format!("is missing; only built-in policies need none: {}", built_in.join(", "))))
+        }
+        (Some(path), _) if !path.is_absolute() => Err((".path", "must be an absolute path".to_owned())),
+        (Some(_), None) => Err((".sha256", SHA256.to_owned())),
+        (Some(_), Some(sha256)) if !is_sha256(sha256) => Err((".sha256", SHA256.to_owned())),
+        (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -145,6 +169,28 @@ mod tests {
         assert!(
             policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64")
         );
-        assert!(policy("path = \"/mine.wasm\"").contains("missing field `sha256`"));
+        assert!(policy("path = \"/mine.wasm\"").contains("policies.mine.sha256: must be 64"));
+        assert_eq!(
+            policy("within = [\"10.0.0.0/8\"]"),
+            "tenured.toml: policies.mine.path: is missing; only built-in policies need none: highest-first, host-local"
+        );
+        assert!(policy("within = [\"10.0.0.0\"]").starts_with("tenured.toml: policies.mine.within[0]: "));
+    }
+
+    #[test]
+    fn a_network_is_checked_as_far_as_its_policy_need_not_be_asked() {
+        let network = |body: &str| refusal(&format!("[networks.pods]\n{body}"));
+        assert!(refusal("[networks.\"a b\"]").starts_with("tenured.toml: networks.a b: "));
+        assert!(network("policies = [\"a/b\"]").starts_with("tenured.toml: networks.pods.policies[0]: "));
+        assert!(
+            network("config = \"[]\"").starts_with("tenured.toml: networks.pods.config: not a JSON object")
+        );
+        assert!(network("within = [\"10.0.0.0/33\"]").starts_with("tenured.toml: networks.pods.within[0]: "));
+        let good = "[policies.host-local]\nwithin = [\"10.0.0.0/8\"]\n[networks.pods]\nexclusive = true\n[networks.pods.ipam]\nranges = []";
+        let config = Config::parse(Path::new("x"), good).unwrap();
+        let pods = NetworkName::new("pods").unwrap();
+        assert!(config.defines(&pods) && config.definitions().count() == 1);
+        let bounds = config.settings().bounds;
+        assert!(bounds.networks.get(&pods).unwrap().exclusive && bounds.policies.len() == 1);
     }
 }

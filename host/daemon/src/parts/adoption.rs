@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_runtime::{Runtime, who_may_live};
+use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part};
+use crate::config::Config;
 use crate::node::Node;
 
 /// How often a runtime is asked whether a lost state was an empty one.
@@ -17,18 +19,18 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 pub(crate) struct Adoption {
     node: Arc<Node>,
     runtime: Runtime,
-    /// Whether nothing else starts containers on this node.
-    exclusive: bool,
+    config: watch::Receiver<Arc<Config>>,
 }
 
 impl Adoption {
-    pub(crate) fn build(node: Arc<Node>, runtime: Runtime, exclusive: bool) -> Self {
-        Self { node, runtime, exclusive }
+    pub(crate) fn build(node: Arc<Node>, runtime: Runtime, config: watch::Receiver<Arc<Config>>) -> Self {
+        Self { node, runtime, config }
     }
 
     async fn ask(&self) {
         while self.node.state_seen.is_lost() {
-            match who_may_live(&self.runtime, self.exclusive).await {
+            let exclusive = self.config.borrow().runtime.exclusive;
+            match who_may_live(&self.runtime, exclusive).await {
                 Some(why) => tracing::warn!(why, "the lost state cannot be confirmed yet"),
                 None => {
                     if let Err(error) = self.node.adopt() {

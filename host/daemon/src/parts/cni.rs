@@ -16,8 +16,8 @@ use super::listening::Listening;
 use super::{Gate, Kind, Part, Report};
 use crate::policies;
 
-/// How long nobody is listened to while what served before is loaded. What is compiled already is there in a moment, and then the
-/// first ADD finds it.
+/// How long nobody is listened to while what served before is loaded and the configured networks are defined. What is compiled
+/// already is there in a moment, and then the first ADD finds it.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Serves the plugin, once the DELs are replayed that it left while nobody listened.
@@ -26,6 +26,7 @@ pub(crate) struct Cni {
     service: CniService,
     policies: Arc<Policies>,
     replayed: Gate,
+    defined: Gate,
     report: Report,
     under_way: UnderWay,
     listening: Gate,
@@ -37,11 +38,11 @@ impl Cni {
         service: CniService,
         policies: Arc<Policies>,
         conditions: &Arc<Conditions>,
-        replayed: Gate,
+        [replayed, defined]: [Gate; 2],
     ) -> Self {
         let report = Report::new(conditions, ConditionName::SocketMissing);
         let (under_way, listening) = (UnderWay::default(), Gate::default());
-        Self { path, service, policies, replayed, report, under_way, listening }
+        Self { path, service, policies, replayed, defined, report, under_way, listening }
     }
 
     /// Open once the socket is there.
@@ -63,8 +64,9 @@ impl Part for Cni {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let may_listen = async {
             self.replayed.passed().await;
+            let prepared = async { tokio::join!(self.defined.passed(), policies::loaded(&self.policies)) };
             // An ADD that finds it otherwise is told to come again.
-            let _ = timeout(AT_ONCE, policies::loaded(&self.policies)).await;
+            let _ = timeout(AT_ONCE, prepared).await;
         };
         if stop.run_until_cancelled(may_listen).await.is_none() {
             return Ok(());

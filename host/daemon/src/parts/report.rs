@@ -26,4 +26,9 @@ impl Report {
     pub(crate) fn wrong(&self, message: impl Into<String>) {
         self.conditions.set(self.name, "", message);
     }
+
+    /// Says what is wrong with each of several things, and that nothing is with any other.
+    pub(crate) fn wrong_with(&self, now: impl IntoIterator<Item = (String, String)>) {
+        self.conditions.replace(self.name, now);
+    }
 }

@@ -7,6 +7,17 @@ use tenure_ledger::Book;
 use tenure_runtime::Traces;
 use tenure_types::{Allocation, Error};
 
+/// What became of the configuration when it was read again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reloaded {
+    /// Keys whose new values hold from now on.
+    pub applied: Vec<String>,
+    /// Keys whose new values hold only after a restart.
+    pub after_restart: Vec<String>,
+    /// Keys that could not be put in force yet, with what keeps them from it.
+    pub problems: Vec<(String, String)>,
+}
+
 /// What the daemon knows beside its engine.
 #[tonic::async_trait]
 pub trait Node: Send + Sync + 'static {
@@ -32,4 +43,9 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// `InputOutput` when that cannot be remembered.
     fn adopt(&self) -> Result<bool, Error>;
+    /// Reads the configuration again.
+    ///
+    /// # Errors
+    /// `InvalidConfig` when it is refused; then nothing has changed.
+    async fn reload(&self) -> Result<Reloaded, Error>;
 }

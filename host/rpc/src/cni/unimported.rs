@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tenure_engine::Engine;
@@ -27,7 +28,8 @@ const REMEMBERED: usize = 4096;
 /// The look at host-local's directory.
 #[derive(Debug)]
 pub(crate) struct Unimported {
-    ignore: bool,
+    /// Changes when the configuration is read again.
+    ignore: AtomicBool,
     /// Networks that the ledger has. Read at each ADD, written at a network's first.
     known: RwLock<HashSet<NetworkName>>,
     places: Arc<Semaphore>,
@@ -36,7 +38,16 @@ pub(crate) struct Unimported {
 impl Unimported {
     /// Looks, unless host-local's state is to be ignored.
     pub(crate) fn new(ignore: bool) -> Self {
-        Self { ignore, known: RwLock::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self {
+            ignore: AtomicBool::new(ignore),
+            known: RwLock::default(),
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
+    /// Whether host-local's state is to be ignored from now on.
+    pub(crate) fn ignore(&self, ignore: bool) {
+        self.ignore.store(ignore, Ordering::Relaxed);
     }
 
     /// Refuses a network that the ledger does not have while host-local has addresses of it.
@@ -45,7 +56,8 @@ impl Unimported {
     /// `NotTakenOver`, with the command that takes them over.
     pub(crate) async fn check(&self, engine: &Engine, config: &Configuration<'_>) -> Result<()> {
         let network = config.name();
-        if self.ignore || self.known.read().unwrap_or_else(PoisonError::into_inner).contains(network) {
+        let ignore = self.ignore.load(Ordering::Relaxed);
+        if ignore || self.known.read().unwrap_or_else(PoisonError::into_inner).contains(network) {
             return Ok(());
         }
         if engine.book(network).await.is_some() {

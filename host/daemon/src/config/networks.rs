@@ -1,0 +1,155 @@
+//! Networks in the configuration: what defines one, and what bounds one, whoever defines it.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tenure_types::cni::Configuration;
+use tenure_types::{NetworkConfig, NetworkName, PolicyName};
+
+use super::Config;
+
+/// A network. Without `ipam` and `config`, only its bounds hold, and CNI calls or an operator define it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NetworkTable {
+    /// The policy that serves it, unless `tenurectl policy activate` has put another in its place; without it, the one that `ipam.policy` names, or `host-local`.
+    pub(crate) policy: Option<String>,
+    /// What its policy makes ranges of, as the `ipam` object of a CNI configuration. CNI calls need not repeat it, and cannot change it.
+    pub(crate) ipam: Option<Map<String, Value>>,
+    /// The same as JSON text, instead of `ipam`.
+    pub(crate) config: Option<String>,
+    /// Subnets that its ranges must lie in, such as `["10.1.0.0/16", "fd00::/64"]`; any, if there are none.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) within: Vec<IpNet>,
+    /// Policies that may serve it; all, if there are none.
+    pub(crate) policies: Vec<String>,
+    /// Whether no other network's ranges may overlap its own.
+    pub(crate) exclusive: bool,
+}
+
+/// What the configuration defines a network by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NetworkDefinition {
+    pub(crate) policy: PolicyName,
+    pub(crate) config: Arc<NetworkConfig>,
+}
+
+impl NetworkTable {
+    /// Whether the network is defined here, and not only bounded.
+    pub(crate) fn defines(&self) -> bool {
+        self.ipam.is_some() || self.config.is_some()
+    }
+
+    /// What defines the network, if anything here does.
+    ///
+    /// # Errors
+    /// The key that is wrong, and how.
+    pub(crate) fn definition(&self) -> Result<Option<NetworkDefinition>, (&'static str, String)> {
+        let (key, ipam) = match (&self.ipam, &self.config) {
+            (Some(_), Some(_)) => return Err(("config", "say `ipam` or `config`, not both".to_owned())),
+            (Some(ipam), None) => ("ipam", Value::Object(ipam.clone()).to_string()),
+            (None, Some(text)) => {
+                let parsed: Result<Map<String, Value>, _> = serde_json::from_str(text);
+                parsed.map_err(|error| ("config", format!("not a JSON object: {error}")))?;
+                ("config", text.clone())
+            }
+            (None, None) if self.policy.is_some() => {
+                return Err(("policy", "a policy needs `ipam` or `config` to make ranges of".to_owned()));
+            }
+            (None, None) => return Ok(None),
+        };
+        let wrong = |error: &dyn std::fmt::Display| (key, error.to_string());
+        // As a plugin would get it, so that it means the same.
+        let plugin = format!(r#"{{"name":"network","ipam":{ipam}}}"#);
+        let plugin = Configuration::parse(plugin.as_bytes()).map_err(|error| wrong(&error))?.policy();
+        let named = plugin.map_err(|error| wrong(&error))?;
+        let policy = match &self.policy {
+            None => named,
+            Some(policy) => {
+                let policy = PolicyName::new(policy).map_err(|error| ("policy", error.to_string()))?;
+                let names_another = json_names_policy(&ipam) && named != policy;
+                if names_another {
+                    return Err(("policy", format!("`{key}` names the policy {named}")));
+                }
+                policy
+            }
+        };
+        let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
+        Ok(Some(NetworkDefinition { policy, config }))
+    }
+}
+
+/// Whether an `ipam` object names a policy.
+fn json_names_policy(ipam: &str) -> bool {
+    let ipam: Value = serde_json::from_str(ipam).unwrap_or_else(|_| json!({}));
+    ipam.get("policy").is_some()
+}
+
+impl Config {
+    /// The networks that are defined here, in order.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (NetworkName, NetworkDefinition)> {
+        // Each was checked when the configuration was read.
+        self.networks
+            .iter()
+            .filter_map(|(name, table)| Some((NetworkName::new(name).ok()?, table.definition().ok()??)))
+    }
+
+    /// Whether a network is defined here.
+    pub(crate) fn defines(&self, network: &NetworkName) -> bool {
+        self.networks.get(network.as_str()).is_some_and(NetworkTable::defines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> NetworkTable {
+        toml::from_str(text).unwrap()
+    }
+
+    fn defined(text: &str) -> (String, String) {
+        let definition = table(text).definition().unwrap().unwrap();
+        (definition.policy.to_string(), definition.config.ipam.clone())
+    }
+
+    fn refused(text: &str) -> (&'static str, String) {
+        table(text).definition().unwrap_err()
+    }
+
+    #[test]
+    fn a_table_and_a_text_mean_the_same() {
+        let ipam = r#"{"ranges":[[{"subnet":"10.1.0.0/24"}]]}"#;
+        let expected = ("host-local".to_owned(), ipam.to_owned());
+        assert_eq!(defined("ipam.ranges = [[{ subnet = \"10.1.0.0/24\" }]]"), expected);
+        assert_eq!(defined(&format!("config = '{ipam}'")), expected);
+        let named = ("mine".to_owned(), r#"{"policy":"mine"}"#.to_owned());
+        assert_eq!(defined("ipam.policy = \"mine\""), named);
+        assert_eq!(defined("policy = \"mine\"\nipam.policy = \"mine\""), named);
+        assert_eq!(defined("policy = \"mine\"\n[ipam]").0, "mine");
+    }
+
+    #[test]
+    fn bounds_alone_define_nothing() {
+        let bounds = table("within = [\"10.0.0.0/8\"]\nexclusive = true");
+        assert!(!bounds.defines());
+        assert_eq!(bounds.definition(), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_key() {
+        assert_eq!(refused("config = '{}'\n[ipam]").0, "config");
+        let (key, why) = refused("config = '[]'");
+        assert!(key == "config" && why.starts_with("not a JSON object"), "{key}: {why}");
+        assert_eq!(refused("policy = \"mine\"").0, "policy");
+        assert_eq!(refused("policy = \"a/b\"\n[ipam]").0, "policy");
+        assert_eq!(refused("ipam.policy = 7").0, "ipam");
+        assert_eq!(
+            refused("policy = \"mine\"\nipam.policy = \"yours\""),
+            ("policy", "`ipam` names the policy yours".to_owned())
+        );
+    }
+}

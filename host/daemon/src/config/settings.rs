@@ -1,0 +1,41 @@
+//! What the engine is told of the configuration.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::{Bounds, NetworkBounds, Settings};
+use tenure_types::{NetworkName, PolicyName};
+
+use super::Config;
+
+impl Config {
+    /// The engine's settings.
+    pub(crate) fn settings(&self) -> Settings {
+        // There is no machine here whose numbers are shorter than 32 bits.
+        let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        Settings {
+            cooldown: Duration::from_secs(self.addresses.cooldown_seconds.into()),
+            in_flight: number(self.limits.in_flight),
+            queue: number(self.limits.queue),
+            networks: number(self.limits.networks),
+            bounds: Arc::new(self.bounds()),
+        }
+    }
+
+    /// What networks and policies may be. Names were checked when the configuration was read.
+    fn bounds(&self) -> Bounds {
+        let networks = self.networks.iter().filter_map(|(name, table)| {
+            let bounds = NetworkBounds {
+                within: table.within.clone(),
+                policies: table.policies.iter().filter_map(|policy| PolicyName::new(policy).ok()).collect(),
+                exclusive: table.exclusive,
+                configured: table.defines(),
+            };
+            Some((NetworkName::new(name).ok()?, bounds))
+        });
+        let policies = self.policies.iter().filter(|(_, table)| !table.within.is_empty());
+        let policies =
+            policies.filter_map(|(name, table)| Some((PolicyName::new(name).ok()?, table.within.clone())));
+        Bounds { networks: networks.collect(), policies: policies.collect() }
+    }
+}

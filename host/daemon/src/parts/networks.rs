@@ -1,0 +1,129 @@
+//! The networks of the configuration: defined at the start and whenever it is read again, and tried again where that fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::{Define, Engine};
+use tenure_types::{ConditionName, Definer, Error, ErrorCode, NetworkName};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{Gate, Kind, Part, Report};
+use crate::config::Config;
+use crate::state_seen::StateSeen;
+
+/// How long a network that could not be defined is left alone the first time; each time doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Brings networks to what a configuration says.
+pub(crate) struct NetworkSetup {
+    engine: Arc<Engine>,
+    state_seen: Arc<StateSeen>,
+    report: Report,
+    /// Held while it is done, so that of two configurations the later one wins.
+    turn: Mutex<()>,
+}
+
+impl NetworkSetup {
+    pub(crate) fn new(engine: Arc<Engine>, state_seen: Arc<StateSeen>) -> Self {
+        let report = Report::new(engine.conditions(), ConditionName::NetworkUndefined);
+        Self { engine, state_seen, report, turn: Mutex::default() }
+    }
+
+    /// Defines the networks that the configuration in force defines, and leaves those to the operator that it defines no longer.
+    /// Says, and reports, what keeps a network from it.
+    pub(crate) async fn bring_about(
+        &self,
+        config: &watch::Receiver<Arc<Config>>,
+    ) -> Vec<(NetworkName, Error)> {
+        let _turn = self.turn.lock().await;
+        let config = Arc::clone(&config.borrow());
+        let mut failed = Vec::new();
+        for (network, table) in config.definitions() {
+            let define = Define {
+                network,
+                policy: table.policy,
+                config: table.config,
+                by: Definer::Configuration,
+                apply: true,
+                change_ranges: true,
+            };
+            if let Err(error) = self.define(&define).await {
+                failed.push((define.network, error));
+            }
+        }
+        for network in self.engine.network_names() {
+            if !config.defines(&network)
+                && let Err(error) = self.engine.leave_to_operator(&network).await
+            {
+                failed.push((network, error));
+            }
+        }
+        self.report.wrong_with(failed.iter().map(|(network, error)| {
+            let message = format!("networks.{network}: {}: {error}", error.code);
+            (network.to_string(), message)
+        }));
+        failed
+    }
+
+    async fn define(&self, define: &Define) -> Result<(), Error> {
+        // The first fact of a state that nobody has confirmed makes it count, also against the right one that may come back.
+        if self.state_seen.is_lost() {
+            let cause = "the state was lost; the network is defined once that is settled";
+            return Err(Error::new(ErrorCode::NotReady, cause));
+        }
+        self.engine.define_network(define).await.map(drop)
+    }
+}
+
+/// Follows the configuration.
+pub(crate) struct ConfiguredNetworks {
+    setup: Arc<NetworkSetup>,
+    config: watch::Receiver<Arc<Config>>,
+    tried: Gate,
+}
+
+impl ConfiguredNetworks {
+    pub(crate) fn build(setup: Arc<NetworkSetup>, config: watch::Receiver<Arc<Config>>) -> Self {
+        Self { setup, config, tried: Gate::default() }
+    }
+
+    /// Open once each network was tried.
+    pub(crate) fn tried(&self) -> Gate {
+        self.tried.clone()
+    }
+
+    async fn follow(&mut self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            self.config.mark_unchanged();
+            let failed = self.setup.bring_about(&self.config).await;
+            self.tried.open();
+            let changed = match failed.is_empty() {
+                true => self.config.changed().await.is_ok(),
+                false => timeout(pause, self.config.changed()).await.is_ok_and(|changed| changed.is_ok()),
+            };
+            pause = if changed { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Part for ConfiguredNetworks {
+    fn name(&self) -> &'static str {
+        "networks"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Restarted
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        stop.run_until_cancelled(self.follow()).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Reading the configuration again.
+
+use tenure_types::Result;
+
+use super::node::{Node, Reloaded};
+use crate::v1;
+
+/// Reads it, and says what holds now and what does not.
+pub(super) async fn reload(node: &dyn Node) -> Result<v1::ReloadResponse> {
+    let Reloaded { applied, after_restart, problems } = node.reload().await?;
+    let problem = |(key, message)| v1::ReloadProblem { key, message };
+    Ok(v1::ReloadResponse { applied, after_restart, problems: problems.into_iter().map(problem).collect() })
+}
