@@ -23,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   tenurectl allocation 10.1.0.7                     who has this address
   tenurectl allocations --output json | jq .        for programs
   tenurectl policy activate pods highest-first      replace a network's policy
+  tenurectl reload                                  read tenured.toml again
 
 ";
 
@@ -110,8 +111,17 @@ Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
         #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
         wait: Option<Duration>,
     },
-    /// Lists the networks with their policies and how full they are.
+    /// Lists the networks with their pools, how full they are and what serves them.
     Networks,
+    /// Defines and removes networks without a CNI call.
+    #[command(subcommand)]
+    Network(Network),
+    /// Has the daemon read its configuration again, as SIGHUP does, and says which keys hold now.
+    #[command(
+        after_help = "A file that is wrong changes nothing. Ends with 1 when the file is refused, and when a network of it could not be \
+defined; the daemon tries such a network again by itself."
+    )]
+    Reload,
     /// Shows everything about one address, on each network that has it.
     #[command(after_help = "Examples:
   tenurectl allocation 10.1.0.7
@@ -226,6 +236,41 @@ pub(crate) enum Source {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Network {
+    /// Brings a network to what a CNI configuration says, or creates it.
+    #[command(after_help = "Examples:
+  tenurectl network define /etc/cni/net.d/10-pods.conflist
+  tenurectl network define /etc/cni/net.d/10-pods.conflist --apply
+  jq '.ipam.ranges = [[{\"subnet\": \"10.9.0.0/24\"}]]' pods.conf | tenurectl network define - --apply --change-ranges
+
+CNI calls use the network as it is defined here; another `ipam` in their configuration changes nothing.")]
+    Define {
+        /// A CNI configuration or configuration list; - reads standard input.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Does it; without, it only says what would be done.
+        #[arg(long)]
+        apply: bool,
+        /// Allows the ranges of a network that exists to change.
+        #[arg(long)]
+        change_ranges: bool,
+    },
+    /// Removes a network that holds no addresses.
+    #[command(after_help = "Examples:
+  tenurectl network remove pods
+  tenurectl network remove pods --apply
+
+The next ADD of its name creates it anew, from that call's configuration.")]
+    Remove {
+        /// The network.
+        name: String,
+        /// Does it; without, it only says what would be done.
+        #[arg(long)]
+        apply: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
     /// Lists the policies of this node and which networks they serve.
     List,
@@ -234,14 +279,15 @@ pub(crate) enum Policy {
   tenurectl policy activate pods highest-first
 
 Requests under way finish on the old policy; none fails. A policy that does not load leaves the old one serving.
-The choice survives a restart and wins over the `policy` key of the network's configuration.")]
+The choice survives a restart and wins over the `policy` key of the network's configuration. A policy that would change the network's
+ranges is refused, unless --change-ranges is given.")]
     Activate {
         /// The network.
         network: String,
         /// The policy's name, as `policy list` shows it.
         #[arg(value_name = "POLICY")]
         name: String,
-        /// Also where the network's ranges change by it.
+        /// Allows the network's ranges to change.
         #[arg(long)]
         change_ranges: bool,
     },

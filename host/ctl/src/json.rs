@@ -7,7 +7,7 @@ use tenure_rpc::v1;
 use tenure_types::Error;
 
 use crate::exit::next_step;
-use crate::report::{Entry, Finding, Import, Judged, Release, Repair, Report};
+use crate::report::{Defined, Entry, Finding, Import, Judged, Release, Removed, Repair, Report};
 
 /// A report.
 pub(crate) fn report(report: &Report) -> Value {
@@ -22,6 +22,9 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Adopted(answer) => adopted(answer),
         Report::Policies(answer) => policies(answer),
         Report::Activated(done) => activated(&done.answer),
+        Report::Defined(done) => defined(done),
+        Report::Removed(done) => removed(done),
+        Report::Reloaded(answer) => reloaded(answer),
     }
 }
 
@@ -65,13 +68,39 @@ fn network(network: &v1::Network) -> Value {
         "name": network.name,
         "policy": network.policy.as_ref().map(policy_ref),
         "activated": network.activated,
-        "pools": list(&network.pools, |pool| json!({
-            "ranges": pool.ranges,
-            "total": pool.total,
-            "held": pool.held,
-            "cooling": pool.cooling,
-        })),
+        "chosen_by": network.chosen_by,
+        "chosen_at_ms": network.chosen_at_ms,
+        "policy_before": network.policy_before.as_ref().map(policy_ref),
+        "defined_by": network.defined_by,
+        "importing": network.importing,
+        "overlaps": network.overlaps,
+        "pools": list(&network.pools, pool),
         "outside": network.outside,
+    })
+}
+
+fn pool(pool: &v1::Pool) -> Value {
+    json!({
+        "name": pool.name,
+        "supply": pool.supply,
+        "need": pool.need,
+        "attributes": pool.attributes,
+        "ranges": pool.ranges,
+        "range_states": list(&pool.range_states, |range| json!({
+            "name": range.name,
+            "first": range.first,
+            "last": range.last,
+            "subnet": range.subnet,
+            "gateway": range.gateway,
+            "draining": range.draining,
+            "held": range.held,
+            "cooling": range.cooling,
+            "attributes": range.attributes,
+        })),
+        "range_count": pool.range_count,
+        "total": pool.total,
+        "held": pool.held,
+        "cooling": pool.cooling,
     })
 }
 
@@ -112,7 +141,26 @@ fn allocation(allocation: &v1::Allocation) -> Value {
         "source": allocation.source,
         "unknown_because": allocation.unknown_because,
         "waiting": allocation.waiting,
+        "claim": claim(allocation),
+        "tags": allocation.tags,
+        "sources": list(&allocation.sources, |source| json!({
+            "pool": source.pool,
+            "range": source.range,
+            "pool_attributes": source.pool_attributes,
+            "range_attributes": source.range_attributes,
+            "attributes": source.attributes,
+        })),
     })
+}
+
+/// Whose claim it is, where it is an agent's.
+fn claim(allocation: &v1::Allocation) -> Option<Value> {
+    match &allocation.owner {
+        Some(v1::allocation::Owner::Claim(claim)) => {
+            Some(json!({ "agent": claim.agent, "name": claim.name }))
+        }
+        _ => None,
+    }
 }
 
 fn address(answer: &v1::GetAddressResponse) -> Value {
@@ -160,6 +208,31 @@ fn activated(answer: &v1::ActivatePolicyResponse) -> Value {
     json!({
         "before": answer.before.as_ref().map(policy_ref),
         "after": answer.after.as_ref().map(policy_ref),
+        "ranges_added": answer.ranges_added,
+        "ranges_removed": answer.ranges_removed,
+    })
+}
+
+fn defined(Defined { applied, answer }: &Defined) -> Value {
+    json!({
+        "applied": applied,
+        "network": answer.network,
+        "policy": answer.policy.as_ref().map(policy_ref),
+        "changed": answer.changed,
+        "ranges_added": answer.ranges_added,
+        "ranges_removed": answer.ranges_removed,
+    })
+}
+
+fn removed(Removed { network, applied, answer }: &Removed) -> Value {
+    json!({ "applied": applied, "network": network, "existed": answer.existed })
+}
+
+fn reloaded(answer: &v1::ReloadResponse) -> Value {
+    json!({
+        "applied": answer.applied,
+        "after_restart": answer.after_restart,
+        "problems": list(&answer.problems, |problem| json!({ "key": problem.key, "message": problem.message })),
     })
 }
 

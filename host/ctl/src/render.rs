@@ -6,10 +6,12 @@ mod check;
 mod error;
 mod import;
 mod log;
+mod network;
 mod networks;
 mod parts;
 mod policies;
 mod release;
+mod reload;
 mod repair;
 mod status;
 mod table;
@@ -24,7 +26,7 @@ pub(crate) use log::Lines as LogLines;
 pub(crate) fn report(report: &Report, now_ms: u64) -> String {
     match report {
         Report::Status(answer) => status::status(answer, now_ms),
-        Report::Networks(answer) => networks::networks(answer),
+        Report::Networks(answer) => networks::networks(answer, now_ms),
         Report::Address(address) => address::address(&address.address, &address.answer, now_ms),
         Report::Check(answer) => check::check(answer),
         Report::Release(release) => release::release(release),
@@ -33,5 +35,8 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Adopted(answer) => status::adopted(answer),
         Report::Policies(answer) => policies::policies(answer),
         Report::Activated(activated) => policies::activated(&activated.network, &activated.answer),
+        Report::Defined(defined) => network::defined(defined),
+        Report::Removed(removed) => network::removed(removed),
+        Report::Reloaded(answer) => reload::reloaded(answer),
     }
 }

@@ -19,6 +19,9 @@ pub(crate) enum Report {
     Adopted(v1::AdoptResponse),
     Policies(v1::ListPoliciesResponse),
     Activated(Activated),
+    Defined(Defined),
+    Removed(Removed),
+    Reloaded(v1::ReloadResponse),
 }
 
 /// Everything about one address.
@@ -99,6 +102,21 @@ pub(crate) struct Activated {
     pub(crate) answer: v1::ActivatePolicyResponse,
 }
 
+/// What a network is now, or would be.
+pub(crate) struct Defined {
+    /// Whether it was done.
+    pub(crate) applied: bool,
+    pub(crate) answer: v1::DefineNetworkResponse,
+}
+
+/// What became of a network that was to be removed, or would.
+pub(crate) struct Removed {
+    pub(crate) network: String,
+    /// Whether it was done.
+    pub(crate) applied: bool,
+    pub(crate) answer: v1::RemoveNetworkResponse,
+}
+
 impl Report {
     /// How the program ends with it.
     pub(crate) fn exit(&self) -> Exit {
@@ -114,11 +132,14 @@ impl Report {
                     |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
                 import.passed_over.is_empty() && !import.judged.iter().any(problem)
             }
+            Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
             Self::Networks(_)
             | Self::Address(_)
             | Self::Adopted(_)
             | Self::Policies(_)
-            | Self::Activated(_) => true,
+            | Self::Activated(_)
+            | Self::Defined(_)
+            | Self::Removed(_) => true,
         };
         if is_well { Exit::Done } else { Exit::Problems }
     }

@@ -3,6 +3,7 @@
 //! A verb that is one question to the daemon is asked here; one that takes more has a file of its own.
 
 mod allocations;
+mod config;
 mod file;
 mod import;
 mod log;
@@ -12,9 +13,9 @@ mod status;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{Policy, Question};
+use crate::arguments::{Network, Policy, Question};
 use crate::daemon::Daemon;
-use crate::report::{Activated, Address, Release, Report};
+use crate::report::{Activated, Address, Defined, Release, Removed, Report};
 
 pub(crate) use allocations::allocations;
 pub(crate) use log::log;
@@ -26,6 +27,21 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
         Question::Networks => {
             let request = v1::ListNetworksRequest {};
             daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::Networks)
+        }
+        Question::Network(Network::Define { file, apply, change_ranges }) => {
+            let (_, config) = config::read_or_stdin(&file)?;
+            let request = v1::DefineNetworkRequest { config, apply, change_ranges };
+            let answer = daemon.call(async |mut admin| admin.define_network(request).await).await?;
+            Ok(Report::Defined(Defined { applied: apply, answer }))
+        }
+        Question::Network(Network::Remove { name, apply }) => {
+            let request = v1::RemoveNetworkRequest { network: name.clone(), apply };
+            let answer = daemon.call(async |mut admin| admin.remove_network(request).await).await?;
+            Ok(Report::Removed(Removed { network: name, applied: apply, answer }))
+        }
+        Question::Reload => {
+            let request = v1::ReloadRequest {};
+            daemon.call(async |mut admin| admin.reload(request).await).await.map(Report::Reloaded)
         }
         Question::Allocation { address } => {
             let request = v1::GetAddressRequest { address: address.to_string() };

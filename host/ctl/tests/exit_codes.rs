@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use std::pin::Pin;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::{Stream, StreamExt, stream};
@@ -93,16 +93,23 @@ impl Admin for Fake {
 
     async fn define_network(
         &self,
-        _: Request<v1::DefineNetworkRequest>,
+        request: Request<v1::DefineNetworkRequest>,
     ) -> Result<Response<v1::DefineNetworkResponse>, Status> {
-        Ok(Response::new(v1::DefineNetworkResponse::default()))
+        let config: Value = serde_json::from_slice(&request.get_ref().config).unwrap();
+        let network = config.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(Response::new(v1::DefineNetworkResponse { network, changed: true, ..Default::default() }))
     }
 
     async fn remove_network(
         &self,
         request: Request<v1::RemoveNetworkRequest>,
     ) -> Result<Response<v1::RemoveNetworkResponse>, Status> {
-        Err(unknown(&request.into_inner().network))
+        match request.into_inner().network.as_str() {
+            "full" => {
+                Err(to_status(&Error::new(ErrorCode::NetworkInUse, "network full has 7 live allocations")))
+            }
+            network => Ok(Response::new(v1::RemoveNetworkResponse { existed: network == "pods" })),
+        }
     }
 
     async fn adopt(&self, _: Request<v1::AdoptRequest>) -> Result<Response<v1::AdoptResponse>, Status> {
@@ -171,7 +178,7 @@ async fn ask(arguments: &[&str]) -> Output {
 
 async fn run(run_dir: &Path, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tenurectl"));
-    command.env("TENURE_RUN_DIR", run_dir).args(arguments).output().await.unwrap()
+    command.env("TENURE_RUN_DIR", run_dir).args(arguments).stdin(Stdio::null()).output().await.unwrap()
 }
 
 fn code(output: &Output) -> i32 {
@@ -277,6 +284,29 @@ async fn a_release_is_so_or_is_not() {
     assert_eq!(code(&ask(&["release", "10.1.0.7/16"]).await), 0);
     assert_eq!(code(&ask(&["release", "10.1.0.8", "--apply", "--reason", "it is gone"]).await), 1);
     assert_eq!(code(&ask(&["release", "pods"]).await), 2);
+}
+
+#[tokio::test]
+async fn a_network_is_defined_from_a_file_and_removed_when_it_holds_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pods.conflist");
+    std::fs::write(&file, r#"{"name": "pods", "plugins": [{"ipam": {"type": "tenure"}}]}"#).unwrap();
+    let output = ask(&["network", "define", file.to_str().unwrap()]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    assert!(text(&output.stdout).starts_with("pods would be defined; "), "{output:?}");
+    assert!(text(&output.stdout).ends_with("dry run; pass --apply to define it\n"), "{output:?}");
+    // Standard input is empty here.
+    assert_eq!(code(&ask(&["network", "define", "-"]).await), 1);
+    for (network, expected) in [("pods", 0), ("blue", 0), ("full", 1)] {
+        assert_eq!(code(&ask(&["network", "remove", network, "--apply"]).await), expected, "{network}");
+    }
+}
+
+#[tokio::test]
+async fn a_reload_that_leaves_something_to_be_done_ends_with_1() {
+    let output = ask(&["reload"]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    assert!(text(&output.stdout).contains("not yet: networks.pods: no policy mine"), "{output:?}");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod check;
 mod import;
 mod networks;
 mod node;
+mod overlap;
 mod policies;
 mod release;
 mod reload;

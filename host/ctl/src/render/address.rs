@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use tenure_rpc::v1::{AddressState, Allocation, GetAddressResponse};
+use tenure_rpc::v1::allocation::Owner;
+use tenure_rpc::v1::{AddressSource, AddressState, Allocation, GetAddressResponse};
 
-use super::parts::{ago, clean, duration, joined, or_dash, pod, policy};
+use super::parts::{ago, clean, duration, joined, or_dash, pairs, pod, policy};
 
 /// A block for each network that has the address in its ranges.
 pub(super) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
@@ -14,12 +15,14 @@ pub(super) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64
 fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
     let standing = match state.standing.as_str() {
         "cooling" => format!("cooling, free again in {}", duration(state.cooling_for_ms)),
+        "draining" => "draining: its range hands out nothing more".to_owned(),
         "reserved" => "reserved: it is in the range and never handed out".to_owned(),
         standing => clean(standing),
     };
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
     if let Some(held) = &state.allocation {
         text.extend(holder(held, now_ms).map(|(name, value)| format!("  {name:<10} {value}\n")));
+        text.extend(more(held).map(|(name, value)| format!("  {name:<10} {value}\n")));
         if held.kind == "unknown" {
             text.push_str(&format!(
                 "  {:<10} {}: {}\n",
@@ -55,8 +58,27 @@ fn holder(held: &Allocation, now_ms: u64) -> [(&'static str, String); 9] {
     ]
 }
 
+/// What only some allocations have.
+fn more(held: &Allocation) -> impl Iterator<Item = (&'static str, String)> {
+    let claim = match &held.owner {
+        Some(Owner::Claim(claim)) => format!("{} of agent {}", clean(&claim.name), clean(&claim.agent)),
+        _ => String::new(),
+    };
+    let from = |source: &AddressSource| match pairs(&source.range_attributes) {
+        with if with.is_empty() => clean(&source.pool),
+        with => format!("{} ({with})", clean(&source.pool)),
+    };
+    let pools: Vec<_> = held.sources.iter().filter(|source| !source.pool.is_empty()).map(from).collect();
+    let all = [("claim", claim), ("pools", pools.join(", ")), ("tags", pairs(&held.tags))];
+    all.into_iter().filter(|(_, value)| !value.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use tenure_rpc::v1::AgentClaim;
+
     use super::*;
 
     #[test]
@@ -104,5 +126,27 @@ mod tests {
 
         10.1.0.7 on red: free
         ");
+    }
+
+    #[test]
+    fn an_agents_claim_says_whose_it_is_and_where_the_address_is_from() {
+        let attributes = HashMap::from([("eni".to_owned(), "eni-7".to_owned())]);
+        let held = Allocation {
+            kind: "claim".into(),
+            owner: Some(Owner::Claim(AgentClaim { agent: "cilium".into(), name: "router".into() })),
+            sources: vec![AddressSource {
+                pool: "zone-b".into(),
+                range_attributes: attributes,
+                ..AddressSource::default()
+            }],
+            tags: HashMap::from([("zone".into(), "b".into())]),
+            ..Allocation::default()
+        };
+        insta::assert_snapshot!(more(&held).map(|(name, value)| format!("{name}: {value}\n")).collect::<String>(), @"
+        claim: router of agent cilium
+        pools: zone-b (eni=eni-7)
+        tags: zone=b
+        ");
+        assert_eq!(more(&Allocation::default()).count(), 0);
     }
 }

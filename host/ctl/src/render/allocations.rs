@@ -2,12 +2,12 @@
 
 use tenure_rpc::v1::Allocation;
 
-use super::parts::{ago, clean, counted, joined, or_dash, owner, pod};
+use super::parts::{clean, counted, duration, joined, or_dash, owner, pairs, pod};
 use super::table::Columns;
 
 /// A line for each allocation, in the daemon's order, as they come.
 pub(crate) struct Allocations {
-    table: Columns<6>,
+    table: Columns<7>,
     count: u64,
     network: String,
     now_ms: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Allocations {
 impl Allocations {
     /// A list of one network's, or of all where it has no name.
     pub(crate) fn new(network: &str, now_ms: u64) -> Self {
-        let table = Columns::new(["NETWORK", "ADDRESSES", "POD", "CONTAINER", "INTERFACE", "ALLOCATED"]);
+        let table = Columns::new(["NETWORK", "ADDRESSES", "POD", "OWNER", "INTERFACE", "AGE", "TAGS"]);
         Self { table, count: 0, network: network.to_owned(), now_ms }
     }
 
@@ -33,7 +33,8 @@ impl Allocations {
             pod(allocation),
             owner(allocation),
             or_dash(&allocation.interface),
-            ago(allocation.allocated_at_ms, self.now_ms),
+            duration(self.now_ms.saturating_sub(allocation.allocated_at_ms)),
+            pairs(&allocation.tags),
         ];
         self.table.add(row, out);
     }
@@ -53,6 +54,11 @@ impl Allocations {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use tenure_rpc::v1::AgentClaim;
+    use tenure_rpc::v1::allocation::Owner;
+
     use super::*;
 
     fn allocations(all: &[Allocation], network: &str, now_ms: u64) -> String {
@@ -92,14 +98,26 @@ mod tests {
                 waiting: true,
                 ..Allocation::default()
             },
+            Allocation {
+                network: "pods".into(),
+                addresses: vec!["10.1.0.10/24".into()],
+                allocated_at_ms: 100_000,
+                kind: "claim".into(),
+                owner: Some(Owner::Claim(AgentClaim { agent: "cilium".into(), name: "router".into() })),
+                tags: HashMap::from([("zone".into(), "b".into())]),
+                ..Allocation::default()
+            },
         ];
-        insta::assert_snapshot!(allocations(&held, "", 200_000), @"
-        NETWORK  ADDRESSES                POD            CONTAINER     INTERFACE  ALLOCATED
-        pods     10.1.0.7/24, fd00::7/64  default/web-1  4c01db0b339c  eth0       3m 19s ago
-        pods     10.9.0.7/24 (outside)    -              c2            eth0       1m 40s ago
-        pods     10.1.0.9/24 (waiting)    -              unknown       -          1m 40s ago
-        3 allocations
+        let text = allocations(&held, "", 200_000);
+        insta::assert_snapshot!(text, @"
+        NETWORK  ADDRESSES                POD            OWNER                INTERFACE  AGE     TAGS
+        pods     10.1.0.7/24, fd00::7/64  default/web-1  4c01db0b339c         eth0       3m 19s
+        pods     10.9.0.7/24 (outside)    -              c2                   eth0       1m 40s
+        pods     10.1.0.9/24 (waiting)    -              unknown              -          1m 40s
+        pods     10.1.0.10/24             -              claim cilium/router  -          1m 40s  zone=b
+        4 allocations
         ");
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Names and ids come from outside, so what could steer a terminal is shown escaped. Long ids are cut to what tells
 //! them apart; JSON has them whole.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use tenure_rpc::v1;
@@ -41,12 +42,23 @@ pub(crate) fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { clean(text) }
 }
 
-/// The container that has an allocation, cut; or that nobody knows who has.
+/// The container that has an allocation, cut; or the claim of an agent that has it; or that nobody knows who has.
 pub(crate) fn owner(allocation: &v1::Allocation) -> String {
-    match allocation.kind.as_str() {
-        "unknown" => "unknown".to_owned(),
+    match (&allocation.owner, allocation.kind.as_str()) {
+        (Some(v1::allocation::Owner::Claim(claim)), _) => {
+            format!("claim {}/{}", clean(&claim.agent), clean(&claim.name))
+        }
+        (_, "unknown") => "unknown".to_owned(),
         _ => short(&allocation.container_id),
     }
+}
+
+/// `name=value` pairs in the order of their names, or nothing.
+pub(crate) fn pairs(map: &HashMap<String, String>) -> String {
+    let mut pairs: Vec<_> =
+        map.iter().map(|(name, value)| format!("{}={}", clean(name), clean(value))).collect();
+    pairs.sort_unstable();
+    pairs.join(",")
 }
 
 /// `namespace/name`, or a dash where the runtime named no pod.

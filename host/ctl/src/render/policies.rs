@@ -2,6 +2,7 @@
 
 use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
 
+use super::network::ranges;
 use super::parts::{clean, joined, or_dash, policy, short};
 use super::table::{table, text};
 
@@ -36,10 +37,13 @@ pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
 /// What serves now, and what did.
 pub(super) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
     let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
-    if answer.before == answer.after {
-        return format!("{}: {after} serves, as before\n", clean(network));
-    }
-    format!("{}: {after} serves now, in place of {before}\n", clean(network))
+    let network = clean(network);
+    let mut text = match answer.before == answer.after {
+        true => format!("{network}: {after} serves, as before\n"),
+        false => format!("{network}: {after} serves now, in place of {before}\n"),
+    };
+    text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
+    text
 }
 
 #[cfg(test)]
@@ -85,9 +89,13 @@ mod tests {
         let answer = ActivatePolicyResponse {
             before: stamp("host-local"),
             after: stamp("highest-first"),
+            ranges_added: vec!["10.2.0.1-10.2.0.254".into()],
             ..ActivatePolicyResponse::default()
         };
-        insta::assert_snapshot!(activated("pods", &answer), @"pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c");
+        insta::assert_snapshot!(activated("pods", &answer), @"
+        pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c
+          added   10.2.0.1-10.2.0.254
+        ");
         let answer = ActivatePolicyResponse {
             before: stamp("host-local"),
             after: stamp("host-local"),

@@ -1,6 +1,6 @@
 //! What a release did, or would do.
 
-use tenure_rpc::v1::Allocation;
+use tenure_rpc::v1::{self, Allocation};
 
 use super::parts::{clean, joined, pod};
 use crate::report::Release;
@@ -26,6 +26,9 @@ pub(super) fn release(Release { address, applied, answer }: &Release) -> String 
 fn owner(held: &Allocation) -> String {
     if held.kind == "unknown" {
         return format!("an unknown owner ({}: {})", clean(&held.source), clean(&held.unknown_because));
+    }
+    if let Some(v1::allocation::Owner::Claim(claim)) = &held.owner {
+        return format!("claim {} of agent {}", clean(&claim.name), clean(&claim.agent));
     }
     format!("{}/{}, pod {}", clean(&held.container_id), clean(&held.interface), pod(held))
 }

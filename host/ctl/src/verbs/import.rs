@@ -4,7 +4,6 @@
 //! address is told and left out; the ledger decides about the rest. An import of any length goes in parts, each answered before the
 //! import ends.
 
-mod config;
 mod found;
 mod host_local;
 mod ipamd;
@@ -15,6 +14,7 @@ use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
 use self::found::Found;
+use super::config;
 use super::file::unreadable;
 use crate::arguments::Source;
 use crate::daemon::Daemon;

@@ -10,6 +10,7 @@ use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner,
 
 use super::books::books;
 use super::node::Node;
+use super::overlap::{Overlap, overlaps};
 use super::shown::addresses;
 use crate::v1;
 
@@ -35,6 +36,7 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<(u64, Vec<v1::
     let gone = held.iter().zip(traces);
     findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
     findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
+    findings.extend(overlapping(&in_memory));
     findings.extend(problem.map(|error| {
         v1::Finding {
             kind: "runtime-unreachable".to_owned(),
@@ -104,6 +106,24 @@ fn about(held: &Allocation, finding: v1::Finding) -> v1::Finding {
     let pod = held.pod().cloned().unwrap_or_default();
     let (pod_namespace, pod_name) = (pod.namespace.to_string(), pod.name.into());
     v1::Finding { addresses: addresses(held), pod_namespace, pod_name, ..finding }
+}
+
+/// Networks that could hand out one address.
+fn overlapping(books: &[Arc<Book>]) -> Vec<v1::Finding> {
+    let finding = |Overlap { one, other, ranges: (ours, theirs) }: Overlap<'_>| {
+        let (one, other) = (books.get(one)?.name(), books.get(other)?.name());
+        Some(v1::Finding {
+            kind: "networks-overlap".to_owned(),
+            network: one.to_string(),
+            subject: other.to_string(),
+            detail: format!("range {ours} overlaps {theirs} of network {other}"),
+            next_step: "if no address may be in use on both, give them different ranges; `exclusive` in tenured.toml \
+                        refuses an overlap"
+                .to_owned(),
+            ..v1::Finding::default()
+        })
+    };
+    overlaps(books).into_iter().filter_map(finding).collect()
 }
 
 /// Addresses that somebody may use whom nobody knows: only a person can find out.

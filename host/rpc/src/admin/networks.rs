@@ -8,6 +8,7 @@ use tenure_types::cni::Configuration;
 use tenure_types::{Definer, NetworkName, Pool, Result};
 
 use super::books::books;
+use super::overlap::{Overlap, overlaps};
 use super::shown::{count, map, policy_ref, unknown_network};
 use crate::cni::network_config;
 use crate::v1;
@@ -17,14 +18,21 @@ const MOST_RANGES: usize = 256;
 
 pub(super) async fn networks(engine: &Engine) -> v1::ListNetworksResponse {
     let books = books(engine).await;
-    v1::ListNetworksResponse { networks: books.iter().map(|book| network(engine, book, &books)).collect() }
+    let mut networks: Vec<_> = books.iter().map(|book| network(engine, book)).collect();
+    for Overlap { one, other, .. } in overlaps(&books) {
+        for (of, with) in [(one, other), (other, one)] {
+            if let (Some(network), Some(book)) = (networks.get_mut(of), books.get(with)) {
+                network.overlaps.push(book.name().to_string());
+            }
+        }
+    }
+    v1::ListNetworksResponse { networks }
 }
 
-fn network(engine: &Engine, book: &Book, all: &[Arc<Book>]) -> v1::Network {
+fn network(engine: &Engine, book: &Book) -> v1::Network {
     let choices = engine.choices(book.name());
     let now = choices.as_ref().map(|(now, _)| now);
     let before = choices.as_ref().and_then(|(_, before)| before.first());
-    let others = all.iter().filter(|other| other.name() != book.name() && overlap(book, other));
     v1::Network {
         name: book.name().to_string(),
         policy: now.map(|choice| policy_ref(&choice.policy)),
@@ -36,7 +44,7 @@ fn network(engine: &Engine, book: &Book, all: &[Arc<Book>]) -> v1::Network {
         policy_before: before.map(|choice| policy_ref(&choice.policy)),
         defined_by: book.network().defined_by.name().to_owned(),
         importing: book.is_importing(),
-        overlaps: others.map(|other| other.name().to_string()).collect(),
+        overlaps: Vec::new(),
     }
 }
 
@@ -65,23 +73,6 @@ fn pool(book: &Book, index: usize, pool: &Pool) -> v1::Pool {
         range_states: range_states.collect(),
         range_count: count(book.ranges(index).count()),
     }
-}
-
-/// Whether two networks could hand out one address.
-fn overlap(one: &Book, other: &Book) -> bool {
-    let theirs = ends(other);
-    ends(one).into_iter().any(|(first, last)| {
-        let behind = theirs.partition_point(|(_, end)| *end < first);
-        theirs.get(behind).is_some_and(|(begin, _)| *begin <= last)
-    })
-}
-
-/// The ends of a network's ranges, in order.
-fn ends(book: &Book) -> Vec<(std::net::IpAddr, std::net::IpAddr)> {
-    let ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
-    let mut ends: Vec<_> = ranges.map(|view| (view.range.first(), view.range.last())).collect();
-    ends.sort_unstable();
-    ends
 }
 
 pub(super) async fn define(

@@ -1,16 +1,34 @@
-//! The CNI configuration that defines a network before its first ADD: a plugin's own, or a list that has one of tenure's.
+//! The CNI configuration that defines a network without an ADD: a plugin's own, or a list that has one of tenure's.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
 use tenure_types::{Error, ErrorCode};
 
-use crate::verbs::file::{read as bytes_of, unreadable};
+use super::file::{read as bytes_of, unreadable};
+
+/// What stands for standard input.
+const STDIN: &str = "-";
+
+/// Reads a configuration, from standard input where that is named `-`; the network's name, and what the daemon would get from the
+/// plugin.
+pub(super) fn read_or_stdin(file: &Path) -> Result<(String, Vec<u8>), Error> {
+    if file != Path::new(STDIN) {
+        return read(file);
+    }
+    let (mut text, name) = (Vec::new(), Path::new("standard input"));
+    std::io::stdin().read_to_end(&mut text).map_err(|error| unreadable(name, &error))?;
+    parse(name, &text)
+}
 
 /// Reads a configuration; the network's name, and what the daemon would get from the plugin.
 pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
-    let text = bytes_of(file)?;
-    let config: Value = serde_json::from_slice(&text).map_err(|error| unreadable(file, &error))?;
+    parse(file, &bytes_of(file)?)
+}
+
+fn parse(file: &Path, text: &[u8]) -> Result<(String, Vec<u8>), Error> {
+    let config: Value = serde_json::from_slice(text).map_err(|error| unreadable(file, &error))?;
     let invalid =
         |what: &str| Error::new(ErrorCode::InvalidConfig, format_args!("{}: {what}", file.display()));
     let name = config.get("name").and_then(Value::as_str).ok_or_else(|| invalid("it has no name"))?;

@@ -1,0 +1,92 @@
+//! What a network was brought to, and that one was removed.
+
+use super::parts::{clean, policy};
+use crate::report::{Defined, Removed};
+
+/// How many ranges that come or go are named.
+const MOST_RANGES: usize = 8;
+
+/// What a network is now, or would be.
+pub(super) fn defined(Defined { applied, answer }: &Defined) -> String {
+    let (network, policy) = (clean(&answer.network), policy(answer.policy.as_ref()));
+    if !answer.changed {
+        return format!("{network}: nothing to change; {policy} serves it\n");
+    }
+    let verb = if *applied { "is defined" } else { "would be defined" };
+    let mut text = format!("{network} {verb}; {policy} serves it\n");
+    text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
+    if !applied {
+        text.push_str("dry run; pass --apply to define it\n");
+    }
+    text
+}
+
+/// The ranges that come and go, a line each.
+pub(super) fn ranges(added: &[String], removed: &[String]) -> String {
+    let mut text = String::new();
+    for (word, ranges) in [("added", added), ("removed", removed)] {
+        let label = format!("  {word:<8}");
+        for range in ranges.iter().take(MOST_RANGES) {
+            text.extend([&label, clean(range).as_str(), "\n"]);
+        }
+        if let Some(more) = ranges.len().checked_sub(MOST_RANGES).filter(|more| *more > 0) {
+            text.push_str(&format!("{label}{more} more\n"));
+        }
+    }
+    text
+}
+
+/// Whether a network was removed, or would be.
+pub(super) fn removed(Removed { network, applied, answer }: &Removed) -> String {
+    let network = clean(network);
+    match (answer.existed, *applied) {
+        (false, _) => format!("no network {network} on this node: nothing to remove\n"),
+        (true, true) => format!("{network} is removed\n"),
+        (true, false) => format!("{network} would be removed\ndry run; pass --apply to remove it\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_rpc::v1::{DefineNetworkResponse, PolicyRef, RemoveNetworkResponse};
+
+    use super::*;
+
+    fn answer(changed: bool, added: usize) -> DefineNetworkResponse {
+        DefineNetworkResponse {
+            network: "pods".into(),
+            policy: Some(PolicyRef { name: "host-local".into(), sha256: "9f86d081884c7d659a2f".into() }),
+            changed,
+            ranges_added: (0..added).map(|number| format!("10.{number}.0.1-10.{number}.0.254")).collect(),
+            ranges_removed: vec!["10.200.0.1-10.200.0.254".into()],
+        }
+    }
+
+    #[test]
+    fn a_definition_names_what_comes_and_goes() {
+        insta::assert_snapshot!(defined(&Defined { applied: false, answer: answer(true, 1) }), @"
+        pods would be defined; host-local@9f86d081884c serves it
+          added   10.0.0.1-10.0.0.254
+          removed 10.200.0.1-10.200.0.254
+        dry run; pass --apply to define it
+        ");
+        let long = defined(&Defined { applied: true, answer: answer(true, 11) });
+        assert!(long.starts_with("pods is defined; ") && long.contains("\n  added   3 more\n"), "{long}");
+        let same = Defined { applied: true, answer: answer(false, 0) };
+        insta::assert_snapshot!(defined(&same), @"pods: nothing to change; host-local@9f86d081884c serves it");
+    }
+
+    #[test]
+    fn a_removal_says_whether_there_was_anything() {
+        let said = |existed, applied| {
+            let answer = RemoveNetworkResponse { existed };
+            removed(&Removed { network: "pods".into(), applied, answer })
+        };
+        insta::assert_snapshot!(said(true, false), @"
+        pods would be removed
+        dry run; pass --apply to remove it
+        ");
+        insta::assert_snapshot!(said(true, true), @"pods is removed");
+        insta::assert_snapshot!(said(false, true), @"no network pods on this node: nothing to remove");
+    }
+}
