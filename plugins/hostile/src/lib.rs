@@ -143,11 +143,19 @@ fn spoil(misbehaviour: &str, definition: &mut types::Definition) {
             match misbehaviour {
                 "not-a-subnet" => range.subnet = "everywhere".into(),
                 "ugly-range" => range.name = "a range\n".into(),
+                "elsewhere" => elsewhere(range),
                 "twice-an-attribute" => range.attributes = vec![attribute("a", "1"), attribute("a", "2")],
                 _ => {}
             }
         }
     }
+}
+
+/// Another range than the configuration's: a policy may, and an operator must hear of it.
+fn elsewhere(range: &mut types::AddressRange) {
+    range.subnet = "10.5.5.0/24".into();
+    (range.first, range.last) = ("10.5.5.1".into(), "10.5.5.254".into());
+    (range.name, range.gateway) = (String::new(), None);
 }
 
 fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Refusal> {
