@@ -43,7 +43,7 @@ impl AskedPolicy {
             return None;
         }
         let start = processor::time();
-        let answer = self.policy.propose_briefly(request, Arc::clone(book));
+        let answer = self.policy.propose_briefly(request, Arc::clone(book), start);
         self.proposals.learn(processor::time().saturating_sub(start));
         answer
     }

@@ -27,8 +27,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub(super) enum Patience {
     /// Until its deadline. Where it is watched, it ends once nobody waits for it any more, and gives way once it is slow.
     Long(Option<Arc<Watch>>),
-    /// For a moment: its thread has other work. Cut short, it leaves no trace.
-    Brief,
+    /// For a moment, since its thread has other work, which had used so much of the processors. Cut short, it leaves no trace.
+    Brief(Duration),
 }
 
 /// The memory of a call: that of all memories of its component together.
@@ -64,7 +64,7 @@ impl Call {
         let (policy, lines) = (Arc::clone(stamp), Arc::clone(lines));
         let log = match &patience {
             Patience::Long(_) => CallLog::new(policy, lines),
-            Patience::Brief => CallLog::held(policy, lines),
+            Patience::Brief(_) => CallLog::held(policy, lines),
         };
         let memory = Memory { used: 0, most: limits.memory };
         let call = Self { sight, memory, denied: false, log, warning: None };
@@ -73,7 +73,7 @@ impl Call {
         store.set_hostcall_fuel(limits.answer);
         match patience {
             Patience::Long(watch) => lasts(&mut store, limits.deadline, watch),
-            Patience::Brief => is_brief(&mut store),
+            Patience::Brief(start) => is_brief(&mut store, start),
         }
         store
     }
@@ -124,8 +124,7 @@ fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>)
 }
 
 /// Lets a call last until the first tick at which it is no longer brief.
-fn is_brief(store: &mut Store<Call>) {
-    let start = processor::time();
+fn is_brief(store: &mut Store<Call>, start: Duration) {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         Ok(match processor::time().saturating_sub(start) {

@@ -36,6 +36,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     running: u32,
+    /// How many wait for a place.
+    waiting: u32,
     asleep: bool,
     closed: bool,
 }
@@ -63,7 +65,9 @@ impl Gate {
     pub(super) fn enter(&self) -> Place<'_> {
         let mut state = self.shared.lock();
         while state.running >= self.shared.most {
+            state.waiting += 1;
             state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         self.shared.take_place(&mut state)
     }
@@ -88,8 +92,14 @@ impl Drop for Gate {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
-        self.0.left.notify_one();
+        let mut state = self.0.lock();
+        state.running -= 1;
+        let waits = state.waiting > 0;
+        drop(state);
+        // To notify nobody is a system call all the same.
+        if waits {
+            self.0.left.notify_one();
+        }
     }
 }
 

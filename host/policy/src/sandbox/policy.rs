@@ -1,6 +1,7 @@
 //! A loaded policy.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_ledger::Book;
 use tenure_types::{
@@ -160,16 +161,17 @@ impl WasmPolicy {
         self.proposal(store.data(), outcome)
     }
 
-    /// Proposes on a thread that has other work, and never waits.
+    /// Proposes on a thread that has other work, and never waits. `start` is the processor time of the thread.
     ///
     /// `None` when no place is free, or when it takes longer than a moment: then it is as if the policy had not been called.
     pub(super) fn propose_briefly(
         &self,
         request: &types::Request,
         book: Arc<Book>,
+        start: Duration,
     ) -> Option<Result<Proposal, Error>> {
         let _place = self.sandbox.gate().try_enter()?;
-        let mut store = self.store(Sight::Book(book), Patience::Brief);
+        let mut store = self.store(Sight::Book(book), Patience::Brief(start));
         let outcome = self.call_propose(&mut store, request);
         if outcome.as_ref().is_err_and(is_interrupted) {
             return None;
