@@ -38,11 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);
-    // As the daemon asks: the call on a thread of the sandbox's, and this one asleep until the answer is there.
+    // As the daemon asks: this policy is soon known to be quick. A definition is always made on a thread of the sandbox's, and this
+    // one is asleep until the answer is there.
     let policy = AskedPolicy::new(policy);
     let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
+    let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
     println!(
-        r#"{{"propose": {propose}, "asked": {asked}, "define": {define}, "proposals_per_second": {rate:.0}}}"#
+        r#"{{"propose": {propose}, "asked": {asked}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
     );
     Ok(())
 }

@@ -19,8 +19,10 @@ pub(crate) fn example() -> anyhow::Result<PathBuf> {
 pub(crate) struct Call {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
-    /// As the daemon makes it: on another thread, the asking one asleep meanwhile.
+    /// As the daemon makes it.
     pub(crate) asked: f64,
+    /// What it takes beyond the call to have one made on another thread, the asking one asleep meanwhile.
+    pub(crate) on_thread: f64,
 }
 
 /// Makes so many calls.
@@ -33,5 +35,6 @@ pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
         p50: figure("/propose/p50_us")?,
         p99: figure("/propose/p99_us")?,
         asked: figure("/asked/p50_us")?,
+        on_thread: figure("/asked_definition/p50_us")? - figure("/define/p50_us")?,
     })
 }
