@@ -1,11 +1,14 @@
 //! A deterministic simulation: the engine and its checkpoint, real, between a seeded scheduler, clock and disk.
 //!
-//! Each seed is a life of its own: many attachments that ADD, DEL, repeat, come late and give up; GC; a disk that tears,
-//! loses, fails and is full; processes that are killed and machines that stop and boot. After every reply and every recovery the
+//! Each seed is a life of its own: many attachments that ADD, DEL, repeat, come late and give up; GC; networks that are removed
+//! and defined anew, change their policies, and are supplied with ranges that drain and go; a disk that tears, loses, fails and
+//! is full; processes that are killed and machines that stop and boot. After every reply and every recovery the
 //! promises are held against what an outside observer was told. A seed that fails fails again: replay it with `--from SEED --seeds 1`.
 
+mod beside;
 mod executor;
 mod oracle;
+mod policies;
 mod world;
 
 use std::io::{IsTerminal, Write};
@@ -40,6 +43,8 @@ fn main() -> ExitCode {
                 total.crashes += tally.crashes;
                 total.reboots += tally.reboots;
                 total.abandoned += tally.abandoned;
+                total.removed += tally.removed;
+                total.changed += tally.changed;
             }
             Err(error) => {
                 println!("seed {seed}: {error:#}");
@@ -56,13 +61,15 @@ fn main() -> ExitCode {
         eprintln!();
     }
     println!(
-        "{} seeds of {} steps: {} replies held against the promises, {} crashes ({} reboots), {} callers gone, {} seeds failed",
+        "{} seeds of {} steps: {} replies held against the promises, {} crashes ({} reboots), {} callers gone, {} networks removed and {} changed, {} seeds failed",
         arguments.seeds,
         arguments.steps,
         total.replies,
         total.crashes,
         total.reboots,
         total.abandoned,
+        total.removed,
+        total.changed,
         failed.len()
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,40 +1,43 @@
-//! One seed's life: runtimes that ask, retry, give up and repeat; a disk that fails; machines that stop and boot.
+//! One seed's life: runtimes that ask, retry, give up and repeat; operators that change networks; a host that supplies them; a
+//! disk that fails; machines that stop and boot.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+mod operators;
+mod runtimes;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
-use tenure_checkpoint::{CheckpointJournal, Options, Progress, Writer, recover_after};
-use tenure_engine::ports::{Clock, Images};
-use tenure_engine::{Abandoned, Add, Del, Engine, Gc, Ports, Settings};
-use tenure_fixtures::ports::{ManualClock, Silent, rotation};
+use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
+use tenure_engine::ports::Clock;
+use tenure_engine::{Abandoned, Engine, Ports, Settings};
+use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_fixtures::random::Random;
-use tenure_ledger::{Book, Choices, Image, Page};
-use tenure_types::{
-    AssignedAddress, BootId, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
-    NetworkName, Owner, Place, PolicyName, Sandbox,
-};
+use tenure_ledger::{Book, Choices, Page};
+use tenure_types::{BootId, Error, Moment, NetworkName};
 
+use crate::beside::{All, Beside, Shared, WithBeside};
 use crate::executor::Executor;
-use crate::oracle::{Asked, Oracle};
+use crate::oracle::{Asked, Held, Key, Oracle};
+use crate::policies;
 
-/// Attachments that ask; more than the /28 has addresses for.
-const OWNERS: u64 = 20;
 /// The boot clock just after a boot.
 const BOOTED: Duration = Duration::from_nanos(1);
+
 /// No two processes begin in one nanosecond.
 const TICK: Duration = Duration::from_nanos(1);
-const SUBNET: &str = "10.0.0.0/28";
-/// The age from which on an ADD is refused because nobody remembers the DELs of its time.
-const OLD: Duration = Duration::from_secs(600);
 
 /// What came of a task.
 enum Outcome {
-    Add(std::result::Result<IpAddr, Error>),
+    Add(std::result::Result<Vec<IpAddr>, Error>),
     Del(std::result::Result<(), Error>),
+    /// A network was removed; `false` where there was none.
+    Removed(std::result::Result<bool, Error>),
+    /// A network was changed in another way.
+    Changed(std::result::Result<(), Error>),
     /// Nobody is told anything by its end: a GC, the freeing of a leak, the task that undoes.
     Other,
 }
@@ -42,20 +45,23 @@ enum Outcome {
 /// A request under way that its caller waits for.
 enum Request {
     Add(Asked),
-    Del(Owner, Moment),
+    Del(Key, Moment),
+    /// The removal of a network, and who held what in it when that was asked.
+    Remove(NetworkName, Vec<(Key, Held)>),
+    Change(NetworkName),
 }
 
 /// The process: gone with a crash.
 struct Daemon {
     engine: Arc<Engine>,
-    images: Arc<dyn Images>,
+    source: All,
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Request>,
     /// When its engine began.
     began: Moment,
     /// Whose ADDs were given up or failed: a process that ends may not have undone them yet.
-    given_up: Vec<Owner>,
+    given_up: Vec<Key>,
 }
 
 /// What one seed did, for the summary.
@@ -65,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) crashes: u64,
     pub(crate) reboots: u64,
     pub(crate) abandoned: u64,
+    pub(crate) removed: u64,
+    pub(crate) changed: u64,
 }
 
 struct World {
@@ -74,9 +82,11 @@ struct World {
     mark: Arc<Mark>,
     oracle: Oracle,
     /// How often each container was given another network namespace, as its sandbox died and was made anew.
-    sandboxes: BTreeMap<Owner, u64>,
+    sandboxes: BTreeMap<Key, u64>,
     /// The namespaces that are gone.
     gone: BTreeSet<String>,
+    /// The networks that an operator empties, with the steps that are left until they are removed.
+    leaving: BTreeMap<NetworkName, u64>,
     boots: u64,
     tally: Tally,
 }
@@ -99,6 +109,7 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
         oracle,
         sandboxes: BTreeMap::new(),
         gone: BTreeSet::new(),
+        leaving: BTreeMap::new(),
         boots: 1,
         tally: Tally::default(),
     };
@@ -121,29 +132,33 @@ impl World {
         // A start on a disk that fails is tried again by whoever starts daemons; here the disk rests meanwhile.
         self.disk.set_faults(Faults::default());
         let last = self.mark.last();
-        let recovered = recover_after(&self.disk, &self.boot(), self.clock.now(), last.as_ref());
+        let mut beside = Beside::default();
+        let (boot, now) = (self.boot(), self.clock.now());
+        let recovered = recover_with(&self.disk, &boot, now, last.as_ref(), &mut [&mut beside]);
         let recovered = recovered.context("recovery stopped")?;
         ensure!(!recovered.report.lost, "the state is taken for lost, which was durable up to {last:?}");
-        self.oracle.check(recovered.books.first()).context("after recovery")?;
+        self.oracle.check(&recovered.books, &recovered.choices).context("after recovery")?;
+        beside.check(&recovered).context("after recovery")?;
         let mut options = Options::new(
             Arc::new(self.disk.clone()),
             Arc::clone(&self.clock) as Arc<dyn Clock>,
             Arc::new(Silent),
-            self.boot(),
+            boot,
             "sim",
         );
         options.witness = Some(Arc::clone(&self.mark) as _);
         options.reserve = 16 << 10;
         options.compact_above = 4 << 10;
         let (writer, journal) = Writer::open(options, &recovered.tail);
-        let (engine, abandoned) = self.engine(recovered.books, recovered.choices, journal);
+        let beside = Shared::of(beside);
+        let (engine, abandoned) = self.engine(recovered, journal, &beside);
         let mut executor = Executor::new();
         executor.spawn(async move {
             Abandoned::run(abandoned).await;
             Outcome::Other
         });
         Ok(Daemon {
-            images: engine.images(),
+            source: All { images: engine.images(), beside },
             engine,
             writer,
             executor,
@@ -155,14 +170,14 @@ impl World {
 
     fn engine(
         &self,
-        books: Vec<Book>,
-        choices: Choices,
+        recovered: Recovered,
         journal: CheckpointJournal,
+        beside: &Shared,
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            catalogue: rotation::catalogue(),
-            journal: Arc::new(journal),
+            catalogue: policies::catalogue(),
+            journal: Arc::new(WithBeside { journal, beside: beside.clone() }),
             observer: Arc::new(Silent),
         };
         let settings = Settings {
@@ -172,19 +187,21 @@ impl World {
             networks: 4,
             bounds: Arc::default(),
         };
-        Engine::new(books, choices, ports, settings)
+        Engine::new(recovered.books, recovered.choices, ports, settings)
     }
 
     fn step(&mut self, mut daemon: Daemon) -> Result<Daemon> {
+        self.end_leaving(&mut daemon)?;
         match self.random.below(100) {
             0..=19 => self.send_add(&mut daemon)?,
             20..=34 => self.send_del(&mut daemon)?,
             35 => self.send_gc(&mut daemon)?,
             36..=38 => self.abandon(&mut daemon),
-            39..=44 => self.clock.advance(Duration::from_millis(1 + self.random.below(20_000))),
+            39..=42 => self.clock.advance(Duration::from_millis(1 + self.random.below(20_000))),
+            43..=44 => self.operate(&mut daemon)?,
             45 => self.end_sandbox()?,
-            46 => self.look_for_leaks(&mut daemon),
-            47..=64 => _ = daemon.writer.step(daemon.images.as_ref()),
+            46 => self.look_for_leaks(&mut daemon)?,
+            47..=64 => _ = daemon.writer.step(&daemon.source),
             65 => self.bother_the_disk(),
             66 if self.random.below(6) == 0 => return self.crash(daemon),
             66 => {}
@@ -197,26 +214,29 @@ impl World {
         let Some(ended) = daemon.executor.step(&mut self.random) else { return Ok(false) };
         let Some((id, outcome)) = ended else { return Ok(true) };
         match (daemon.asked.remove(&id), outcome) {
-            (Some(Request::Add(asked)), Outcome::Add(Ok(address))) => {
-                let lives = !self.gone.contains(&asked.netns);
-                self.oracle.added(&asked, address, lives)?;
+            (Some(Request::Add(asked)), Outcome::Add(outcome)) => {
+                self.add_ended(daemon, id, &asked, outcome)?;
             }
-            (Some(Request::Add(asked)), Outcome::Add(Err(error))) => {
-                let is_old = self.clock.now().since(asked.began) >= OLD;
-                if error.code == ErrorCode::Superseded && !is_old {
-                    self.oracle.superseded(&asked, daemon.began)?;
+            (Some(Request::Del(key, began)), Outcome::Del(Ok(()))) => self.oracle.deleted(&key, began),
+            (Some(Request::Remove(network, holders)), Outcome::Removed(outcome)) => match outcome {
+                Ok(true) => {
+                    self.tally.removed += 1;
+                    self.oracle.removed(id, &network, &holders)?;
                 }
-                daemon.given_up.push(asked.owner);
+                Ok(false) => self.oracle.none_to_remove(id, &network)?,
+                Err(_) => self.oracle.ended(id, &network, false),
+            },
+            (Some(Request::Change(network)), Outcome::Changed(outcome)) => {
+                self.tally.changed += u64::from(outcome.is_ok());
+                self.oracle.ended(id, &network, outcome.is_ok());
             }
-            (Some(Request::Del(owner, began)), Outcome::Del(Ok(()))) => self.oracle.deleted(&owner, began),
             _ => {}
         }
         Ok(true)
     }
 
-    fn owner(&mut self) -> Result<Owner> {
-        let container = ContainerId::new(format!("c{}", self.random.below(OWNERS)))?;
-        Ok(Owner::Attachment { container, interface: InterfaceName::new("eth0")? })
+    fn network(&mut self) -> Result<NetworkName> {
+        Ok(NetworkName::new(if self.random.below(4) == 0 { "blue" } else { "net" })?)
     }
 
     /// When a request began: now or, where it is a duplicate or was held up on its way, a while ago.
@@ -225,114 +245,6 @@ impl World {
         let now = self.clock.now();
         let late = if self.random.below(8) == 0 { self.random.below(5_000_000_000) } else { 0 };
         Moment { boot_ns: now.boot_ns.saturating_sub(late), ..now }
-    }
-
-    /// The namespace of a container's sandbox.
-    fn netns(&self, owner: &Owner) -> String {
-        format!(
-            "/run/netns/{owner}-{}-{}",
-            self.boots,
-            self.sandboxes.get(owner).copied().unwrap_or_default()
-        )
-    }
-
-    /// A container's sandbox dies. Its runtime makes another one, and its DEL fails.
-    fn end_sandbox(&mut self) -> Result<()> {
-        let owner = self.owner()?;
-        self.gone.insert(self.netns(&owner));
-        *self.sandboxes.entry(owner).or_default() += 1;
-        Ok(())
-    }
-
-    /// Frees what is held in namespaces that are gone, as the daemon does by two witnesses' word.
-    fn look_for_leaks(&mut self, daemon: &mut Daemon) {
-        let images: Vec<_> = books(daemon).collect();
-        for held in images.into_iter().flat_map(|image| image.allocations) {
-            if self.gone.contains(held.netns()) {
-                self.oracle.may_reap(&held.owner, held.netns());
-                let engine = Arc::clone(&daemon.engine);
-                daemon.executor.spawn(async move {
-                    drop(engine.reap(&held, tenure_types::End::Leak, "").await);
-                    Outcome::Other
-                });
-            }
-        }
-    }
-
-    fn send_add(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let owner = self.owner()?;
-        let asked = Asked { netns: self.netns(&owner), began: self.began(), owner };
-        self.oracle.add_sent(&asked);
-        let add = Add {
-            request: tenure_types::Request {
-                network: NetworkName::new("net")?,
-                owner: asked.owner.clone(),
-                requested: Vec::new(),
-                sandbox: Sandbox {
-                    pod: None,
-                    netns: asked.netns.as_str().into(),
-                    netns_seen: Some(Place { device: 1, inode: 1 }),
-                },
-                requested_at: asked.began,
-            },
-            policy: PolicyName::new("rotation")?,
-            config: Arc::new(NetworkConfig { ipam: SUBNET.to_owned(), attributes: Vec::new() }),
-        };
-        let engine = Arc::clone(&daemon.engine);
-        let id = daemon.executor.spawn(async move {
-            let grant = engine.add(add, |_| Ok(())).await;
-            Outcome::Add(grant.and_then(|grant| {
-                let first = grant.addresses.first().map(AssignedAddress::ip);
-                first.ok_or_else(|| Error::new(ErrorCode::Internal, "an ADD without an address"))
-            }))
-        });
-        daemon.asked.insert(id, Request::Add(asked));
-        Ok(())
-    }
-
-    fn send_del(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let owner = self.owner()?;
-        let began = self.began();
-        self.oracle.may_end(&owner, began);
-        let del = Del { network: NetworkName::new("net")?, owner: owner.clone(), requested_at: began };
-        let engine = Arc::clone(&daemon.engine);
-        let id = daemon.executor.spawn(async move { Outcome::Del(engine.del(del).await) });
-        daemon.asked.insert(id, Request::Del(owner, began));
-        Ok(())
-    }
-
-    fn send_gc(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let mut valid = HashSet::new();
-        let requested_at = self.began();
-        for number in 0..OWNERS {
-            let container = ContainerId::new(format!("c{number}"))?;
-            let interface = InterfaceName::new("eth0")?;
-            if self.random.below(3) > 0 {
-                valid.insert((container, interface));
-            } else {
-                self.oracle.may_end(&Owner::Attachment { container, interface }, requested_at);
-            }
-        }
-        let gc = Gc { network: NetworkName::new("net")?, valid, requested_at };
-        let engine = Arc::clone(&daemon.engine);
-        daemon.executor.spawn(async move {
-            drop(engine.gc(gc).await);
-            Outcome::Other
-        });
-        Ok(())
-    }
-
-    /// A caller goes away. The task that undoes was spawned first and stays.
-    fn abandon(&mut self, daemon: &mut Daemon) {
-        let ids: Vec<u64> = daemon.asked.keys().copied().collect();
-        let pick = usize::try_from(self.random.below(ids.len().max(1) as u64)).unwrap_or_default();
-        if let Some(id) = ids.get(pick) {
-            self.tally.abandoned += 1;
-            daemon.executor.cancel(*id);
-            if let Some(Request::Add(asked)) = daemon.asked.remove(id) {
-                daemon.given_up.push(asked.owner);
-            }
-        }
     }
 
     fn bother_the_disk(&mut self) {
@@ -350,10 +262,11 @@ impl World {
     /// The process is killed, the machine stops, or it boots.
     fn crash(&mut self, daemon: Daemon) -> Result<Daemon> {
         let under_way = daemon.asked.values().filter_map(|asked| match asked {
-            Request::Add(asked) => Some(&asked.owner),
-            Request::Del(..) => None,
+            Request::Add(asked) => Some(asked.key()),
+            Request::Del(..) | Request::Remove(..) | Request::Change(_) => None,
         });
-        under_way.chain(&daemon.given_up).for_each(|owner| self.oracle.cut_off(owner));
+        let under_way: Vec<Key> = under_way.chain(daemon.given_up.iter().cloned()).collect();
+        self.oracle.cut_off(&under_way);
         drop(daemon);
         self.tally.crashes += 1;
         self.clock.advance(TICK);
@@ -379,25 +292,30 @@ impl World {
         self.disk.set_capacity(None);
         for _ in 0..10_000 {
             let ran = self.run_one(&mut daemon)?;
-            let wrote = daemon.writer.step(daemon.images.as_ref()) == Progress::Worked;
+            let wrote = daemon.writer.step(&daemon.source) == Progress::Worked;
             if !ran && !wrote {
                 break;
             }
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
         ensure!(daemon.executor.ids().len() == 1, "a task beside the one that undoes never ended");
-        let book = books(&daemon).next().map(Book::restore).transpose()?;
-        self.oracle.check_at_rest(book.as_ref()).context("at rest")?;
+        let (books, choices) = state(&daemon)?;
+        self.oracle.check_at_rest(&books, &choices).context("at rest")?;
         drop(daemon);
         self.disk.crash();
         self.start().map(drop).context("at the end")
     }
 }
 
-/// Every book, as data.
-fn books(daemon: &Daemon) -> impl Iterator<Item = Image> {
-    daemon.images.pages(1).filter_map(|page| match page {
-        Page::Book(image) => Some(*image),
-        Page::Gone { .. } | Page::Choices(_) => None,
-    })
+/// The state as it is in memory.
+fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices)> {
+    let (mut books, mut choices) = (Vec::new(), Choices::default());
+    for page in daemon.source.images.pages(1) {
+        match page {
+            Page::Book(image) => books.push(Book::restore(*image)?),
+            Page::Choices(known) => choices = known,
+            Page::Gone { .. } => {}
+        }
+    }
+    Ok((books, choices))
 }

@@ -1,0 +1,180 @@
+//! What is known of a network from the outside: which policy serves it, and which blocks the host supplies to it.
+
+use std::net::IpAddr;
+
+use anyhow::{Result, ensure};
+use tenure_ledger::choices::Served;
+use tenure_ledger::{Book, Chooser};
+
+use super::register::{Change, Register};
+use crate::policies::{BLOCKS, POLICIES, block, pool_of};
+
+/// Who serves a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Serving {
+    /// It is not there.
+    Nobody,
+    /// A policy, by its number, and whether an operator has chosen it.
+    Policy(usize, bool),
+}
+
+/// What is asked of a network as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whole {
+    /// To be there, with the policy that the configuration names unless it has one.
+    Define,
+    /// To be served by this policy, if it is there.
+    Activate(usize),
+    /// To go.
+    Remove,
+}
+
+impl Change for Whole {
+    type Value = Serving;
+
+    fn on(self, value: Serving) -> Serving {
+        match (self, value) {
+            (Self::Define, Serving::Nobody) => Serving::Policy(0, false),
+            (Self::Activate(policy), Serving::Policy(..)) => Serving::Policy(policy, true),
+            (Self::Remove, _) => Serving::Nobody,
+            (Self::Define | Self::Activate(_), value) => value,
+        }
+    }
+
+    fn succeeds_on(self, value: Serving) -> bool {
+        matches!(self, Self::Define) || value != Serving::Nobody
+    }
+}
+
+/// What a block is to a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Block {
+    Absent,
+    Supplied,
+    Draining,
+}
+
+/// What is asked of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Supply {
+    Add,
+    Drain,
+    Undrain,
+    Withdraw,
+    /// Nothing: addresses of it may be handed out meanwhile.
+    Look,
+}
+
+impl Change for Supply {
+    type Value = Block;
+
+    fn on(self, value: Block) -> Block {
+        match (self, value) {
+            (Self::Add, Block::Absent) | (Self::Undrain, Block::Draining) => Block::Supplied,
+            (Self::Drain, Block::Supplied) => Block::Draining,
+            (Self::Withdraw, _) => Block::Absent,
+            (_, value) => value,
+        }
+    }
+
+    fn succeeds_on(self, value: Block) -> bool {
+        self != Self::Add || value == Block::Absent
+    }
+}
+
+/// What is known of a network.
+#[derive(Debug)]
+pub(super) struct Known {
+    whole: Register<Whole>,
+    blocks: Vec<Register<Supply>>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        let blocks = (0..BLOCKS).map(|_| Register::new(Block::Absent)).collect();
+        Self { whole: Register::new(Serving::Nobody), blocks }
+    }
+}
+
+impl Known {
+    /// A request is sent that may define the network, and that may be given addresses.
+    pub(super) fn asked(&mut self, id: u64) {
+        self.whole.sent(id, Whole::Define);
+        self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
+    }
+
+    /// A change of the network as a whole is sent.
+    pub(super) fn sent(&mut self, id: u64, change: Whole) {
+        self.whole.sent(id, change);
+        if matches!(change, Whole::Remove) {
+            self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Withdraw));
+        }
+    }
+
+    /// A change of a block is sent.
+    pub(super) fn supply_sent(&mut self, id: u64, number: usize, change: Supply) {
+        if let Some(block) = self.blocks.get_mut(number) {
+            block.sent(id, change);
+        }
+    }
+
+    pub(super) fn ended(&mut self, id: u64, success: bool) {
+        self.whole.ended(id, success);
+        self.blocks.iter_mut().for_each(|block| block.ended(id, success));
+    }
+
+    pub(super) fn cut_off(&mut self) {
+        self.whole.cut_off();
+        self.blocks.iter_mut().for_each(Register::cut_off);
+    }
+
+    /// It was answered that there is no such network.
+    pub(super) fn is_not_there(&self, id: u64) -> Result<()> {
+        let since = self.whole.since(id);
+        ensure!(
+            since.contains(&Serving::Nobody),
+            "I2: the network is said not to be there, and is {since:?}"
+        );
+        Ok(())
+    }
+
+    /// Whether an address may have been handed out since a request was sent.
+    pub(super) fn may_grant(&self, id: u64, address: IpAddr) -> bool {
+        let by_policy = self.whole.since(id).into_iter().any(|serving| match serving {
+            Serving::Nobody => false,
+            Serving::Policy(policy, _) => pool_of(policy)
+                .is_some_and(|range| range.contains(address) && range.reserved(address).is_none()),
+        });
+        let by_block = self.blocks.iter().enumerate().any(|(number, known)| {
+            let range = block(number);
+            let is_in =
+                range.is_some_and(|range| range.contains(address) && range.reserved(address).is_none());
+            is_in && known.since(id).contains(&Block::Supplied)
+        });
+        by_policy || by_block
+    }
+
+    /// Holds a network that was recovered, or that is at rest, against what was answered.
+    pub(super) fn check(&mut self, book: Option<&Book>, served: Option<&Served>) -> Result<()> {
+        let serving = served.map_or(Some(Serving::Nobody), |served| {
+            let policy = POLICIES.iter().position(|name| *name == served.now.policy.name.as_str())?;
+            Some(Serving::Policy(policy, served.now.by == Chooser::Operator))
+        });
+        ensure!(book.is_some() == served.is_some(), "half of a group is there: {served:?}");
+        let possible = self.whole.possible().clone();
+        let found = serving.is_some_and(|serving| self.whole.found(serving));
+        ensure!(found, "I2: {serving:?} serves, and it may only be {possible:?}");
+        for (number, known) in self.blocks.iter_mut().enumerate() {
+            let name = block(number).map(|range| range.name().clone());
+            let views = book.into_iter().flat_map(|book| book.ranges(1));
+            let view = views.into_iter().find(|view| name.as_ref() == Some(view.range.name()));
+            let found = view.map_or(Block::Absent, |view| match view.draining {
+                true => Block::Draining,
+                false => Block::Supplied,
+            });
+            let possible = known.possible().clone();
+            ensure!(known.found(found), "I2: block {number} is {found:?}, and it may only be {possible:?}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! What operators and the host do to networks: define, activate, remove, supply.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use tenure_engine::{Define, Supply as Supplied};
+use tenure_types::{Definer, NetworkConfig, NetworkName, PolicyName, PoolName};
+
+use super::{Daemon, Outcome, Request, World};
+use crate::oracle::{Supply, Whole};
+use crate::policies::{BLOCKS, HOST, POLICIES, block};
+
+impl World {
+    /// Does one thing to one network.
+    pub(super) fn operate(&mut self, daemon: &mut Daemon) -> Result<()> {
+        let network = self.network()?;
+        match self.random.below(8) {
+            0 => self.send_define(daemon, network),
+            1 => self.send_activate(daemon, network),
+            2 => self.send_remove(daemon, network),
+            3 => {
+                // Nothing new is asked for meanwhile, and the removal comes when the GC may have ended.
+                let steps = 10 + self.random.below(120);
+                self.leaving.insert(network.clone(), steps);
+                self.send_gc_of(daemon, network, true)
+            }
+            _ => self.send_supply(daemon, network),
+        }
+    }
+
+    /// Removes the networks that had the time to become empty.
+    pub(super) fn end_leaving(&mut self, daemon: &mut Daemon) -> Result<()> {
+        self.leaving.values_mut().for_each(|steps| *steps -= 1);
+        let due = self.leaving.extract_if(.., |_, steps| *steps == 0);
+        let due: Vec<NetworkName> = due.map(|(network, _)| network).collect();
+        due.into_iter().try_for_each(|network| self.send_remove(daemon, network))
+    }
+
+    fn send_define(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let by = if self.random.below(2) == 0 { Definer::Operator } else { Definer::Configuration };
+        let apply = self.random.below(4) > 0;
+        let define = Define {
+            network: network.clone(),
+            policy: PolicyName::new(POLICIES[0])?,
+            config: Arc::new(NetworkConfig { ipam: "{}".to_owned(), attributes: Vec::new() }),
+            by,
+            apply,
+            change_ranges: true,
+        };
+        let engine = Arc::clone(&daemon.engine);
+        let id = daemon
+            .executor
+            .spawn(async move { Outcome::Changed(engine.define_network(&define).await.map(drop)) });
+        if apply {
+            self.oracle.change_sent(id, &network, Whole::Define);
+            daemon.asked.insert(id, Request::Change(network));
+        }
+        Ok(())
+    }
+
+    fn send_activate(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let number = usize::try_from(self.random.below(POLICIES.len() as u64))?;
+        let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
+        // Without leave to change the ranges it fails where they would change.
+        let change_ranges = self.random.below(4) > 0;
+        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
+        let id = daemon.executor.spawn(async move {
+            Outcome::Changed(engine.activate(&name, &policy, change_ranges).await.map(drop))
+        });
+        self.oracle.change_sent(id, &network, Whole::Activate(number));
+        daemon.asked.insert(id, Request::Change(network));
+        Ok(())
+    }
+
+    fn send_remove(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let apply = self.random.below(4) > 0;
+        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
+        let id =
+            daemon.executor.spawn(async move { Outcome::Removed(engine.remove_network(&name, apply).await) });
+        if apply {
+            let holders = self.oracle.holders(&network);
+            self.oracle.change_sent(id, &network, Whole::Remove);
+            daemon.asked.insert(id, Request::Remove(network, holders));
+        }
+        Ok(())
+    }
+
+    /// The host supplies one or two blocks, or takes them away: all of it or nothing.
+    fn send_supply(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let first = usize::try_from(self.random.below(BLOCKS as u64))?;
+        let numbers = if self.random.below(3) == 0 { vec![first, (first + 1) % BLOCKS] } else { vec![first] };
+        let (mut changes, mut asked) = (Vec::new(), Vec::new());
+        for number in numbers {
+            let Some(range) = block(number) else { continue };
+            let (pool, name) = (PoolName::new(HOST)?, range.name().clone());
+            let (change, of) = match self.random.below(6) {
+                0..=2 => (Supplied::Add { pool, range: Box::new(range) }, Supply::Add),
+                3 => (Supplied::Drain { pool, range: name, draining: true }, Supply::Drain),
+                4 => (Supplied::Drain { pool, range: name, draining: false }, Supply::Undrain),
+                _ => (Supplied::Withdraw { pool, range: name }, Supply::Withdraw),
+            };
+            changes.push(change);
+            asked.push((number, of));
+        }
+        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
+        let id = daemon.executor.spawn(async move { Outcome::Changed(engine.supply(&name, &changes).await) });
+        for (number, change) in asked {
+            self.oracle.supply_sent(id, &network, number, change);
+        }
+        daemon.asked.insert(id, Request::Change(network));
+        Ok(())
+    }
+}
