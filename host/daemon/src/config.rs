@@ -26,31 +26,31 @@ pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How addresses are treated, whichever policy chose them.
+    /// How the daemon treats addresses, whichever policy chose them.
     pub(crate) addresses: Addresses,
-    /// How much the daemon takes on.
+    /// Limits on requests and networks.
     pub(crate) limits: Limits,
-    /// What each call of a policy may use.
+    /// Limits on running and compiling policies.
     pub(crate) sandbox: Sandbox,
-    /// Policies beside the built-in ones, by name, and what each policy may hand out. A network's configuration chooses one with `"policy": "NAME"`.
+    /// Policies in addition to the built-in ones, by name, and bounds on what each policy may hand out. A network's configuration selects one with `"policy": "NAME"`.
     pub(crate) policies: BTreeMap<String, PolicyTable>,
-    /// Networks that this node has without a CNI call, and what each network may be, whoever defines it.
+    /// Networks that exist without a CNI call, and bounds that apply to a network whoever defines it.
     pub(crate) networks: BTreeMap<String, NetworkTable>,
-    /// The container runtime, as a second source of which sandboxes there are.
+    /// The container runtime, as a second source on which sandboxes exist.
     pub(crate) runtime: Runtime,
-    /// The reference plugin whose place tenure takes.
+    /// The host-local plugin that tenure replaces.
     pub(crate) host_local: HostLocal,
-    /// Metrics and health over HTTP; off unless `listen` is given.
+    /// Metrics and health over HTTP; off unless `listen` is set.
     pub(crate) metrics: Metrics,
-    /// What the daemon writes about itself.
+    /// The daemon's own log.
     pub(crate) log: Log,
 }
 
-/// How addresses are treated, whichever policy chose them.
+/// How the daemon treats addresses, whichever policy chose them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Addresses {
-    /// Seconds for which a freed address cools before it is free again.
+    /// Seconds that a freed address cools down before it is free again.
     pub(crate) cooldown_seconds: u32,
 }
 
@@ -60,20 +60,20 @@ impl Default for Addresses {
     }
 }
 
-/// How much the daemon takes on.
+/// Limits on requests and networks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
-    /// Requests that are served at once.
+    /// Requests served concurrently.
     #[schemars(range(min = 1))]
     pub(crate) in_flight: u32,
-    /// Requests that may wait beyond that, three quarters of them of one network; more are refused with CNI code 11.
+    /// Requests that may wait beyond `in_flight`, at most three quarters of them for one network; further ones are refused with CNI code 11.
     #[schemars(range(min = 1))]
     pub(crate) queue: u32,
-    /// Networks that there may be; the first ADD of one more is refused. A network exists once it is defined: by its first ADD, in `[networks.NAME]`, or by `tenurectl network define`.
+    /// Maximum number of networks; the first ADD of another one is refused. A network exists once it is defined: by its first ADD, by `[networks.NAME]`, or by `tenurectl network define`.
     #[schemars(range(min = 1))]
     pub(crate) networks: u32,
-    /// Seconds for which a stopping daemon lets requests under way finish.
+    /// Seconds that a stopping daemon waits for requests in flight to finish.
     pub(crate) drain_seconds: u32,
 }
 
@@ -83,20 +83,20 @@ impl Default for Limits {
     }
 }
 
-/// What each call of a policy may use.
+/// Limits on running and compiling policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Sandbox {
-    /// Milliseconds that a call may take.
+    /// Milliseconds of CPU time that a call may take.
     #[schemars(range(min = 1))]
     pub(crate) deadline_ms: u32,
-    /// Mebibytes of memory that a call may use, 4096 at most: a policy can address no more.
+    /// Mebibytes of memory that a call may use; at most 4096, which is all that a policy can address.
     #[schemars(range(min = 1, max = 4096))]
     pub(crate) memory_mib: u32,
-    /// Calls that may run at once, over all networks; 4096 at most, since address space is reserved for each.
+    /// Policy calls that may run at once over all networks; at most 4096, since each reserves address space.
     #[schemars(range(min = 1, max = 4096))]
     pub(crate) concurrency: u32,
-    /// Seconds of processor time that compiling a policy may take; by the clock, three times as many.
+    /// Seconds of CPU time that compiling a policy may take; the limit on elapsed time is three times that.
     #[schemars(range(min = 1))]
     pub(crate) compile_seconds: u32,
 }
@@ -113,22 +113,22 @@ impl Default for Sandbox {
 pub(crate) struct PolicyTable {
     /// The component's absolute path. A built-in policy needs none.
     pub(crate) path: Option<PathBuf>,
-    /// The component's sha256 in hexadecimal. A file that is not this is not loaded.
+    /// The component's SHA-256 in hexadecimal. A file that does not match it is not loaded.
     pub(crate) sha256: Option<String>,
-    /// Subnets that ranges which this policy defines must lie in, such as `["10.0.0.0/8"]`; any, if there are none.
+    /// Subnets such as `["10.0.0.0/8"]`; each range that this policy defines must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
 }
 
-/// The container runtime, as a second source of which sandboxes there are.
+/// The container runtime, as a second source on which sandboxes exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Runtime {
-    /// Its CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, leaked addresses are freed only by GC.
+    /// The runtime's CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, only the runtime's CNI GC frees leaked addresses.
     pub(crate) socket: Option<String>,
-    /// Seconds for which a sandbox must be gone, by the runtime and by its network namespace, before its addresses are freed.
+    /// Seconds that a sandbox must be gone, according to both the runtime and its network namespace, before its addresses are freed.
     pub(crate) grace_seconds: u32,
-    /// Whether nothing else starts containers on this node: no podman, no nerdctl. Only then is a lost state confirmed by the runtime's word alone; else no network namespace but the host's may be left, either.
+    /// Whether nothing else starts containers on this node: no podman, no nerdctl. If set, the runtime alone can confirm a lost state; otherwise no network namespace but the host's may be left either.
     pub(crate) exclusive: bool,
 }
 
@@ -145,11 +145,11 @@ impl Runtime {
     }
 }
 
-/// The reference plugin whose place tenure takes.
+/// The host-local plugin that tenure replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HostLocal {
-    /// Whether a network's first ADD is served while host-local has addresses of it in `ipam.dataDir`; else `tenurectl import` comes first.
+    /// Whether to serve a network's first ADD while host-local still has addresses of it in `ipam.dataDir`. By default such an ADD is refused until `tenurectl import` has taken them over.
     pub(crate) ignore: bool,
 }
 
@@ -157,19 +157,19 @@ pub(crate) struct HostLocal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Metrics {
-    /// Where to listen: a loopback address such as `127.0.0.1:9477`, or `unix:/run/tenure/metrics.sock`.
+    /// The address to listen on: a loopback address such as `127.0.0.1:9477`, or `unix:/run/tenure/metrics.sock`.
     #[schemars(with = "Option<String>")]
     pub(crate) listen: Option<Address>,
 }
 
-/// What the daemon writes about itself.
+/// The daemon's own log.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Log {
-    /// The least severe level that is written (`off`, `error`, `warn`, `info`, `debug`, `trace`), also by part: `info,tenure_policy=debug`.
+    /// The least severe level to write (`off`, `error`, `warn`, `info`, `debug`, `trace`), optionally by module: `info,tenure_policy=debug`.
     #[schemars(with = "String")]
     pub(crate) level: Filter,
-    /// `text` for people, `journal` for systemd, `json` for programs; `auto` finds out.
+    /// `text` for people, `journal` for systemd, `json` for programs; `auto` is `journal` under systemd and `text` otherwise.
     #[schemars(with = "String")]
     pub(crate) format: Format,
 }

@@ -11,9 +11,9 @@ pub(crate) fn page() -> String {
     let schema = schemars::schema_for!(Config).to_value();
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
     let mut page = format!(
-        "# Configuration reference\n\n`tenured` reads `{DEFAULT_PATH}` if it is there, or the file that `--config` names. \
+        "# Configuration reference\n\n`tenured` reads `{DEFAULT_PATH}` if it exists, or the file given with `--config`. \
          Every key has a default; an unknown key is refused with its path. SIGHUP and `tenurectl reload` read the file again: a *live* key \
-         then holds at once, any other after a restart. A file that is wrong changes nothing.\n"
+         then takes effect at once, any other after a restart. An invalid file changes nothing.\n"
     );
     let sections = schema.get("properties").and_then(Value::as_object);
     for (name, section) in sections.into_iter().flatten() {
@@ -25,7 +25,7 @@ pub(crate) fn page() -> String {
         };
         let _ = write!(
             page,
-            "\n## `[{title}]`\n\n{}\n\n| key | default | holds | meaning |\n|---|---|---|---|\n",
+            "\n## `[{title}]`\n\n{}\n\n| key | default | takes effect | meaning |\n|---|---|---|---|\n",
             text(section, definition)
         );
         for (key, property) in definition.get("properties").and_then(Value::as_object).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What is wrong with a node, as plain data: each condition names itself, says since when and what to do.
+//! What is wrong with a node, as plain data: each condition has a name, a start time and a next step.
 //!
 //! `tenurectl status`, CNI STATUS, gRPC health, `/readyz` and the metric `tenure_condition` all read the same list of these.
 
@@ -11,7 +11,7 @@ use crate::Moment;
 pub enum Severity {
     /// ADD fails on this node.
     NotReady,
-    /// ADD is served, at least on some networks, and something needs a person.
+    /// ADD is served, at least on some networks, but something needs attention.
     Degraded,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Severity {
 
 macro_rules! conditions {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $severity:ident, $next:literal;)+) => {
-        /// Every condition that a node can be in, the worst first; each has one stable name.
+        /// Every condition that a node can be in, worst first; each has one stable name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum ConditionName {
@@ -73,51 +73,51 @@ macro_rules! conditions {
 }
 
 conditions! {
-    /// The state of this boot was lost, in whole or in part, so the addresses of live pods are not known.
+    /// All or part of this boot's state was lost, so the addresses of live pods are not known.
     StateLost = "state-lost", NotReady,
-        "put the right state directory back and restart the daemon; or drain the node or import what lives, then confirm with `tenurectl adopt --empty`";
-    /// The daemon is stopping; requests under way are finished.
+        "restore the right state directory and restart the daemon; or drain the node or import its live addresses, then confirm with `tenurectl adopt --empty`";
+    /// The daemon is stopping; it finishes requests in flight.
     Stopping = "stopping", NotReady, "nothing to do: the service manager starts the daemon again";
-    /// The policies that networks were served by, and the default one, are being loaded; ADD of other networks is served.
-    Starting = "starting", NotReady, "nothing to do: it ends by itself";
+    /// The default policy and those that served before the restart are being loaded; ADD on other networks is served.
+    Starting = "starting", NotReady, "nothing to do: it clears by itself";
     /// The checkpoint cannot be written, so nothing can be acknowledged.
     CheckpointFailed = "checkpoint-failed", NotReady,
         "check the disk under the state directory; the daemon reopens its log by itself";
     /// The disk under the state directory is full; DEL is still served.
     DiskFull = "disk-full", NotReady, "free space under the state directory; ADD works again by itself";
-    /// The socket of the CNI plugin is gone or belongs to something else.
+    /// The CNI plugin's socket is missing, or something else has replaced it.
     SocketMissing = "socket-missing", NotReady,
-        "the daemon creates it again by itself; if this lasts, move away what is in its place";
-    /// The configuration was read again and refused; the daemon goes on with the one before.
+        "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+    /// A reload refused the configuration; the previous one stays in force.
     ConfigurationRefused = "configuration-refused", Degraded,
-        "correct the file, then run `tenurectl reload`; until then a restart would fail";
-    /// A part of the daemon has ended that it can do without; it is started again.
-    PartFailed = "part-failed", Degraded, "nothing to do at once; please report it, with the daemon's log";
-    /// The socket of tenurectl is gone or belongs to something else.
+        "fix the file and run `tenurectl reload`; until then a restart would fail";
+    /// A non-essential part of the daemon failed and is being restarted.
+    PartFailed = "part-failed", Degraded, "no immediate action is needed; please report it with the daemon's log";
+    /// The socket of tenurectl is missing, or something else has replaced it.
     AdminSocketMissing = "admin-socket-missing", Degraded,
-        "the daemon creates it again by itself; if this lasts, move away what is in its place";
-    /// A policy is being loaded; ADD of a network that it serves is refused with code 11 meanwhile.
-    PoliciesLoading = "policies-loading", Degraded, "nothing to do: it ends by itself";
-    /// A policy cannot be loaded; ADD of a network that it is to serve fails.
+        "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+    /// A policy is being loaded; until then, ADD on a network that it serves is refused with code 11.
+    PoliciesLoading = "policies-loading", Degraded, "nothing to do: it clears by itself";
+    /// A policy cannot be loaded; ADD on a network that needs it fails.
     PolicyUnloadable = "policy-unloadable", Degraded,
-        "correct the file or its sha256 in the configuration; `tenurectl policy list` shows both";
-    /// A policy keeps breaking its limits, so its calls are refused for a while.
+        "fix the file or its sha256 in the configuration; `tenurectl policy list` shows both";
+    /// A policy keeps failing on a network, so its calls there are refused for a while.
     PolicyBenched = "policy-benched", Degraded,
-        "put another policy in its place with `tenurectl policy activate`, and report it to its author";
-    /// The container runtime does not answer, so nothing that leaked is found.
+        "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
+    /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
-        "start the runtime or correct `runtime.socket`; until then nothing that leaked is freed";
-    /// A network of the configuration could not be defined; unless it was there before, its ADD is refused.
+        "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";
+    /// A network in the configuration could not be defined; unless it already existed, its ADD is refused.
     NetworkUndefined = "network-undefined", Degraded,
-        "correct what the message names, then run `tenurectl reload`; the daemon also tries again by itself";
-    /// A network hands out what the configuration no longer allows, so its ADD is refused.
+        "fix what the message names and run `tenurectl reload`; the daemon also retries by itself";
+    /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
     NetworkOutOfBounds = "network-out-of-bounds", Degraded,
         "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";
-    /// A pool of a network has no address left; ADD on that network fails.
-    PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows the use";
-    /// Metrics and health over HTTP are not served.
+    /// A pool of a network has no free address; ADD on that network fails.
+    PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
+    /// Metrics and health are not served over HTTP.
     MetricsListener = "metrics-listener", Degraded,
-        "free the address or change `metrics.listen`; the daemon tries again by itself";
+        "free the address or change `metrics.listen`; the daemon retries by itself";
 }
 
 impl fmt::Display for ConditionName {
@@ -129,9 +129,9 @@ impl fmt::Display for ConditionName {
 /// One thing that is wrong with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Which condition it is; it says how bad it is and what to do.
+    /// Which condition it is; the name implies its severity and next step.
     pub name: ConditionName,
-    /// What it is about, where several things can be in it: a policy's name, a network's pool. Else empty.
+    /// What it is about, where several things can have the condition: a policy's name, a network's pool. Otherwise empty.
     pub subject: String,
     /// What happened, in one line.
     pub message: String,
@@ -180,7 +180,7 @@ mod tests {
         };
         assert_eq!(
             condition.to_string(),
-            "pool-exhausted: pool 0 of network pods has no address left; delete pods or add a range; `tenurectl networks` shows the use"
+            "pool-exhausted: pool 0 of network pods has no address left; delete pods or add a range; `tenurectl networks` shows usage"
         );
     }
 }

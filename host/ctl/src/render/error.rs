@@ -21,7 +21,7 @@ mod tests {
         let error = Error::new(ErrorCode::UnknownNetwork, "no network \"p\u{1b}[2Jods\" on this node");
         insta::assert_snapshot!(super::error(&error), @r#"
         error: unknown-network: no network "p\u{1b}[2Jods" on this node
-         next: a network exists from its first ADD on; `tenurectl networks` shows them
+         next: `tenurectl networks` lists the networks; the first ADD, `tenurectl network define` or tenured.toml creates one
         "#);
         let error = Error::new(ErrorCode::Unreachable, "/run/tenure/admin.sock: No such file or directory");
         insta::assert_snapshot!(super::error(&error), @"

@@ -15,18 +15,18 @@ use super::Config;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NetworkTable {
-    /// The policy that serves it, unless `tenurectl policy activate` has put another in its place; without it, the one that `ipam.policy` names, or `host-local`.
+    /// The policy that serves it, unless `tenurectl policy activate` has chosen another. The default is the one that `ipam.policy` names, or else `host-local`.
     pub(crate) policy: Option<String>,
-    /// What its policy makes ranges of, as the `ipam` object of a CNI configuration. CNI calls need not repeat it, and cannot change it.
+    /// Defines the network: the `ipam` object of a CNI configuration, from which the policy makes ranges. CNI calls need not repeat it and cannot change it.
     pub(crate) ipam: Option<Map<String, Value>>,
-    /// The same as JSON text, instead of `ipam`.
+    /// The same object as JSON text, instead of `ipam`.
     pub(crate) config: Option<String>,
-    /// Subnets that its ranges must lie in, such as `["10.1.0.0/16", "fd00::/64"]`; any, if there are none.
+    /// Subnets such as `["10.1.0.0/16", "fd00::/64"]`; each of its ranges must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
-    /// Policies that may serve it; all, if there are none.
+    /// Policies that may serve it. Without any, all may.
     pub(crate) policies: Vec<String>,
-    /// Whether no other network's ranges may overlap its own.
+    /// Whether to refuse any overlap between its ranges and another network's.
     pub(crate) exclusive: bool,
 }
 

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_text_of_ones_own_says_what_to_do() {
         let error = Error::new(ErrorCode::PoolExhausted, "policy mine@0123: none is left");
-        insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":101,"msg":"policy mine@0123: none is left","details":"pool-exhausted: delete pods or add a range; `tenurectl networks` shows the use"}"#);
+        insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":101,"msg":"policy mine@0123: none is left","details":"pool-exhausted: delete pods or add a range; `tenurectl networks` shows usage"}"#);
     }
 
     #[test]
