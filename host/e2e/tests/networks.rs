@@ -137,7 +137,7 @@ fn within() -> anyhow::Result<()> {
     let refusal = |config: &Value| shim.call("ADD", &pod, config)?.error_code(OUT_OF_BOUNDS);
     let cause = refusal(&config("pods", Some("10.91.0.0/24")))?.msg;
     ensure!(cause.contains("10.91.0.1-10.91.0.254") || cause.contains("10.91.0."), "which range? {cause}");
-    ensure!(cause.contains("networks.pods.within allows 10.90.0.0/16 only"), "which key? {cause}");
+    ensure!(cause.contains("networks.pods.within allows only 10.90.0.0/16"), "which key? {cause}");
     ensure!(daemon.networks()?.is_empty(), "it was defined all the same");
 
     let mut highest = config("pods", Some("10.90.0.0/24"));
@@ -151,7 +151,7 @@ fn within() -> anyhow::Result<()> {
     let mut of_policy = highest.clone();
     of_policy.as_object_mut().context("no object")?.insert("name".into(), json!("other"));
     let cause = refusal(&of_policy)?.msg;
-    ensure!(cause.contains("policies.highest-first.within allows 10.94.0.0/16 only"), "which key? {cause}");
+    ensure!(cause.contains("policies.highest-first.within allows only 10.94.0.0/16"), "which key? {cause}");
 
     shim.call("ADD", &pod, &config("pods", Some("10.90.7.0/24")))?.address()?;
     let error = refused(&daemon, &["policy", "activate", "pods", "highest-first"])?;

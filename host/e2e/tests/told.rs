@@ -36,7 +36,7 @@ fn both_logs() -> anyhow::Result<()> {
     );
     daemon.ctl(&["policy", "activate", "pods", "highest-first"])?;
     ensure!(
-        daemon.log("a policy serves a network from now on").contains("highest-first"),
+        daemon.log("policy now serves the network").contains("highest-first"),
         "the journal has no activation"
     );
     let (chosen, added) = (facts(&daemon, "chosen")?, facts(&daemon, "range-added")?);

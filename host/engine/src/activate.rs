@@ -1,4 +1,4 @@
-//! Activating a policy on a network while it serves.
+//! Activating a policy on a live network.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::define::{Redefined, Wanted};
 use crate::engine::Engine;
 
 impl Engine {
-    /// Puts a policy in the place of a network's present one; durable when this returns. Says what served before and now.
+    /// Replaces a network's policy; durable when this returns. Returns the policies before and after.
     ///
-    /// Requests under way finish on the old one. A policy that does not load, or that cannot make anything of the
-    /// network's configuration, changes nothing; nor does one that would change the ranges, unless it may.
+    /// Requests in progress finish on the old policy. Nothing changes when the new policy does not load, rejects the
+    /// network's configuration, or would change the ranges without `change_ranges`.
     ///
     /// # Errors
-    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange`, and what the policy says of the
-    /// configuration.
+    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange`, and the policy's
+    /// own errors about the configuration.
     pub async fn activate(
         &self,
         network: &NetworkName,
@@ -35,7 +35,7 @@ impl Engine {
         let unknown =
             || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
         let slot = self.networks.known(name).ok_or_else(unknown)?;
-        // Loading may compile; the network goes on serving meanwhile.
+        // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
         let policy = self.ports.catalogue.load(policy).await?;
         let alone = slot.alone().await;
         let before = Arc::clone(alone.state().as_ref().ok_or_else(unknown)?.book.network());

@@ -1,14 +1,14 @@
-//! Who may come in, and in which order: per-attachment turns, a bound on what is under way, and tombstones.
+//! Admission control: per-attachment ordering, bounds on concurrent and waiting requests, and tombstones.
 //!
 //! ```text
 //! enter ─▶ the attachment's turn ─▶ the network's turn (not here) ─▶ place ─▶ served
 //! └────────────── waiting: a bound, of which no network gets all ──┘
 //! ```
 //!
-//! A place is taken with the network's turn in hand, so that the places go to requests that are served: those that wait for
-//! a slow policy take none from other networks.
+//! A place is a slot of the in-flight limit. A request takes its place only once it has its network's turn, so
+//! requests that wait behind a slow policy take no places from other networks.
 //!
-//! The maps are behind a `std::sync::Mutex`, held for a look-up and never across an await.
+//! The maps are behind a `std::sync::Mutex`, held for a look-up, never across an await.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,18 +18,18 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use crate::tombstones::Tombstones;
 
-/// How many times the room that is left a network may have of the waiting. One network alone gets three quarters, and
-/// however many have what they can, there is room for one more.
+/// A network may have at most this many times the queue's remaining capacity waiting. A single network can fill three
+/// quarters of the queue, and a further network always finds room.
 const SHARE: usize = 3;
 
 pub(crate) type Key = (NetworkName, Owner);
 
-/// What is under way right now.
+/// The current load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
-    /// Requests that are being served.
+    /// Requests being served.
     pub in_flight: usize,
-    /// Requests that wait for their turn or for a place.
+    /// Requests waiting for their turn or for a place.
     pub queued: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Admission {
     limits: Mutex<Limits>,
 }
 
-/// How many requests there may be.
+/// The limits on concurrent and waiting requests.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     in_flight: usize,
@@ -50,19 +50,20 @@ struct Limits {
 
 #[derive(Debug, Default)]
 struct Lines {
-    /// The key's lock is fair, so requests of one key are served in the order in which they came.
+    /// The locks are fair, so requests of one key are served in arrival order.
     turns: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
-    /// How many wait, by network.
+    /// The number of waiting requests, by network.
     waiting: HashMap<NetworkName, usize>,
     queued: usize,
-    /// Places that go when they are given back, since there are to be fewer.
+    /// The number of places to discard on return, after the in-flight limit was lowered.
     owed: usize,
 }
 
-/// A request's turn: nobody else works on its key. With a [`place`](Self::place) it is served.
+/// A request's turn on its key: no other request works on the key. Once it also has a [`place`](Self::place), it is
+/// being served.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    // Before the line, which is left when nobody holds the key's lock.
+    // Declared before `line`, so that it drops first: `line` removes the key's lock only when nobody holds it.
     _guard: OwnedMutexGuard<()>,
     place: Option<OwnedSemaphorePermit>,
     line: Line,
@@ -78,7 +79,7 @@ impl Admission {
         })
     }
 
-    /// Takes other limits. Where fewer are to be served at once, places go as they are given back.
+    /// Replaces the limits. When the in-flight limit drops, surplus places are discarded as they are returned.
     pub(crate) fn set_limits(self: &Arc<Self>, in_flight: usize, queue: usize) {
         let before = std::mem::replace(&mut *hold(&self.limits), Limits { in_flight, queue });
         self.places.add_permits(in_flight.saturating_sub(before.in_flight));
@@ -108,8 +109,9 @@ impl Admission {
         let of_network = lines.waiting.get(&key.0).copied().unwrap_or_default();
         if of_network >= left.saturating_mul(SHARE) {
             let (network, queued) = (&key.0, lines.queued);
-            let cause =
-                format_args!("{queued} requests are waiting already, {of_network} of network {network}");
+            let cause = format_args!(
+                "{queued} requests are already waiting, {of_network} of them for network {network}"
+            );
             return Err(Error::new(ErrorCode::Overloaded, cause));
         }
         lines.queued += 1;
@@ -127,7 +129,7 @@ impl Drop for Turn {
 }
 
 impl Turn {
-    /// Waits for a place. From then on the request is served and no longer waits.
+    /// Waits for a place. From then on the request counts as being served, not as waiting.
     pub(crate) async fn place(&mut self) -> Result<(), Error> {
         let place = Arc::clone(&self.line.admission.places)
             .acquire_owned()
@@ -139,7 +141,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Gives the place to somebody else; the key's turn stays.
+    /// Returns the place, and keeps the key's turn.
     pub(crate) fn leave_place(&mut self) {
         let Some(place) = self.place.take() else { return };
         let mut lines = hold(&self.line.admission.lines);
@@ -149,12 +151,12 @@ impl Turn {
         }
     }
 
-    /// Remembers that a DEL of this key began at a moment.
+    /// Records when a DEL of this key began.
     pub(crate) fn bury(&self, began: Moment, now: Moment) {
         hold(&self.line.admission.tombstones).bury(&self.line.key, began, now);
     }
 
-    /// Refuses an ADD that began before a DEL of its key, or before what is remembered of DELs begins.
+    /// Refuses an ADD that began before a DEL of its key, or so long ago that such a DEL may be forgotten.
     pub(crate) fn check_alive(&self, began: Moment, now: Moment) -> Result<(), Error> {
         let key = &self.line.key;
         if hold(&self.line.admission.tombstones).is_alive(key, began, now) {
@@ -164,13 +166,13 @@ impl Turn {
         Err(Error::new(
             ErrorCode::Superseded,
             format_args!(
-                "ADD of {owner} on {network} began before a DEL of the same attachment, or could have"
+                "ADD of {owner} on {network} began before a DEL of the same attachment, or may have"
             ),
         ))
     }
 }
 
-/// A request's entry in the maps, for as long as it lives, also when its caller goes away meanwhile.
+/// A request's entry in the maps. Dropping it removes the entry, also when the caller goes away.
 #[derive(Debug)]
 struct Line {
     admission: Arc<Admission>,
@@ -198,14 +200,14 @@ impl Drop for Line {
         let admission = Arc::clone(&self.admission);
         let mut lines = hold(&admission.lines);
         self.served(&mut lines);
-        // The map's own reference is the last: nobody waits for this key.
+        // Only the map's own reference is left: nobody waits for this key.
         if lines.turns.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             lines.turns.remove(&self.key);
         }
     }
 }
 
-/// Locks a map. A panic while it was held cannot have left it half-changed, so poison is no reason to stop.
+/// Locks a mutex, ignoring poison: a panic while it was held cannot have left the value half-changed.
 pub(crate) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -235,10 +237,10 @@ mod tests {
         let one = fill("one");
         assert_eq!(one.len(), 48, "one network gets three quarters");
         let others: Vec<_> = (0..20).map(|number| fill(&format!("other-{number}"))).collect();
-        assert!(others.iter().take(3).all(|lines| !lines.is_empty()), "others come in as well");
+        assert!(others.iter().take(3).all(|lines| !lines.is_empty()), "other networks are admitted as well");
         let refusal = admission.line_up(key("one", 999)).map(drop).unwrap_err();
         assert_eq!(refusal.code, ErrorCode::Overloaded);
-        assert!(refusal.cause.contains("48 of network one"), "{refusal}");
+        assert!(refusal.cause.contains("48 of them for network one"), "{refusal}");
         drop((one, others));
         assert_eq!(admission.load(), Load::default());
         assert!(hold(&admission.lines).waiting.is_empty());
@@ -257,7 +259,7 @@ mod tests {
             assert_eq!(hold(&admission.lines).turns.len(), 1);
         }
         assert!(hold(&admission.lines).turns.is_empty());
-        // The same while it waits for a place.
+        // The same while waiting for a place.
         let other = key("net", 2).1;
         let mut holder = admission.enter(&network, &other).await.unwrap();
         holder.place().await.unwrap();

@@ -1,4 +1,4 @@
-//! Asking a policy: each question is timed, and each failure is counted, by its kind and against the policy.
+//! Policy calls: each call is timed, and each failure is counted, by kind and against the policy.
 
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyFailure, Result};
 
@@ -6,7 +6,8 @@ use crate::engine::Engine;
 use crate::ports::{Answer, Policy};
 
 impl Engine {
-    /// Asks a policy on behalf of a network, unless it is benched there, and says how long it took and how it went.
+    /// Calls a policy on behalf of a network, unless it is benched there, and reports the duration and the outcome to
+    /// the observer.
     pub(crate) async fn ask<'a, A>(
         &self,
         network: &NetworkName,
@@ -30,7 +31,7 @@ impl Engine {
         answer
     }
 
-    /// What the ledger refused of a policy's answer.
+    /// The error for a policy's answer that the ledger refused; counts as a failure of the policy.
     pub(crate) fn rejected(&self, policy: &dyn Policy, why: std::fmt::Arguments<'_>) -> Error {
         self.ports.observer.policy_failed(policy.stamp(), PolicyFailure::Rejected);
         let cause = format_args!("policy {} {why}", policy.stamp());

@@ -1,4 +1,4 @@
-//! What an operator allows networks and policies to hand out, whatever a policy makes of a configuration.
+//! The operator's bounds on what networks and policies hand out, whatever ranges a policy derives from a configuration.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use ipnet::IpNet;
 use tenure_ledger::Book;
 use tenure_types::{Definition, Error, ErrorCode, NetworkName, PolicyName, Range, Result};
 
-/// What one network may be.
+/// The bounds of one network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkBounds {
-    /// Subnets that its ranges lie in; without any, all are allowed.
+    /// Its ranges must lie within these subnets. Empty: no restriction.
     pub within: Vec<IpNet>,
-    /// Policies that may serve it; without any, all may.
+    /// The policies that may serve it. Empty: any policy.
     pub policies: Vec<PolicyName>,
-    /// Whether no other network's ranges may overlap its own.
+    /// Whether no other network's ranges may overlap its ranges.
     pub exclusive: bool,
-    /// Whether the daemon's configuration defines it, so that no request and no operator does.
+    /// Whether the daemon's configuration defines it. Then neither requests nor operators can.
     pub configured: bool,
 }
 
-/// What networks and policies may be.
+/// The bounds of all networks and policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
-    /// By network.
+    /// Bounds by network.
     pub networks: BTreeMap<NetworkName, NetworkBounds>,
-    /// Subnets that the ranges lie in that a policy defines, by policy.
+    /// Subnets that the ranges of a policy's networks must lie within, by policy.
     pub policies: BTreeMap<PolicyName, Vec<IpNet>>,
 }
 
@@ -53,12 +53,13 @@ impl Bounds {
         if !self.is_configured(network) {
             return Ok(());
         }
-        let cause =
-            format_args!("networks.{network} in tenured.toml defines network {network}: change it there");
+        let cause = format_args!(
+            "network {network} is defined by networks.{network} in tenured.toml; change it there"
+        );
         Err(Error::new(ErrorCode::OutOfBounds, cause))
     }
 
-    /// Checks what a network hands out already.
+    /// Checks the policy and the ranges that a network has now.
     pub(crate) fn check_book(&self, policy: &PolicyName, book: &Book) -> Result<()> {
         self.check_policy(book.name(), policy)?;
         let mut ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
@@ -79,7 +80,7 @@ impl Bounds {
             .try_for_each(|range| self.check_range(network, policy, range))
     }
 
-    /// Checks one range, whoever supplies it.
+    /// Checks one range, whether the policy or the host supplies it.
     pub(crate) fn check_range(
         &self,
         network: &NetworkName,
@@ -94,7 +95,7 @@ impl Bounds {
             if !within.is_empty() && !within.iter().any(|subnet| is_in(range, subnet)) {
                 let subnets: Vec<_> = within.iter().map(ToString::to_string).collect();
                 let cause = format_args!(
-                    "policy {policy} gives network {network} the range {range}, and {key}.within allows {} only",
+                    "range {range} of network {network}, served by policy {policy}, is out of bounds: {key}.within allows only {}",
                     subnets.join(", ")
                 );
                 return Err(Error::new(ErrorCode::OutOfBounds, cause));

@@ -1,4 +1,5 @@
-//! The one way in which state changes: facts are staged and applied in one step, so that the log has the state's order.
+//! The only path by which state changes: facts are staged and applied in one step, so that the log has them in the
+//! order in which the state changed.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -9,10 +10,10 @@ use crate::admission::hold;
 use crate::engine::defect;
 use crate::ports::{Journal, Ticket};
 
-/// The journal, and the state that is not a network's.
+/// The journal, and the state that belongs to no single network.
 ///
-/// What serves each network is behind a `std::sync::Mutex`, taken behind a network's state where both are, and held for a few
-/// moves of memory.
+/// The choices are behind a `std::sync::Mutex`. Where both are taken, the network's state is locked first. The lock
+/// is held only to read or to change memory.
 pub(crate) struct Committer {
     pub(crate) journal: Arc<dyn Journal>,
     choices: Mutex<Choices>,
@@ -23,7 +24,8 @@ impl Committer {
         Self { journal, choices: Mutex::new(choices) }
     }
 
-    /// Stages facts that must be true together and applies them, with their book held. Says the place of the last.
+    /// Stages facts that must become durable together and applies them; the caller holds the lock on the book.
+    /// Returns the place of the last fact in the log.
     pub(crate) fn commit(&self, book: &mut Arc<Book>, facts: &[Fact]) -> Result<(u64, Ticket)> {
         let mut choices = facts.iter().any(|fact| matches!(fact, Fact::Choices(_))).then(|| self.choices());
         let (first, ticket) = self.journal.stage(facts);
@@ -39,17 +41,17 @@ impl Committer {
         Ok((last, ticket))
     }
 
-    /// The same for one fact of a book.
+    /// As [`commit`](Self::commit), for one fact of a book.
     pub(crate) fn commit_one(&self, book: &mut Arc<Book>, fact: LedgerFact) -> Result<Ticket> {
         self.commit(book, &[fact.into()]).map(|(_, ticket)| ticket)
     }
 
-    /// What serves each network.
+    /// Which policy serves each network.
     pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
         hold(&self.choices)
     }
 
-    /// What serves a network.
+    /// Which policy serves a network.
     pub(crate) fn choice(&self, network: &NetworkName) -> Option<Choice> {
         self.choices().of(network).map(|served| served.now.clone())
     }

@@ -1,7 +1,7 @@
-//! What is wrong with the node: the one list that everything which tells of it reads.
+//! The node's conditions: the one list that status, health checks and metrics read.
 //!
-//! Whoever finds something wrong sets a condition, and clears it when it is over; both are logged here. The list is
-//! behind a `std::sync::Mutex` held to look and to change; what an ADD asks is an atomic beside it.
+//! The part that detects a problem sets a condition, and clears it when the problem is over; both are logged here.
+//! The list is behind a `std::sync::Mutex`, held to read and to change; an ADD reads an atomic and takes no lock.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,30 +12,30 @@ use tenure_types::{Condition, ConditionName, Error, ErrorCode, Severity};
 
 use crate::ports::Clock;
 
-/// By name and subject, which is also the order in which they are told: the worst first.
+/// By name and subject, which is also the order in which they are reported: the worst first.
 type Held = BTreeMap<(ConditionName, String), Condition>;
 
 /// The conditions that the node is in.
 pub struct Conditions {
     clock: Arc<dyn Clock>,
     held: Mutex<Held>,
-    /// Whether ADD is refused; so that an ADD takes no lock to learn that it is not.
+    /// Whether ADD is refused. Atomic, so that an ADD that is not refused takes no lock.
     refusing: AtomicBool,
 }
 
 impl Conditions {
-    /// An empty list; the clock says since when a condition is there.
+    /// An empty list. The clock timestamps the conditions.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, held: Mutex::default(), refusing: AtomicBool::new(false) }
     }
 
-    /// Says that a condition is there; since when stays what it was, where it was there already.
+    /// Sets a condition. If it is set already, its message is replaced and its start time stays.
     pub fn set(&self, name: ConditionName, subject: &str, message: impl Into<String>) {
         self.change(|held| self.insert(held, name, subject, message.into()));
     }
 
-    /// Says that a condition is over, if it was there.
+    /// Clears a condition, if it is set.
     pub fn clear(&self, name: ConditionName, subject: &str) {
         self.change(|held| {
             if let Some(over) = held.remove(&(name, subject.to_owned())) {
@@ -44,7 +44,7 @@ impl Conditions {
         });
     }
 
-    /// Says of all subjects of a condition at once which are in it, and with what message.
+    /// Replaces all subjects of a condition at once; subjects that are not in `now` are cleared.
     pub fn replace(&self, name: ConditionName, now: impl IntoIterator<Item = (String, String)>) {
         let now: BTreeMap<String, String> = now.into_iter().collect();
         self.change(|held| {
@@ -61,19 +61,19 @@ impl Conditions {
         });
     }
 
-    /// What is wrong now, the worst first, as far as it was said here.
+    /// The conditions set here, the worst first.
     #[must_use]
     pub fn list(&self) -> Vec<Condition> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// What a condition says of a subject, if it is there.
+    /// The message of a condition for a subject, if it is set.
     pub(crate) fn message(&self, name: ConditionName, subject: &str) -> Option<String> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.get(&(name, subject.to_owned())).map(|condition| condition.message.clone())
     }
 
-    /// Why ADD is refused whatever the journal says, if it is.
+    /// Why ADD is refused regardless of the journal's health, if it is.
     pub(crate) fn refusal(&self) -> Option<Error> {
         if !self.refusing.load(Ordering::Acquire) {
             return None;
@@ -101,13 +101,13 @@ impl Conditions {
     }
 }
 
-/// Whether the engine itself refuses ADD for it. The journal answers for its own conditions, and whoever finds a way
-/// around a missing socket is served.
+/// Whether the engine itself refuses ADD because of it. The journal's own conditions are read from its health, and a
+/// caller that still reaches the daemon despite a missing socket is served.
 fn refuses(name: ConditionName) -> bool {
     matches!(name, ConditionName::StateLost | ConditionName::Stopping)
 }
 
-/// What a caller is told of a condition.
+/// The error that a caller gets because of a condition.
 pub(crate) fn error(condition: &Condition) -> Error {
     let code = match condition.name {
         ConditionName::CheckpointFailed => ErrorCode::CheckpointFailed,
@@ -121,7 +121,7 @@ fn tell_begun(condition: &Condition) {
     let Condition { name, message, .. } = condition;
     let next_step = name.next_step();
     match name.severity() {
-        // It was told to.
+        // An orderly stop is not an error.
         _ if *name == ConditionName::Stopping => tracing::info!(condition = %name, "{message}"),
         Severity::NotReady => tracing::error!(condition = %name, next_step, "{message}"),
         Severity::Degraded => tracing::warn!(condition = %name, next_step, "{message}"),
@@ -129,5 +129,5 @@ fn tell_begun(condition: &Condition) {
 }
 
 fn tell_over(condition: &Condition) {
-    tracing::info!(condition = %condition.name, subject = condition.subject, "a condition is over: {}", condition.message);
+    tracing::info!(condition = %condition.name, subject = condition.subject, "condition cleared: {}", condition.message);
 }

@@ -1,4 +1,5 @@
-//! Networks: defined by a request, the daemon's configuration or an operator, and removed when they hold nothing.
+//! Defining and removing networks. A request, the daemon's configuration or an operator defines a network; it can be
+//! removed once it has no allocations.
 
 use std::sync::Arc;
 
@@ -13,54 +14,55 @@ use crate::engine::{Defining, Engine};
 use crate::networks::{Alone, Served};
 use crate::ports::{Policy, Ticket};
 
-/// What a network is to be.
+/// The desired definition of a network.
 pub(crate) struct Wanted {
     pub(crate) policy: Arc<dyn Policy>,
     /// Who chose the policy.
     pub(crate) by: Chooser,
     pub(crate) config: Arc<NetworkConfig>,
-    /// By whose word it is defined.
+    /// Who defines it.
     pub(crate) definer: Definer,
 }
 
-/// A network that is to be defined without a request.
+/// A network to define without a request.
 #[derive(Debug, Clone)]
 pub struct Define {
     /// The network.
     pub network: NetworkName,
-    /// The policy that is to serve it, unless an operator has chosen one.
+    /// The policy to serve it, unless an operator has chosen one.
     pub policy: PolicyName,
-    /// What the policy makes a definition of.
+    /// The configuration that the policy derives the definition from.
     pub config: Arc<NetworkConfig>,
-    /// By whose word.
+    /// Who defines it: an operator or the daemon's configuration.
     pub by: Definer,
-    /// Whether anything is to change.
+    /// Whether to make the changes; false for a dry run.
     pub apply: bool,
-    /// Whether the ranges of a network that exists may change.
+    /// Whether the ranges of an existing network may change.
     pub change_ranges: bool,
 }
 
-/// What a network is, or would be.
+/// The result of a redefinition, or of its dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redefined {
-    /// The policy that served before.
+    /// The policy that served the network before.
     pub before: Option<PolicyStamp>,
-    /// The policy that serves it.
+    /// The policy that serves it now, or would.
     pub after: PolicyStamp,
-    /// Whether anything is other than before.
+    /// Whether anything changed, or would.
     pub changed: bool,
-    /// The ranges that come.
+    /// The ranges added.
     pub added: Vec<String>,
-    /// The ranges that go. What is held in them stays its owners'.
+    /// The ranges removed. Addresses held in them stay with their owners.
     pub removed: Vec<String>,
 }
 
 impl Engine {
-    /// Brings a network to what an operator or the daemon's configuration says; durable when this returns. A dry run says what
-    /// would change.
+    /// Defines or redefines a network for an operator or for the daemon's configuration; durable when this returns. A
+    /// dry run returns what would change.
     ///
     /// # Errors
-    /// `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange` and what the policy says of the configuration.
+    /// `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange` and the policy's own errors about the
+    /// configuration.
     pub async fn define_network(&self, define: &Define) -> Result<Redefined> {
         self.observed("define", &define.network, None, self.serve_define(define)).await
     }
@@ -71,7 +73,7 @@ impl Engine {
             self.bounds().check_operator(name)?;
         }
         let slot = self.networks.get_or_create(name)?;
-        // Loading may compile; the network goes on serving meanwhile.
+        // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
         let loaded = self.ports.catalogue.load(&define.policy).await;
         let alone = slot.alone().await;
         let chosen = self.committer.choice(name);
@@ -101,8 +103,8 @@ impl Engine {
         Ok(redefined)
     }
 
-    /// Leaves a network as it is to the operator, now that the daemon's configuration no longer defines it; durable when this
-    /// returns. A network that the configuration has not defined stays whose it is.
+    /// Hands a network over to the operator unchanged, after it was dropped from the daemon's configuration; durable
+    /// when this returns. Does nothing to a network that the configuration has not defined.
     ///
     /// # Errors
     /// `CheckpointFailed` and `DiskFull`.
@@ -118,16 +120,17 @@ impl Engine {
             self.ports.journal.health()?;
             let mut network = network.as_ref().clone();
             (network.defined_by, network.changed_at) = (Definer::Operator, self.now());
-            tracing::info!(network = %name, "the configuration no longer defines a network; it stays as it is");
+            tracing::info!(network = %name, "network is no longer in the configuration; left unchanged");
             self.committer.commit_one(&mut served.book, LedgerFact::Defined(Arc::new(network)))?
         };
         ticket.durable().await
     }
 
-    /// Whether a request's configuration changes nothing of a network: the daemon's own or an operator has defined it.
+    /// Whether a network is fixed: the daemon's configuration or an operator defines it, so a request's configuration
+    /// cannot change it.
     ///
     /// # Errors
-    /// `NotReady` where the daemon's configuration is to define it and has not yet.
+    /// `NotReady` when the daemon's configuration names the network but has not defined it yet.
     pub(crate) fn is_fixed(
         &self,
         bounds: &Bounds,
@@ -145,7 +148,7 @@ impl Engine {
         Ok(network.defined_by != Definer::Request || bounds.is_configured(name))
     }
 
-    /// Refuses a change of ranges that nobody has asked for.
+    /// Refuses to change the ranges of an existing network unless `change_ranges` is set.
     pub(crate) fn check_change(
         &self,
         name: &NetworkName,
@@ -159,7 +162,7 @@ impl Engine {
         }
         let list = |ranges: &[String]| if ranges.is_empty() { "none".to_owned() } else { ranges.join(", ") };
         let cause = format_args!(
-            "policy {} would change what network {name} hands out: ranges added: {}; removed: {}",
+            "policy {} would change the ranges of network {name}: added: {}; removed: {}",
             redefined.after,
             list(&redefined.added),
             list(&redefined.removed)
@@ -167,10 +170,11 @@ impl Engine {
         Err(Error::new(ErrorCode::RangesWouldChange, cause))
     }
 
-    /// Removes a network that holds nothing; durable when this returns. Says whether there was one.
+    /// Removes a network that has no allocations; durable when this returns. Returns whether the network existed.
     ///
     /// # Errors
-    /// `NetworkInUse` when an allocation lives or an import has not ended.
+    /// `NetworkInUse` when it has allocations or an unfinished import, `OutOfBounds` when the daemon's configuration
+    /// defines it.
     pub async fn remove_network(&self, network: &NetworkName, apply: bool) -> Result<bool> {
         self.observed("remove", network, None, self.serve_remove(network, apply)).await
     }
@@ -184,7 +188,7 @@ impl Engine {
             let held = served.book.allocations().len();
             if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
                 let cause = match held {
-                    0 => format!("an import of network {name} has not ended"),
+                    0 => format!("an import of network {name} has not finished"),
                     held => format!("network {name} has {held} live allocations"),
                 };
                 return Err(Error::new(ErrorCode::NetworkInUse, cause));
@@ -206,7 +210,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Asks a policy to make pools of a configuration, and checks them.
+    /// Asks a policy to derive a definition from a configuration, and checks it.
     pub(crate) async fn defined(&self, name: &NetworkName, wanted: &Wanted) -> Result<Definition> {
         let policy = wanted.policy.as_ref();
         let bounds = self.bounds();
@@ -222,7 +226,7 @@ impl Engine {
         Ok(definition)
     }
 
-    /// What would change.
+    /// Computes what would change.
     pub(crate) fn compare(
         &self,
         served: Option<&Served>,
@@ -250,7 +254,7 @@ impl Engine {
         })
     }
 
-    /// The facts that bring a network to what it is to be; none where that is what it is.
+    /// The facts that bring a network in line with the definition; empty when nothing changes.
     fn facts(&self, book: &Book, wanted: &Wanted, definition: &Definition) -> Result<Vec<Fact>> {
         let (name, now) = (book.name(), self.now());
         let mut facts = Vec::new();
@@ -269,7 +273,7 @@ impl Engine {
         Ok(facts)
     }
 
-    /// Of these facts, those of the book.
+    /// The same facts, without those of other chapters.
     pub(crate) fn ledger_facts(
         &self,
         book: &Book,
@@ -283,7 +287,7 @@ impl Engine {
         Ok(self.facts(book, wanted, definition)?.into_iter().filter_map(of_book).collect())
     }
 
-    /// Stages and applies what a network is to be, all of it or nothing.
+    /// Stages and applies the facts that bring a network in line with the definition, all of them or none.
     pub(crate) fn redefine(
         &self,
         _: &Defining<'_>,
@@ -307,7 +311,8 @@ impl Engine {
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 
-    /// Refuses a network that hands out what is no longer allowed. Looks only once after each change of the bounds.
+    /// Refuses a network whose ranges or policy are out of bounds. A network that passes is checked again only after
+    /// the bounds change.
     pub(crate) fn check_within(&self, alone: &Alone<'_>, bounds: &Arc<Bounds>) -> Result<()> {
         let book = {
             let state = alone.state();
@@ -325,18 +330,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks what a network hands out already, with no network's state held.
+    /// Checks a network's present ranges and policy, with no network's state locked.
     fn check_book(&self, bounds: &Bounds, book: &Book) -> Result<()> {
         let name = book.name();
         if let Some(choice) = self.committer.choice(name) {
             bounds.check_book(&choice.policy.name, book)?;
         }
-        // A network that has its ranges for itself goes on serving; those that overlap it do not.
+        // An exclusive network keeps serving; the networks that overlap it do not.
         let ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool)).map(|view| view.range);
         self.check_overlap(bounds, name, ranges, |other| bounds.is_exclusive(other))
     }
 
-    /// Refuses ranges that overlap another network's, where one of the two is to have its own for itself.
+    /// Refuses ranges that overlap another network's, where either network is exclusive.
     pub(crate) fn check_exclusive<'r>(
         &self,
         name: &NetworkName,
@@ -350,7 +355,7 @@ impl Engine {
         }
     }
 
-    /// Refuses ranges that overlap those of another network that counts.
+    /// Refuses ranges that overlap those of another network for which `counts` is true.
     fn check_overlap<'r>(
         &self,
         bounds: &Bounds,
@@ -377,7 +382,7 @@ impl Engine {
     }
 }
 
-/// Two ranges that share an address.
+/// Finds two ranges that share an address.
 fn overlap<'r>(ranges: &[&'r Range], book: &Book) -> Option<(&'r Range, String)> {
     let theirs = (0..book.pools().len()).flat_map(|pool| book.ranges(pool));
     for view in theirs {
@@ -388,20 +393,20 @@ fn overlap<'r>(ranges: &[&'r Range], book: &Book) -> Option<(&'r Range, String)>
     None
 }
 
-/// The ranges that go with their pools.
+/// The ranges of pools that no longer exist, which are removed with them.
 fn going<'b>(book: &'b Book, after: &'b tenure_types::Network) -> impl Iterator<Item = String> + 'b {
     let gone = book.pools().iter().enumerate().filter(|(_, pool)| after.pool_named(&pool.name).is_none());
     gone.flat_map(|(index, _)| book.ranges(index)).map(|view| view.range.to_string())
 }
 
-/// Says in the daemon's log what a network becomes, as the checkpoint says it in its own.
+/// Logs the change of a network; the checkpoint records the same facts in its own log.
 fn tell(before: Option<&Book>, network: &NetworkName, facts: &[Fact]) {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for fact in facts {
         match fact {
             Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
                 let (policy, by) = (&choice.policy, choice.by.name());
-                tracing::info!(%network, %policy, by, "a policy serves a network from now on");
+                tracing::info!(%network, %policy, by, "policy now serves the network");
             }
             Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
             Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),

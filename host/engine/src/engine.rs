@@ -1,4 +1,4 @@
-//! The engine: what every verb shares.
+//! The engine: the state and the helpers that all verbs share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -15,44 +15,45 @@ use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
 use crate::strikes::Strikes;
 use crate::undo::{self, Abandoned};
 
-/// What the engine is plugged into.
+/// The ports that the engine is plugged into.
 #[derive(Clone)]
 pub struct Ports {
-    /// Tells the time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
-    /// Finds policies.
+    /// Looks up and loads policies.
     pub catalogue: Arc<dyn Catalogue>,
     /// Makes facts durable.
     pub journal: Arc<dyn Journal>,
-    /// Hears what became of each request.
+    /// Receives the outcome of each request.
     pub observer: Arc<dyn Observer>,
 }
 
-/// What an operator may set, also while the engine serves.
+/// The operator's settings; they can change while the engine serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a freed address cools.
+    /// How long a freed address stays in cooldown.
     pub cooldown: Duration,
-    /// How many requests are served at once.
+    /// The maximum number of requests served at once.
     pub in_flight: usize,
-    /// How many more may wait before they are refused.
+    /// The maximum number of requests that wait beyond that; more are refused.
     pub queue: usize,
-    /// How many networks there may be.
+    /// The maximum number of networks.
     pub networks: usize,
     /// What networks and policies may hand out.
     pub bounds: Arc<Bounds>,
 }
 
-/// Serves requests: one for each node.
+/// Serves requests. A node has one engine.
 pub struct Engine {
     pub(crate) ports: Ports,
     pub(crate) committer: Arc<Committer>,
-    /// Behind a `std::sync::Mutex` held to copy: it changes when the configuration is read again.
+    /// A `std::sync::Mutex`, held only to copy the `Arc`; a configuration reload replaces the value.
     settings: Mutex<Arc<Settings>>,
     pub(crate) networks: Arc<Networks>,
     pub(crate) admission: Arc<Admission>,
-    /// Held while a network's ranges are compared with the others' and changed, where no other may overlap them. Taken before
-    /// any network's state, since those of the others are looked at meanwhile.
+    /// Held while a network's ranges are compared with those of the other networks and then changed, so that
+    /// exclusive ranges cannot come to overlap. Taken before any network's state, because the holder locks the states
+    /// of the other networks.
     defining: Mutex<()>,
     pub(crate) undo: undo::Sender,
     pub(crate) strikes: Strikes,
@@ -60,7 +61,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over recovered state, and the task that undoes what callers abandoned; run both for as long as it serves.
+    /// Creates an engine over recovered state, and the task that undoes abandoned ADDs. Run the task for as long as
+    /// the engine serves.
     #[must_use]
     pub fn new(
         books: Vec<Book>,
@@ -84,41 +86,41 @@ impl Engine {
         (Arc::new(engine), abandoned)
     }
 
-    /// What snapshots are made of.
+    /// The source of the snapshots' pages.
     #[must_use]
     pub fn images(&self) -> Arc<dyn Images> {
         Arc::new(Snapshots { networks: Arc::clone(&self.networks), committer: Arc::clone(&self.committer) })
     }
 
-    /// What an operator has set.
+    /// The current settings.
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         Arc::clone(&hold(&self.settings))
     }
 
-    /// What networks and policies may hand out now.
+    /// The current bounds of networks and policies.
     pub(crate) fn bounds(&self) -> Arc<Bounds> {
         Arc::clone(&hold(&self.settings).bounds)
     }
 
-    /// Takes new settings; requests that are served already end under the old ones.
+    /// Replaces the settings. Requests already being served finish under the old ones.
     pub fn set(&self, settings: Settings) {
         self.admission.set_limits(settings.in_flight, settings.queue);
         self.networks.set_most(settings.networks);
         *hold(&self.settings) = Arc::new(settings);
     }
 
-    /// A caller's start time, which cannot lie in the future: a wrong one would refuse every later ADD of its key.
+    /// Clamps a caller's start time to now: a start time in the future would make every later ADD of its key fail.
     pub(crate) fn not_in_future(began: Moment, now: Moment) -> Moment {
         if began.boot_ns > now.boot_ns { now } else { began }
     }
 
-    /// Keeps every other network's ranges as they are.
+    /// Locks the ranges of all networks against concurrent changes.
     pub(crate) fn defining(&self) -> Defining<'_> {
         Defining { _guard: hold(&self.defining) }
     }
 
-    /// Frees what has cooled long enough, so that whoever looks next sees it free.
+    /// Frees addresses whose cooldown is over.
     pub(crate) fn expire(&self, served: &mut Served, now: Moment) {
         let cooldown = hold(&self.settings).cooldown;
         if served.book.has_expired(now, cooldown) {
@@ -126,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// Runs a verb and says what became of it.
+    /// Runs a verb and reports its outcome to the observer.
     pub(crate) async fn observed<T>(
         &self,
         verb: &'static str,
@@ -143,12 +145,12 @@ impl Engine {
     }
 }
 
-/// No other network's ranges change.
+/// While this guard is held, nobody else changes the ranges of any network.
 pub(crate) struct Defining<'engine> {
     _guard: MutexGuard<'engine, ()>,
 }
 
-/// A conflict between the ledger's own fact and its book: a defect, never a caller's fault.
+/// The error for a fact that conflicts with its book: a defect, never the caller's fault.
 pub(crate) fn defect(conflict: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Internal, format_args!("the ledger contradicts itself: {conflict}"))
 }

@@ -1,12 +1,12 @@
-//! The way of a request, and the ports that it crosses.
+//! The path of a request, and the ports it crosses.
 //!
 //! ```text
 //! rpc ─▶ admission ─▶ network's book ─▶ policy ─▶ ledger check ─▶ journal ─▶ reply
 //!        (order by key)    (locked)      (proposes)  (disposes)    (durable)
 //! ```
 //!
-//! [`Engine::add`] shows it in one function. The engine spawns nothing and sleeps nowhere: it runs on any executor, so
-//! a simulation can drive it step by step.
+//! [`Engine::add`] is that path in one function. The engine spawns no tasks and never sleeps, so it runs on any
+//! executor, and a simulation can drive it step by step.
 
 mod activate;
 mod admission;

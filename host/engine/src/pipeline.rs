@@ -1,4 +1,4 @@
-//! The whole way of an ADD, in one function.
+//! The complete path of an ADD, in one function.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::undo::Undo;
 /// An ADD: the request and the network's configuration that came with it.
 #[derive(Debug, Clone)]
 pub struct Add {
-    /// Who asks for what.
+    /// The request.
     pub request: Request,
-    /// The policy that the configuration names.
+    /// The policy named in the configuration.
     pub policy: PolicyName,
-    /// The configuration, as the policy gets it.
+    /// The configuration, as it is passed to the policy.
     pub config: Arc<NetworkConfig>,
 }
 
 impl Engine {
-    /// Gives an owner its addresses. A repeated ADD answers the same.
+    /// Assigns addresses to an owner. A repeated ADD returns the same grant.
     ///
-    /// `fits` has the caller's last word before anything is kept: whether it can use the addresses at all.
-    /// Dropping the future before it is done undoes whatever it had begun.
+    /// `fits` lets the caller reject the addresses before anything is staged. Dropping the future before it completes
+    /// undoes the ADD.
     ///
     /// # Errors
-    /// See [`ErrorCode`]; nothing was handed out.
+    /// See [`ErrorCode`]. On error, nothing stays assigned.
     pub async fn add(&self, add: Add, fits: impl Fn(&[AssignedAddress]) -> Result<()>) -> Result<Grant> {
         let (network, owner) = (add.request.network.clone(), add.request.owner.clone());
         self.observed("add", &network, Some(&owner), self.serve_add(add, fits)).await
@@ -44,13 +44,13 @@ impl Engine {
         mut add: Add,
         fits: impl Fn(&[AssignedAddress]) -> Result<()>,
     ) -> Result<Grant> {
-        // Admission: in order by key, with a bound on what waits.
+        // Admission: FIFO per key, with a bounded queue.
         let mut turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
         let now = self.now();
         add.request.requested_at = Self::not_in_future(add.request.requested_at, now);
         turn.check_alive(add.request.requested_at, now)?;
 
-        // The network: one request after the other until the decision is staged. Other networks do not wait for it.
+        // The network: one request at a time until the decision is staged. Other networks do not wait.
         let slot = self.networks.get_or_create(&add.request.network)?;
         let alone = slot.alone().await;
         turn.place().await?;
@@ -72,13 +72,14 @@ impl Engine {
             let served = state.as_mut().ok_or_else(no_book)?;
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
             let allocation = admitted.map_err(|violation| {
-                let why = format_args!("proposed what network {name} forbids: {violation}");
+                let why = format_args!("made an invalid proposal for network {name}: {violation}");
                 self.rejected(policy.as_ref(), why)
             })?;
             fits(&allocation.addresses)?;
             let granted = grant(&allocation);
 
-            // The checkpoint: staged with the book held, so that the log has the book's order; durable before anyone hears.
+            // The checkpoint: staged with the book locked, so that log order equals book order; durable before the
+            // reply.
             let fact = LedgerFact::Allocated(Arc::new(allocation));
             let ticket = self.committer.commit_one(&mut served.book, fact)?;
             (granted, ticket)
@@ -89,7 +90,7 @@ impl Engine {
         Ok(granted)
     }
 
-    /// Answers an owner that has its addresses already. A repeat that began later counts from then on, and is told so durably.
+    /// Answers an owner that already has addresses. A repeat that began later renews the allocation, durably.
     fn repeat(&self, served: Option<&mut Served>, request: &Request) -> Result<Option<(Grant, Ticket)>> {
         let Some(served) = served else { return Ok(None) };
         let Some(held) = served.book.owned_by(&request.owner) else { return Ok(None) };
@@ -106,15 +107,16 @@ impl Engine {
                 );
                 return Err(Error::new(ErrorCode::Superseded, cause));
             }
-            // What it has may have come by an import that is not durable yet.
+            // The allocation may come from an import that is not durable yet.
             Some(Repeat::Same) | None => self.ports.journal.barrier(),
         };
         Ok(Some((granted, ticket)))
     }
 
-    /// Brings a network to what the request's configuration says: made on first use, defined anew when something changed.
+    /// Brings a network in line with the request's configuration: creates it on first use, and redefines it when the
+    /// configuration or the policy changed.
     ///
-    /// Gives the policy that serves it and the book that it is asked about.
+    /// Returns the policy that serves the network, and the book to pass to it.
     async fn define(
         &self,
         alone: &Alone<'_>,
@@ -127,7 +129,7 @@ impl Engine {
             let state = alone.state();
             let choice = self.committer.choice(name).filter(|_| state.is_some());
             let network = state.as_ref().map(|served| served.book.network());
-            // What the node's own configuration or an operator has defined, no caller's configuration changes.
+            // A caller's configuration never changes a network that tenured.toml or an operator has defined.
             let is_fixed = self.is_fixed(&bounds, name, network)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let policy = match (&*state, &choice) {
@@ -151,7 +153,7 @@ impl Engine {
         } else {
             let definition = self.defined(name, &wanted).await?;
             let defining = self.defining();
-            // Nobody waits for it: whatever is granted under it is staged behind it.
+            // No need to wait for the ticket: the grant is staged after it, so its own ticket covers both.
             drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition)?);
         }
         let mut state = alone.state();
@@ -161,7 +163,7 @@ impl Engine {
         Ok((policy, Arc::clone(&served.book)))
     }
 
-    /// The policy that a network is served by, loaded again after a restart to the byte.
+    /// The policy that serves a network; after a restart, the component with the same digest is loaded again.
     pub(crate) fn policy_of(&self, served: &Served, choice: &Choice) -> Result<Arc<dyn Policy>> {
         match served.policy.as_ref().filter(|policy| **policy.stamp() == choice.policy) {
             Some(policy) => Ok(Arc::clone(policy)),
