@@ -8,48 +8,48 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::values;
 
-/// The environment variable that names the daemon's run directory.
+/// The environment variable for the daemon's run directory.
 const RUN_DIR: &str = "TENURE_RUN_DIR";
 
 const EXIT_CODES: &str = "Exit codes:
-  0  what was asked for is so
-  1  it is not: the node is not ready, the check found problems, or the daemon refused
-  2  the command line is wrong
+  0  success
+  1  failure: the node is not ready, the command found problems, or the daemon refused the request
+  2  invalid command line
   3  the daemon could not be reached, or did not answer in time
   4  no such network, address or policy";
 
 const EXAMPLES: &str = "Examples:
-  tenurectl status                                  is the node well, and if not, why
-  tenurectl allocation 10.1.0.7                     who has this address
-  tenurectl allocations --output json | jq .        for programs
+  tenurectl status                                  show whether the node is healthy, and why not
+  tenurectl allocation 10.1.0.7                     show the owner of an address
+  tenurectl allocations --output json | jq .        print JSON for programs
   tenurectl policy activate pods highest-first      replace a network's policy
-  tenurectl reload                                  read tenured.toml again
+  tenurectl reload                                  reload tenured.toml
 
 ";
 
-/// Shows a node's addresses and activates its policies.
+/// Inspects and operates a node's IPAM daemon.
 #[derive(Debug, Parser)]
 #[command(name = "tenurectl", version, after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
 pub(crate) struct Arguments {
-    /// The daemon's run directory, which has its sockets.
+    /// The daemon's run directory, which contains its sockets.
     #[arg(long, global = true, env = RUN_DIR, default_value = "/run/tenure", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) run_dir: PathBuf,
-    /// A table for people, or JSON for programs.
+    /// Output format: a table for people, or JSON for programs.
     #[arg(long, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
     pub(crate) output: Output,
-    /// How long the daemon may take for an answer, and for each further part of a long one.
+    /// Time limit for the daemon's answer, and for each further part of a streamed one.
     #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) timeout: Duration,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people.
     Table,
-    /// For programs; the fields are in the book's page on operations.
+    /// For programs; the book's page on operations documents the fields.
     Json,
 }
 
@@ -57,37 +57,37 @@ pub(crate) enum Output {
 pub(crate) enum Command {
     #[command(flatten)]
     Ask(Question),
-    /// Lists who has which addresses.
+    /// Lists allocations: addresses and their owners.
     #[command(after_help = "Examples:
   tenurectl allocations
   tenurectl allocations --network pods
   tenurectl allocations --output json | jq -r '.allocations[] | [.pod_name, .addresses[]] | @tsv'")]
     Allocations {
-        /// Of this network only.
+        /// List only this network's allocations.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
     },
-    /// Prints what happened, from the checkpoint itself; works while the daemon is down.
+    /// Prints the history from the checkpoint's log; works while the daemon is down.
     #[command(after_help = "Examples:
   tenurectl log
   tenurectl log --follow
   tenurectl log --state-dir ./copy-of-another-node --output json | jq 'select(.record.release)'")]
     Log {
-        /// Goes on as facts come.
+        /// Keep printing facts as they are appended.
         #[arg(long, short)]
         follow: bool,
-        /// Where the checkpoint lies; asked of the daemon, or /var/lib/tenure while it is down.
+        /// The checkpoint's directory; by default the daemon is asked, or /var/lib/tenure is used while it is down.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
     },
-    /// Prints a completion script for a shell.
+    /// Prints a shell completion script.
     #[command(after_help = "Examples:
   tenurectl completions bash > /etc/bash_completion.d/tenurectl")]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Writes the manual pages into a directory.
+    /// Writes the manual pages to a directory.
     #[command(after_help = "Examples:
   tenurectl man /usr/local/share/man/man1")]
     Man {
@@ -97,113 +97,114 @@ pub(crate) enum Command {
     },
 }
 
-/// What only the daemon can answer.
+/// The commands that need the daemon.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Question {
-    /// Tells whether the node serves, and what is wrong.
+    /// Shows whether the node serves ADD, and what is wrong.
     #[command(after_help = "Examples:
   tenurectl status
   tenurectl status --wait 60 && deploy-pods
 
-Ends with 0 when an ADD is served (ready or degraded), with 1 when it is not.")]
+Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does not.")]
     Status {
-        /// Waits until the node serves, for at most so many seconds.
+        /// Wait up to SECONDS for the node to serve ADD.
         #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
         wait: Option<Duration>,
     },
-    /// Lists the networks with their pools, how full they are and what serves them.
+    /// Lists networks with their pools, pool usage, and policies.
     Networks,
     /// Defines and removes networks without a CNI call.
     #[command(subcommand)]
     Network(Network),
-    /// Has the daemon read its configuration again, as SIGHUP does, and says which keys hold now.
+    /// Reloads the daemon's configuration, as SIGHUP does, and lists the keys that took effect.
     #[command(
-        after_help = "A file that is wrong changes nothing. Ends with 1 when the file is refused, and when a network of it could not be \
-defined; the daemon tries such a network again by itself."
+        after_help = "An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
+defined; the daemon retries such a network by itself."
     )]
     Reload,
-    /// Shows everything about one address, on each network that has it.
+    /// Shows everything about one address, on each network that contains it.
     #[command(after_help = "Examples:
   tenurectl allocation 10.1.0.7
   tenurectl allocation fd00:1::7
-  tenurectl allocation 10.1.0.7/16                 as the tables print it")]
+  tenurectl allocation 10.1.0.7/16                 as printed in tables")]
     Allocation {
-        /// The address; a prefix length behind it is read over.
+        /// The address; a prefix length after it is ignored.
         #[arg(value_parser = values::address)]
         address: IpAddr,
     },
-    /// Ends whoever has an address, on your word: for what no runtime will ever give back.
+    /// Releases an address by hand, for an allocation that no runtime will ever delete.
     #[command(after_help = "Examples:
   tenurectl release 10.1.0.7
-  tenurectl release 10.1.0.7 --apply --reason 'host-local left it; ping and arping are silent'
+  tenurectl release 10.1.0.7 --apply --reason 'left over from host-local; no reply to ping or arping'
 
-An address whose sandbox is still there is kept, unless --force is given. The address cools before it is handed out again.")]
+The allocation is kept if its sandbox still exists, unless --force is given. A released address cools down before it is handed out
+again.")]
     Release {
-        /// The address; a prefix length behind it is read over.
+        /// The address; a prefix length after it is ignored.
         #[arg(value_parser = values::address)]
         address: IpAddr,
-        /// The network, where more than one has the address.
+        /// The network, if more than one has the address.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
-        /// The allocation, where two claim the address.
+        /// The allocation, if two claim the address.
         #[arg(long, value_name = "NUMBER")]
         generation: Option<u64>,
-        /// Why; kept in the log.
+        /// The reason, recorded in the log.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Does it also when its sandbox is there: the pod goes on using an address that others get.
+        /// Release even if the sandbox still exists: the pod keeps using an address that another pod may get.
         #[arg(long)]
         force: bool,
-        /// Does it; without, it only says what would be done.
+        /// Make the changes; without this flag, only show them.
         #[arg(long)]
         apply: bool,
     },
-    /// Compares what the daemon has in memory with its checkpoint, and with the sandboxes that are really there.
-    #[command(after_help = "Ends with 1 when they differ; each finding says what to do next.")]
+    /// Compares the daemon's memory with its checkpoint and with the sandboxes that exist.
+    #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
     Check,
-    /// Frees what a check found to be gone, by the runtime and by the network namespace.
+    /// Releases the allocations whose sandbox a check found gone, both in the runtime and by its network namespace.
     #[command(after_help = "Examples:
   tenurectl check --output json > report.json
   tenurectl repair --from report.json
   tenurectl repair --from report.json --apply
 
-The daemon looks again before it frees anything. Findings of any other kind are left to a person.")]
+The daemon verifies each finding again before it releases anything. Findings of any other kind are left to the operator.")]
     Repair {
-        /// What `tenurectl check --output json` printed.
+        /// The output of `tenurectl check --output json`.
         #[arg(long, value_name = "REPORT", value_hint = ValueHint::FilePath)]
         from: PathBuf,
-        /// Does it; without, it only says what would be done.
+        /// Make the changes; without this flag, only show them.
         #[arg(long)]
         apply: bool,
     },
-    /// Takes over the live allocations of another IPAM.
+    /// Imports the live allocations of another IPAM plugin.
     #[command(after_help = "Examples:
   tenurectl import host-local /var/lib/cni/networks --config /etc/cni/net.d/10-pods.conflist
   tenurectl import --apply host-local /var/lib/cni/networks
   tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
 
-An address that cannot be given to its owner - a duplicate, a conflict, one outside of the ranges, a file without an owner - is held
-for an unknown one and never handed out, until `tenurectl release` or a boot frees it; then the import ends with 1. What was taken over
-before and has ended since stays released.")]
+An address that cannot be assigned to its owner - a duplicate, a conflict, one outside the ranges, a file without an owner - is held
+for an unknown owner and is not handed out until `tenurectl release` or a reboot frees it; the import then exits with 1. An allocation
+that was imported before and has ended since stays released.")]
     Import {
-        /// Whose allocations.
+        /// The IPAM plugin to import from.
         #[command(subcommand)]
         source: Source,
-        /// The CNI configuration of a network that does not exist yet; else the network must.
+        /// The CNI configuration that defines the network; required if the network does not exist yet.
         #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
-        /// Does it; without, it only says what would be done.
+        /// Make the changes; without this flag, only show them.
         #[arg(long, global = true)]
         apply: bool,
     },
-    /// Confirms the state after it was lost, so that ADD is served again.
+    /// Confirms the state after it was lost, so that the node serves ADD again.
     #[command(after_help = "Examples:
   tenurectl adopt --empty
 
-Use only if `tenurectl allocations` lists the address of every live pod: any other would be handed out again. A backup or an
-older copy of the state does not list the pods that came after it; drain the node first.")]
+Use only if `tenurectl allocations` lists the address of every live pod: any other address would be handed out again. A backup or
+an older copy of the state lacks the pods that were created after it; drain the node first.")]
     Adopt {
-        /// No pod lives whose address is not shown by `tenurectl allocations`.
+        /// Confirm that no live pod has an address that `tenurectl allocations` does not list.
         #[arg(long, required = true)]
         empty: bool,
     },
@@ -212,24 +213,24 @@ older copy of the state does not list the pods that came after it; drain the nod
     Policy(Policy),
 }
 
-/// Who made the allocations of an import.
+/// The IPAM plugin that made the allocations to import.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Source {
-    /// The host-local plugin, from its directory of networks.
+    /// The host-local plugin, from its data directory.
     HostLocal {
-        /// Its data directory, usually /var/lib/cni/networks.
+        /// The data directory, usually /var/lib/cni/networks.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         directory: PathBuf,
-        /// The interface of files that have none, which plugins before 0.8 wrote.
+        /// The interface for files that name none; plugins before 0.8 wrote such files.
         #[arg(long, value_name = "NAME", default_value = "eth0")]
         interface: String,
     },
     /// The Amazon VPC CNI, from its checkpoint.
     Ipamd {
-        /// Its checkpoint, usually /var/run/aws-node/ipam.json.
+        /// The checkpoint file, usually /var/run/aws-node/ipam.json.
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// The network here, where it is not named as there.
+        /// The network to import into, if it has another name here.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
     },
@@ -237,21 +238,21 @@ pub(crate) enum Source {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Network {
-    /// Brings a network to what a CNI configuration says, or creates it.
+    /// Creates a network from a CNI configuration, or updates it.
     #[command(after_help = "Examples:
   tenurectl network define /etc/cni/net.d/10-pods.conflist
   tenurectl network define /etc/cni/net.d/10-pods.conflist --apply
   jq '.ipam.ranges = [[{\"subnet\": \"10.9.0.0/24\"}]]' pods.conf | tenurectl network define - --apply --change-ranges
 
-CNI calls use the network as it is defined here; another `ipam` in their configuration changes nothing.")]
+CNI calls use the network as it is defined here; a different `ipam` object in their configuration changes nothing.")]
     Define {
         /// A CNI configuration or configuration list; - reads standard input.
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Does it; without, it only says what would be done.
+        /// Make the changes; without this flag, only show them.
         #[arg(long)]
         apply: bool,
-        /// Allows the ranges of a network that exists to change.
+        /// Allow the ranges of an existing network to change.
         #[arg(long)]
         change_ranges: bool,
     },
@@ -260,11 +261,11 @@ CNI calls use the network as it is defined here; another `ipam` in their configu
   tenurectl network remove pods
   tenurectl network remove pods --apply
 
-The next ADD of its name creates it anew, from that call's configuration.")]
+The next ADD for that name creates it again, from that call's configuration.")]
     Remove {
-        /// The network.
+        /// The network's name.
         name: String,
-        /// Does it; without, it only says what would be done.
+        /// Make the changes; without this flag, only show them.
         #[arg(long)]
         apply: bool,
     },
@@ -272,22 +273,22 @@ The next ADD of its name creates it anew, from that call's configuration.")]
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
-    /// Lists the policies of this node and which networks they serve.
+    /// Lists the node's policies and the networks they serve.
     List,
-    /// Puts a policy in place of a network's present one while the network serves.
+    /// Replaces a network's policy while the network serves requests.
     #[command(after_help = "Examples:
   tenurectl policy activate pods highest-first
 
-Requests under way finish on the old policy; none fails. A policy that does not load leaves the old one serving.
-The choice survives a restart and wins over the `policy` key of the network's configuration. A policy that would change the network's
-ranges is refused, unless --change-ranges is given.")]
+Requests in flight finish on the old policy; none fails. If the new policy does not load, the old one keeps serving.
+The choice survives a restart and overrides the `policy` key of the network's configuration. A policy that would change the network's
+ranges is refused unless --change-ranges is given.")]
     Activate {
-        /// The network.
+        /// The network's name.
         network: String,
-        /// The policy's name, as `policy list` shows it.
+        /// The policy's name, as shown by `policy list`.
         #[arg(value_name = "POLICY")]
         name: String,
-        /// Allows the network's ranges to change.
+        /// Allow the network's ranges to change.
         #[arg(long)]
         change_ranges: bool,
     },

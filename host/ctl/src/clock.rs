@@ -1,4 +1,4 @@
-//! The wall clock, to say how long ago something was.
+//! The wall clock, for ages and durations.
 
 use rustix::time::{ClockId, clock_gettime};
 

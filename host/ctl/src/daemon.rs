@@ -1,4 +1,4 @@
-//! Asking the daemon over its admin socket.
+//! The client of the daemon's admin socket.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,26 +13,26 @@ use tonic::{Response, Status, Streaming};
 /// The generated client, connected.
 type Admin = v1::admin_client::AdminClient<Channel>;
 
-/// A daemon by its socket. Each question is a connection of its own.
+/// A daemon, identified by its socket. Each call opens its own connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Daemon {
     socket: PathBuf,
-    /// How long an answer may take, and each further part of one.
+    /// The time limit for an answer, and for each further message of a streamed one.
     timeout: Duration,
 }
 
 impl Daemon {
-    /// The daemon that runs in a directory.
+    /// The daemon whose run directory this is.
     pub(crate) fn at(run_dir: &Path, timeout: Duration) -> Self {
         Self { socket: run_dir.join("admin.sock"), timeout }
     }
 
-    /// The same daemon, given no more than so long.
+    /// The same daemon, with the timeout capped at `limit`.
     pub(crate) fn within(&self, limit: Duration) -> Self {
         Self { socket: self.socket.clone(), timeout: self.timeout.min(limit) }
     }
 
-    /// Asks one thing.
+    /// Makes one call.
     pub(crate) async fn call<T>(
         &self,
         ask: impl AsyncFnOnce(Admin) -> Result<Response<T>, Status>,
@@ -44,7 +44,7 @@ impl Daemon {
         self.in_time(answer).await
     }
 
-    /// The next part of a streamed answer; `None` at its end.
+    /// The next message of a streamed answer; `None` at its end.
     pub(crate) async fn next<T>(&self, answer: &mut Streaming<T>) -> Result<Option<T>, Error> {
         self.in_time(async { answer.message().await.map_err(|status| from_status(&status)) }).await
     }

@@ -1,15 +1,15 @@
-//! How the program ends: the exit codes that scripts rely on, and what to do about an error.
+//! The exit codes that scripts rely on, and the next step for each error.
 
 use std::process::ExitCode;
 
 use tenure_types::ErrorCode;
 
-/// An exit code; 2 is the command line's own.
+/// An exit code; clap itself uses 2 for an invalid command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for is so.
+    /// Success.
     Done,
-    /// Problems were found, or the daemon refused.
+    /// The command found problems, or the daemon refused the request.
     Problems,
     /// The daemon could not be reached or did not answer in time.
     Unreachable,
@@ -18,7 +18,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// How a command ends that failed with this code.
+    /// The exit code of a command that failed with this error code.
     pub(crate) fn of(code: ErrorCode) -> Self {
         match code {
             ErrorCode::Unreachable | ErrorCode::DeadlineExceeded => Self::Unreachable,
@@ -41,11 +41,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The code's own advice, but for the one that would only be to run what has just failed.
+/// The error code's next step, except where that would be to run `tenurectl` again.
 pub(crate) fn next_step(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unreachable => {
-            "start tenured, or name the running one's directory with --run-dir; only root may ask it"
+            "start tenured, or pass the running daemon's directory with --run-dir; only root can connect"
         }
         code => code.next_step(),
     }

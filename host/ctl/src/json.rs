@@ -1,6 +1,6 @@
-//! JSON for programs: the protocol's messages under the protocol's names, every field always there.
+//! JSON output for programs: the protocol's messages with the protocol's field names; every field is always present.
 //!
-//! It is written out by hand rather than derived, so that a change of the wire cannot change it unseen.
+//! It is written by hand rather than derived, so that a change to the protocol cannot silently change it.
 
 use serde_json::{Value, json};
 use tenure_rpc::v1;
@@ -9,7 +9,7 @@ use tenure_types::Error;
 use crate::exit::next_step;
 use crate::report::{Defined, Entry, Finding, Import, Judged, Release, Removed, Repair, Report};
 
-/// A report.
+/// A report as JSON.
 pub(crate) fn report(report: &Report) -> Value {
     match report {
         Report::Status(answer) => status(answer),
@@ -28,7 +28,7 @@ pub(crate) fn report(report: &Report) -> Value {
     }
 }
 
-/// Why there is no report.
+/// An error as JSON.
 pub(crate) fn error(error: &Error) -> Value {
     json!({ "error": { "code": error.code.name(), "cause": error.cause, "next_step": next_step(error.code) } })
 }
@@ -104,7 +104,7 @@ fn pool(pool: &v1::Pool) -> Value {
     })
 }
 
-/// The list of allocations, written as they come.
+/// The list of allocations, written piece by piece.
 #[derive(Default)]
 pub(crate) struct Allocations {
     begun: bool,
@@ -153,7 +153,7 @@ fn allocation(allocation: &v1::Allocation) -> Value {
     })
 }
 
-/// Whose claim it is, where it is an agent's.
+/// The agent's claim, if the owner is one.
 fn claim(allocation: &v1::Allocation) -> Option<Value> {
     match &allocation.owner {
         Some(v1::allocation::Owner::Claim(claim)) => {

@@ -1,11 +1,11 @@
-//! `tenurectl`: one command line for whoever operates a node.
+//! `tenurectl`: the command line for a node's operator.
 //!
 //! ```text
-//! arguments ─▶ verbs (ask the daemon, read files) ─▶ report (plain data) ─▶ render or json ─▶ print
+//! arguments ─▶ verbs (call the daemon, read files) ─▶ report (plain data) ─▶ render or json ─▶ print
 //! ```
 //!
-//! A verb knows nothing of how its report looks, and what renders a report knows nothing of where it came from. What may be long
-//! is handed over and printed piece by piece.
+//! A verb does not know how its report is rendered, and the renderers do not know where a report came from. Output that may be long
+//! (`allocations`, `log`) is streamed and printed piece by piece.
 
 mod arguments;
 mod clock;
@@ -63,7 +63,7 @@ fn run(Arguments { run_dir, output, timeout, command }: Arguments) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Runs what waits for sockets and timers.
+/// Runs a future on a runtime with I/O and timers.
 fn block_on<F: Future>(future: F) -> Result<F::Output, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(|error| Error::new(ErrorCode::InputOutput, error))?.block_on(future))

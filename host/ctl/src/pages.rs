@@ -1,4 +1,4 @@
-//! What is made of the command line itself: completions and manual pages.
+//! Completion scripts and manual pages, generated from the command line's definition.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Writes a page for the program and one for each command.
+/// Writes a manual page for the program and one for each command.
 pub(crate) fn manual(directory: &Path) -> Result<(), Error> {
     clap_mangen::generate_to(Arguments::command(), directory)
         .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", directory.display())))

@@ -1,4 +1,4 @@
-//! What goes to the standard streams, in the form that was asked for. A reader that has seen enough, such as `head`, is no failure.
+//! Writing to the standard streams in the chosen output format. A reader that closes the pipe early, such as `head`, is not an error.
 
 use std::io::{self, BufWriter, Stdout, Write};
 
@@ -11,10 +11,10 @@ use crate::clock::now_ms;
 use crate::report::Report;
 use crate::{json, render};
 
-/// How much of a list is printed at a time.
+/// The number of bytes of a list to buffer before printing.
 const PIECE: usize = 64 << 10;
 
-/// Prints a text to standard output; `false` when whoever read has seen enough.
+/// Prints text to standard output; `false` if the reader has closed the pipe.
 pub(crate) fn text(text: &str) -> Result<bool, Error> {
     let mut out = io::stdout().lock();
     read_on(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
@@ -29,17 +29,17 @@ pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Prints to standard error why there is no report.
+/// Prints an error to standard error.
 pub(crate) fn error(error: &Error, output: Output) {
     let text = match output {
         Output::Table => render::error(error),
         Output::Json => format!("{}\n", json::error(error)),
     };
-    // There is nobody left to tell when standard error is gone.
+    // A failure to write to standard error cannot be reported anywhere.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Prints allocations as they come, and keeps none.
+/// Prints allocations as they arrive, and buffers at most one piece.
 pub(crate) struct Allocations {
     form: Form,
     text: String,
@@ -51,7 +51,7 @@ enum Form {
 }
 
 impl Allocations {
-    /// A list of one network's, or of all where it has no name.
+    /// A list of one network's allocations, or of all networks' if the name is empty.
     pub(crate) fn new(network: &str, output: Output) -> Self {
         let form = match output {
             Output::Table => Form::Table(render::Allocations::new(network, now_ms())),
@@ -60,7 +60,7 @@ impl Allocations {
         Self { form, text: String::new() }
     }
 
-    /// Prints the next, or that there is none left; `false` when whoever read has seen enough.
+    /// Prints the next allocation, or the end of the list; `false` if the reader has closed the pipe.
     pub(crate) fn print(&mut self, next: Option<&v1::Allocation>) -> Result<bool, Error> {
         match (&mut self.form, next) {
             (Form::Table(table), Some(allocation)) => table.add(allocation, &mut self.text),
@@ -85,12 +85,12 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log from its first item on.
+    /// A log, before its first item.
     pub(crate) fn new(output: Output) -> Self {
         Self { lines: render::LogLines::default(), output, out: BufWriter::new(io::stdout()) }
     }
 
-    /// Prints the next item, or that this is all for now; `false` when whoever read has seen enough.
+    /// Prints the next item, or flushes if there is none for now; `false` if the reader has closed the pipe.
     pub(crate) fn print(&mut self, next: Option<&LogItem>) -> Result<bool, Error> {
         read_on(match (next, self.output) {
             (Some(item), Output::Table) => self.out.write_all(self.lines.text(item).as_bytes()),
@@ -100,7 +100,7 @@ impl Log {
     }
 }
 
-/// Whether anybody reads on.
+/// Whether the reader still reads.
 fn read_on(written: io::Result<()>) -> Result<bool, Error> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

@@ -1,4 +1,4 @@
-//! Text for people: pure functions from a report to what is printed.
+//! Text for people: pure functions from a report to the printed text.
 
 mod address;
 mod allocations;
@@ -22,7 +22,7 @@ pub(crate) use allocations::Allocations;
 pub(crate) use error::error;
 pub(crate) use log::Lines as LogLines;
 
-/// A report's text; `now_ms` is the wall clock's time, for what is told as so long ago.
+/// A report's text; ages are relative to `now_ms`, the wall clock's time.
 pub(crate) fn report(report: &Report, now_ms: u64) -> String {
     match report {
         Report::Status(answer) => status::status(answer, now_ms),

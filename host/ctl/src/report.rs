@@ -1,4 +1,4 @@
-//! What a verb found or did: plain data, for people and for programs alike, and how the program ends with it.
+//! The result of a verb as plain data, which is rendered for people and for programs, and its exit code.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use tenure_rpc::v1;
 
 use crate::exit::Exit;
 
-/// What a verb found or did.
+/// The result of a verb.
 pub(crate) enum Report {
     Status(v1::GetStatusResponse),
     Networks(v1::ListNetworksResponse),
@@ -30,25 +30,25 @@ pub(crate) struct Address {
     pub(crate) answer: v1::GetAddressResponse,
 }
 
-/// What a release did or would do.
+/// The result of a release, or of its dry run.
 pub(crate) struct Release {
     pub(crate) address: IpAddr,
-    /// Whether it was done.
+    /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     pub(crate) answer: v1::ReleaseResponse,
 }
 
-/// What a repair did or would do.
+/// The result of a repair, or of its dry run.
 pub(crate) struct Repair {
-    /// Whether it was done.
+    /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
-    /// Each finding that says something is gone, with what became of it.
+    /// Each finding of a sandbox that is gone, with its outcome.
     pub(crate) repaired: Vec<(Finding, v1::RepairOutcome)>,
-    /// The findings that need a person.
+    /// The findings left to the operator.
     pub(crate) left: Vec<Finding>,
 }
 
-/// A finding of a check, as far as it says what to repair.
+/// The part of a check's finding that a repair needs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Finding {
     pub(crate) kind: String,
@@ -63,62 +63,61 @@ pub(crate) struct Finding {
     pub(crate) pod_name: String,
 }
 
-/// What an import did or would do.
+/// The result of an import, or of its dry run.
 pub(crate) struct Import {
-    /// Whether it was done.
+    /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
-    /// Each attachment with what became of it.
+    /// Each attachment with its outcome.
     pub(crate) judged: Vec<Judged>,
-    /// What was left out.
+    /// Files and rows that were left out.
     pub(crate) passed_over: Vec<PassedOver>,
 }
 
-/// A network's attachment and what the daemon says of it.
+/// An attachment to import and the daemon's decision about it.
 pub(crate) struct Judged {
     pub(crate) entry: Entry,
-    /// What becomes of it.
     pub(crate) outcome: v1::ImportOutcome,
 }
 
-/// An attachment with its addresses.
+/// An attachment on a network, with its addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) network: String,
-    /// The attachment; without a container where nobody knows whose the addresses are.
+    /// The attachment; it has no container if the owner of the addresses is unknown.
     pub(crate) entry: v1::ImportEntry,
 }
 
-/// Something that is not imported.
+/// A file or row that is not imported.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PassedOver {
-    /// The file, or the row in it.
+    /// The file, or the row of a file.
     pub(crate) what: String,
     pub(crate) why: String,
 }
 
-/// What serves a network now, and what did.
+/// The policy that serves a network now, and the one before.
 pub(crate) struct Activated {
     pub(crate) network: String,
     pub(crate) answer: v1::ActivatePolicyResponse,
 }
 
-/// What a network is now, or would be.
+/// The definition that a network has now, or would have.
 pub(crate) struct Defined {
-    /// Whether it was done.
+    /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     pub(crate) answer: v1::DefineNetworkResponse,
 }
 
-/// What became of a network that was to be removed, or would.
+/// The result of removing a network, or of the dry run.
 pub(crate) struct Removed {
     pub(crate) network: String,
-    /// Whether it was done.
+    /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     pub(crate) answer: v1::RemoveNetworkResponse,
 }
 
 impl Report {
-    /// How the program ends with it.
+    /// The program's exit code.
     pub(crate) fn exit(&self) -> Exit {
         let is_well = match self {
             Self::Status(status) => status.state != "not-ready",

@@ -1,9 +1,9 @@
-//! Values of the command line that are more than a word.
+//! Parsers for command-line values.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// An address, with or without the prefix length that tables print behind it.
+/// An address, with or without the prefix length that tables print after it.
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let (address, prefix) =
         text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -12,7 +12,7 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     match prefix.map(str::parse::<u8>) {
         None => Ok(address),
         Some(Ok(prefix)) if prefix <= longest => Ok(address),
-        Some(_) => Err(format!("not a prefix length, which is a number up to {longest}")),
+        Some(_) => Err(format!("invalid prefix length; expected a number from 0 to {longest}")),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What can be asked of a node: a verb asks the daemon or reads files, and says what came of it.
+//! The verbs. Each asks the daemon or reads files, and returns a report.
 //!
-//! A verb that is one question to the daemon is asked here; one that takes more has a file of its own.
+//! Verbs that are a single call to the daemon are handled here; the others have a file each.
 
 mod allocations;
 mod config;
@@ -20,7 +20,7 @@ use crate::report::{Activated, Address, Defined, Release, Removed, Report};
 pub(crate) use allocations::allocations;
 pub(crate) use log::log;
 
-/// Asks one question.
+/// Runs a verb that needs the daemon.
 pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, Error> {
     match question {
         Question::Status { wait } => status::status(daemon, wait).await,

@@ -1,6 +1,6 @@
-//! What scripts rely on: the exit codes and what is printed where, by the built program against an Admin server.
+//! The contract with scripts: exit codes, and what goes to which stream. Tests the built program against an Admin server.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers are not seen as tests")]
+#![expect(clippy::unwrap_used, reason = "clippy does not recognise helpers as test code")]
 
 use std::path::Path;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tenure_rpc::v1::admin_server::{Admin, AdminServer};
 use tenure_types::{Error, ErrorCode};
 use tonic::{Request, Response, Status, Streaming};
 
-/// A daemon that has one network, `pods`, and is ready from the third question on.
+/// A daemon with one network, `pods`, that is ready from the third status request on.
 #[derive(Default)]
 struct Fake {
     asked: AtomicU32,
@@ -117,7 +117,7 @@ impl Admin for Fake {
     }
 
     async fn import(&self, _: Request<v1::ImportRequest>) -> Result<Response<v1::ImportResponse>, Status> {
-        Err(Status::unimplemented("for programs of one version before"))
+        Err(Status::unimplemented("for programs one version older"))
     }
 
     async fn import_all(
@@ -265,7 +265,7 @@ async fn a_wait_that_is_over_tells_the_last_reason() {
 #[tokio::test]
 async fn a_daemon_that_hangs_ends_with_3_at_the_deadline() {
     let directory = tempfile::tempdir().unwrap();
-    // It accepts and never says a word.
+    // It accepts connections and never answers.
     let _door = Door::open(directory.path().join("admin.sock")).unwrap();
     for arguments in [
         &["status", "--wait", "1"][..],
@@ -320,7 +320,7 @@ async fn an_import_of_many_parts_is_answered_whole() {
     }
     let output = ask(&["import", "host-local", directory.path().to_str().unwrap()]).await;
     assert_eq!(code(&output), 0, "{output:?}");
-    assert!(text(&output.stdout).contains("3000 attachments would be taken over"), "{output:?}");
+    assert!(text(&output.stdout).contains("3000 attachments would be imported"), "{output:?}");
 }
 
 #[tokio::test]
@@ -349,8 +349,8 @@ async fn an_import_that_leaves_something_out_ends_with_1() {
     let output = ask(&["--output", "json", "import", "--apply", "host-local", path]).await;
     assert_eq!(code(&output), 1, "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["entries"][0]["outcome"], "refused", "blue is not there");
-    assert_eq!(json["entries"][1]["outcome"], "taken", "which does not keep pods from being taken over");
+    assert_eq!(json["entries"][0]["outcome"], "refused", "network blue does not exist");
+    assert_eq!(json["entries"][1]["outcome"], "taken", "the other network is still imported");
     assert_eq!(code(&ask(&["import", "host-local", &format!("{path}/none")]).await), 1);
 }
 
@@ -361,7 +361,7 @@ async fn a_repair_takes_what_is_proven_from_a_report() {
     let output = ask(&["--output", "json", "check"]).await;
     std::fs::write(&report, &output.stdout).unwrap();
     let output = ask(&["repair", "--from", report.to_str().unwrap()]).await;
-    assert_eq!(code(&output), 1, "a finding is left to a person: {output:?}");
+    assert_eq!(code(&output), 1, "a finding is left to the operator: {output:?}");
     assert!(text(&output.stdout).starts_with("not repaired: missing-from-memory"), "{output:?}");
     let proven = r#"{"findings": [{"kind": "sandbox-gone", "network": "pods", "subject": "c/eth0", "generation": 7}]}"#;
     std::fs::write(&report, proven).unwrap();

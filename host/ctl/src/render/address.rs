@@ -7,16 +7,16 @@ use tenure_rpc::v1::{AddressSource, AddressState, Allocation, GetAddressResponse
 
 use super::parts::{ago, clean, duration, joined, or_dash, pairs, pod, policy};
 
-/// A block for each network that has the address in its ranges.
+/// A block for each network whose ranges contain the address.
 pub(super) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
     answer.states.iter().map(|state| block(address, state, now_ms)).collect::<Vec<_>>().join("\n")
 }
 
 fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
     let standing = match state.standing.as_str() {
-        "cooling" => format!("cooling, free again in {}", duration(state.cooling_for_ms)),
-        "draining" => "draining: its range hands out nothing more".to_owned(),
-        "reserved" => "reserved: it is in the range and never handed out".to_owned(),
+        "cooling" => format!("cooling down, free in {}", duration(state.cooling_for_ms)),
+        "draining" => "draining: its range hands out no more addresses".to_owned(),
+        "reserved" => "reserved: in the range, but never handed out".to_owned(),
         standing => clean(standing),
     };
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
@@ -34,7 +34,7 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
     }
     if let Some(claim) = &state.waiting {
         text.push_str(&format!(
-            "  claimed by somebody unknown as well, as generation {}: {}: {}\n",
+            "  also claimed by an unknown owner, as generation {}: {}: {}\n",
             claim.generation,
             clean(&claim.source),
             clean(&claim.unknown_because)
@@ -43,7 +43,7 @@ fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
     text
 }
 
-/// Whole ids here: this is what one copies from.
+/// The allocation's owner and what it holds. IDs are shown in full, so that they can be copied.
 fn holder(held: &Allocation, now_ms: u64) -> [(&'static str, String); 9] {
     [
         ("pod", pod(held)),
@@ -58,7 +58,7 @@ fn holder(held: &Allocation, now_ms: u64) -> [(&'static str, String); 9] {
     ]
 }
 
-/// What only some allocations have.
+/// The fields that only some allocations have.
 fn more(held: &Allocation) -> impl Iterator<Item = (&'static str, String)> {
     let claim = match &held.owner {
         Some(Owner::Claim(claim)) => format!("{} of agent {}", clean(&claim.name), clean(&claim.agent)),
@@ -120,9 +120,9 @@ mod tests {
           policy     -
           allocated  1m 1s ago, as generation 17
 
-        10.1.0.7 on blue: cooling, free again in 12s
+        10.1.0.7 on blue: cooling down, free in 12s
 
-        10.1.0.7 on green: reserved: it is in the range and never handed out
+        10.1.0.7 on green: reserved: in the range, but never handed out
 
         10.1.0.7 on red: free
         ");

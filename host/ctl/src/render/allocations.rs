@@ -1,11 +1,11 @@
-//! Who has which addresses.
+//! The list of allocations.
 
 use tenure_rpc::v1::Allocation;
 
 use super::parts::{clean, counted, duration, joined, or_dash, owner, pairs, pod};
 use super::table::Columns;
 
-/// A line for each allocation, in the daemon's order, as they come.
+/// A row for each allocation, in the daemon's order, printed as they arrive.
 pub(crate) struct Allocations {
     table: Columns<7>,
     count: u64,
@@ -14,13 +14,13 @@ pub(crate) struct Allocations {
 }
 
 impl Allocations {
-    /// A list of one network's, or of all where it has no name.
+    /// A list of one network's allocations, or of all networks' if the name is empty.
     pub(crate) fn new(network: &str, now_ms: u64) -> Self {
         let table = Columns::new(["NETWORK", "ADDRESSES", "POD", "OWNER", "INTERFACE", "AGE", "TAGS"]);
         Self { table, count: 0, network: network.to_owned(), now_ms }
     }
 
-    /// Adds one; what can be printed by now goes behind the text.
+    /// Adds an allocation, and appends to `out` the rows that can be printed by now.
     pub(crate) fn add(&mut self, allocation: &Allocation, out: &mut String) {
         self.count += 1;
         let mut addresses = joined(&allocation.addresses, ", ");
@@ -39,7 +39,7 @@ impl Allocations {
         self.table.add(row, out);
     }
 
-    /// Prints the rest, and how many there were.
+    /// Appends the remaining rows and the count.
     pub(crate) fn end(&mut self, out: &mut String) {
         if self.count > 0 {
             self.table.end(out);
@@ -137,6 +137,6 @@ mod tests {
         list.add(&Allocation { network: "a-longer-name".into(), ..one }, &mut text);
         list.end(&mut text);
         let widths: Vec<_> = text.lines().rev().take(3).map(|line| line.find("  -")).collect();
-        assert_eq!(widths, [None, Some(13), Some(7)], "one that is wider moves its own line");
+        assert_eq!(widths, [None, Some(13), Some(7)], "a wider cell shifts only its own row");
     }
 }

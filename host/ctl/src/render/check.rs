@@ -1,14 +1,14 @@
-//! What a check found.
+//! The findings of a check.
 
 use tenure_rpc::v1::{CheckResponse, Finding};
 
 use super::parts::{clean, counted, joined, pod_name};
 
-/// The verdict first, then each finding with what to do about it.
+/// The summary, then each finding with its next step.
 pub(super) fn check(answer: &CheckResponse) -> String {
     let compared = counted(answer.compared, "fact", "facts");
     if answer.findings.is_empty() {
-        return format!("ok: {compared} compared, and nothing differs\n");
+        return format!("ok: {compared} compared, no differences\n");
     }
     let count = counted(answer.findings.len() as u64, "problem", "problems");
     let mut text = format!("{count} in {compared}\n");
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn agreement_is_one_line() {
-        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: 1 fact compared, and nothing differs");
+        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: 1 fact compared, no differences");
     }
 
     #[test]

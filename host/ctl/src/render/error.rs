@@ -1,11 +1,11 @@
-//! Why there is no report.
+//! Errors.
 
 use tenure_types::Error;
 
 use super::parts::clean;
 use crate::exit::next_step;
 
-/// What went wrong, why, and what to do next.
+/// The error's name, its cause, and the next step.
 pub(crate) fn error(error: &Error) -> String {
     format!("error: {}: {}\n next: {}\n", error.code, clean(&error.cause), next_step(error.code))
 }
@@ -26,7 +26,7 @@ mod tests {
         let error = Error::new(ErrorCode::Unreachable, "/run/tenure/admin.sock: No such file or directory");
         insta::assert_snapshot!(super::error(&error), @"
         error: daemon-unreachable: /run/tenure/admin.sock: No such file or directory
-         next: start tenured, or name the running one's directory with --run-dir; only root may ask it
+         next: start tenured, or pass the running daemon's directory with --run-dir; only root can connect
         ");
     }
 }

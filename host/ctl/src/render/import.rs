@@ -1,4 +1,4 @@
-//! What an import did, or would do.
+//! The result of an import, or of its dry run.
 
 use tenure_rpc::v1::ImportOutcome;
 
@@ -6,7 +6,7 @@ use super::parts::{clean, counted, joined, or_dash, short};
 use super::table::Columns;
 use crate::report::{Import, Judged};
 
-/// A line for each attachment, then what was left out, then the count.
+/// A line for each attachment, then what was not imported, then the totals.
 pub(super) fn import(report: &Import) -> String {
     let mut out = String::new();
     if !report.judged.is_empty() {
@@ -32,14 +32,14 @@ pub(super) fn import(report: &Import) -> String {
     let (taken, unknown) = (counted(count("taken"), "attachment", "attachments"), count("unknown"));
     let would = if report.applied { "" } else { "would be " };
     out.push_str(&format!(
-        "{taken} {would}taken over, {unknown} {would}held as unknown, {} held already, {} released before, {} refused, {} left out\n",
+        "{taken} {would}imported, {unknown} {would}held as unknown, {} already held, {} already released, {} refused, {} left out\n",
         count("held"),
         count("released"),
         count("refused"),
         report.passed_over.len()
     ));
     if unknown > 0 {
-        out.push_str("an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it\n");
+        out.push_str("addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them\n");
     }
     if !report.applied {
         out.push_str("dry run; pass --apply to make changes\n");
@@ -49,7 +49,7 @@ pub(super) fn import(report: &Import) -> String {
 
 fn result(outcome: &ImportOutcome) -> String {
     match (outcome.outcome.as_str(), outcome.reason.as_str()) {
-        ("released", _) => "released: it has ended since it was taken over".to_owned(),
+        ("released", _) => "released: it has ended since it was imported".to_owned(),
         (outcome, "") => clean(outcome),
         (outcome, reason) => format!("{}: {}", clean(outcome), clean(reason)),
     }
@@ -76,13 +76,13 @@ mod tests {
             outcome: ImportOutcome { outcome: outcome.into(), reason: reason.into() },
         };
         let what = "/var/lib/cni/networks/pods/notes.txt".to_owned();
-        let why = "not named by an address".to_owned();
+        let why = "file name is not an IP address".to_owned();
         Import {
             applied,
             judged: vec![
                 judged("c1", "10.1.0.2", "taken", ""),
                 judged("c2", "10.9.0.2", "unknown", "10.9.0.2 is in no range of network pods"),
-                judged("", "10.1.0.9", "unknown", "empty: nobody knows whose address it is"),
+                judged("", "10.1.0.9", "unknown", "the file is empty, so the owner is unknown"),
                 judged("c3", "10.1.0.3", "released", ""),
             ],
             passed_over: vec![PassedOver { what, why }],
@@ -95,11 +95,11 @@ mod tests {
         NETWORK  ADDRESSES  CONTAINER  INTERFACE  RESULT
         pods     10.1.0.2   c1         eth0       taken
         pods     10.9.0.2   c2         eth0       unknown: 10.9.0.2 is in no range of network pods
-        pods     10.1.0.9   -          eth0       unknown: empty: nobody knows whose address it is
-        pods     10.1.0.3   c3         eth0       released: it has ended since it was taken over
-        not imported: /var/lib/cni/networks/pods/notes.txt: not named by an address
-        1 attachment would be taken over, 2 would be held as unknown, 0 held already, 1 released before, 0 refused, 1 left out
-        an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it
+        pods     10.1.0.9   -          eth0       unknown: the file is empty, so the owner is unknown
+        pods     10.1.0.3   c3         eth0       released: it has ended since it was imported
+        not imported: /var/lib/cni/networks/pods/notes.txt: file name is not an IP address
+        1 attachment would be imported, 2 would be held as unknown, 0 already held, 1 already released, 0 refused, 1 left out
+        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them
         dry run; pass --apply to make changes
         ");
     }
@@ -108,8 +108,8 @@ mod tests {
     fn an_import_says_what_was_done() {
         let text = import(&report(true));
         insta::assert_snapshot!(text.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
-        1 attachment taken over, 2 held as unknown, 0 held already, 1 released before, 0 refused, 1 left out
-        an address held as unknown is never handed out: `tenurectl check` shows it, `tenurectl release` frees it
+        1 attachment imported, 2 held as unknown, 0 already held, 1 already released, 0 refused, 1 left out
+        addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! A line of the log, for people and for programs.
+//! The lines of the log, for people and for programs.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Ow
 
 use super::parts::{clean, short};
 
-/// Makes lines. It remembers live allocations, since a release names one by its generation only, and a boot ends them all without
-/// a record of each.
+/// Formats lines. It keeps the live allocations, because a release names only a generation, and a reboot ends all of them without
+/// a record for each.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     live: BTreeMap<(NetworkName, Generation), String>,
-    /// The boot that the last segment was of.
+    /// The boot of the last segment.
     boot: Option<String>,
 }
 
 impl Lines {
-    /// An item's line; empty for a segment that goes on in the same boot.
+    /// An item's lines; empty for a further segment of the same boot.
     pub(crate) fn text(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => self.segment(header),
@@ -45,13 +45,14 @@ impl Lines {
         text
     }
 
-    /// Goes on in a segment: what its boot has ended, of that which the log has told of; `None` where it is the same boot.
+    /// Enters a segment. Returns the allocations that a reboot has ended, as far as the log contains them; `None` if the boot is
+    /// the same.
     fn enter(&mut self, header: &LogHeader) -> Option<BTreeMap<(NetworkName, Generation), String>> {
         let before = self.boot.replace(header.boot.0.clone());
         (before.as_ref() != Some(&header.boot.0)).then(|| std::mem::take(&mut self.live))
     }
 
-    /// An item as the checkpoint has it, with a record's place; a line each. What a boot has ended is a release without a place.
+    /// An item as the checkpoint stores it, with its place in the log. An allocation ended by a reboot is a release without a place.
     pub(crate) fn json(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => {
@@ -85,7 +86,7 @@ impl Lines {
         }
     }
 
-    /// When a fact came to be, and what it says.
+    /// A fact's time and its description.
     fn fact(&mut self, fact: &Fact) -> (Moment, String) {
         match fact {
             Fact::Ledger(fact) => self.ledger(fact),
@@ -93,7 +94,7 @@ impl Lines {
                 (choice.at, format!("{:<10} {} by the {}", "chosen", choice.policy, choice.by.name()))
             }
             Fact::Choices(ChoiceFact::Forgotten { at, .. }) => {
-                (*at, format!("{:<10} what served it", "forgotten"))
+                (*at, format!("{:<10} the policy", "forgotten"))
             }
         }
     }
@@ -130,7 +131,7 @@ impl Lines {
             }
             LedgerFact::Released { network, generation, at, reason } => {
                 let held = self.live.remove(&(network.clone(), *generation));
-                // It was allocated before the log's first line.
+                // It was allocated before the log begins.
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
                 (*at, format!("released   {held} ({})", clean(reason)))
             }
@@ -143,7 +144,7 @@ fn defined(network: &Network) -> String {
     format!("{:<10} pools {} by the {}", "defined", pools.join(", "), network.defined_by.name())
 }
 
-/// A fact that this program does not know.
+/// A fact that this version does not know.
 fn unknown(Line { chapter, version, json, .. }: &Line) -> String {
     format!(
         "{:<10} chapter {}, version {version}: {}",
@@ -173,7 +174,7 @@ fn held(allocation: &Allocation) -> String {
     format!("{} {pod}{owner}{origin}", addresses.join(", "))
 }
 
-/// The wall clock's time as it was written down, in UTC.
+/// The recorded wall-clock time, in UTC.
 fn time(moment: Moment) -> String {
     let at = i64::try_from(moment.wall_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"))

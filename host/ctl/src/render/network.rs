@@ -1,19 +1,19 @@
-//! What a network was brought to, and that one was removed.
+//! The results of defining and of removing a network.
 
 use super::parts::{clean, policy};
 use crate::report::{Defined, Removed};
 
-/// How many ranges that come or go are named.
+/// The most added, and the most removed, ranges to list.
 const MOST_RANGES: usize = 8;
 
-/// What a network is now, or would be.
+/// The definition that a network has now, or would have.
 pub(super) fn defined(Defined { applied, answer }: &Defined) -> String {
     let (network, policy) = (clean(&answer.network), policy(answer.policy.as_ref()));
     if !answer.changed {
-        return format!("{network}: nothing to change; {policy} serves it\n");
+        return format!("{network}: no changes; served by {policy}\n");
     }
     let verb = if *applied { "is defined" } else { "would be defined" };
-    let mut text = format!("{network} {verb}; {policy} serves it\n");
+    let mut text = format!("{network} {verb}; served by {policy}\n");
     text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
     if !applied {
         text.push_str("dry run; pass --apply to define it\n");
@@ -21,7 +21,7 @@ pub(super) fn defined(Defined { applied, answer }: &Defined) -> String {
     text
 }
 
-/// The ranges that come and go, a line each.
+/// The added and removed ranges, a line each.
 pub(super) fn ranges(added: &[String], removed: &[String]) -> String {
     let mut text = String::new();
     for (word, ranges) in [("added", added), ("removed", removed)] {
@@ -36,7 +36,7 @@ pub(super) fn ranges(added: &[String], removed: &[String]) -> String {
     text
 }
 
-/// Whether a network was removed, or would be.
+/// The result of removing a network, or of the dry run.
 pub(super) fn removed(Removed { network, applied, answer }: &Removed) -> String {
     let network = clean(network);
     match (answer.existed, *applied) {
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_definition_names_what_comes_and_goes() {
         insta::assert_snapshot!(defined(&Defined { applied: false, answer: answer(true, 1) }), @"
-        pods would be defined; host-local@9f86d081884c serves it
+        pods would be defined; served by host-local@9f86d081884c
           added   10.0.0.1-10.0.0.254
           removed 10.200.0.1-10.200.0.254
         dry run; pass --apply to define it
@@ -73,7 +73,7 @@ mod tests {
         let long = defined(&Defined { applied: true, answer: answer(true, 11) });
         assert!(long.starts_with("pods is defined; ") && long.contains("\n  added   3 more\n"), "{long}");
         let same = Defined { applied: true, answer: answer(false, 0) };
-        insta::assert_snapshot!(defined(&same), @"pods: nothing to change; host-local@9f86d081884c serves it");
+        insta::assert_snapshot!(defined(&same), @"pods: no changes; served by host-local@9f86d081884c");
     }
 
     #[test]

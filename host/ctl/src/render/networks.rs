@@ -1,20 +1,20 @@
-//! The networks: their pools and how full these are, and what serves each.
+//! The networks, with their pools, the pools' usage, and the policies.
 
 use tenure_rpc::v1::{ListNetworksResponse, Network, Pool};
 
 use super::parts::{ago, clean, joined, or_dash, policy};
 use super::table::{align_right, table, text};
 
-/// How many ranges of a pool are shown; JSON has more.
+/// The most ranges of a pool to show; JSON has more.
 const MOST_RANGES: usize = 4;
 
-/// The longest range that stands on one line: two IPv6 addresses may need two.
+/// The longest range that is printed on one line; two IPv6 addresses may need two lines.
 const LONGEST_RANGE: usize = 40;
 
-/// A row for each pool; below, what serves each network and what is to be known of it.
+/// A row for each pool; below the table, each network's policy and notes.
 pub(super) fn networks(answer: &ListNetworksResponse, now_ms: u64) -> String {
     if answer.networks.is_empty() {
-        return "No networks yet: a first ADD, `tenurectl network define` or tenured.toml creates one.\n"
+        return "No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.\n"
             .to_owned();
     }
     let heads = ["NETWORK", "POOL", "SUPPLY", "NEED", "HELD", "COOLING", "TOTAL", "USE", "RANGES"];
@@ -29,7 +29,7 @@ pub(super) fn networks(answer: &ListNetworksResponse, now_ms: u64) -> String {
         }
         for pool in &network.pools {
             table.add_row([
-                // A further pool of the same network stands below it without repeating it.
+                // The network's name is printed only in the row of its first pool.
                 std::mem::take(&mut name),
                 or_dash(&pool.name),
                 supply(&pool.supply),
@@ -48,12 +48,12 @@ pub(super) fn networks(answer: &ListNetworksResponse, now_ms: u64) -> String {
     out
 }
 
-/// Who says which ranges a pool has, in short.
+/// The source of a pool's ranges, abbreviated.
 fn supply(supply: &str) -> String {
     if supply == "configuration" { "config".to_owned() } else { or_dash(supply) }
 }
 
-/// The first ranges, a line each, and how many more there are.
+/// The first ranges, a line each, and the number of further ones.
 fn ranges(pool: &Pool) -> String {
     let states = pool.range_states.iter();
     let mut lines: Vec<String> = states
@@ -63,7 +63,7 @@ fn ranges(pool: &Pool) -> String {
         })
         .collect();
     if lines.is_empty() {
-        // A daemon of before ranges had states.
+        // An older daemon, which does not report the state of ranges.
         lines = pool.ranges.iter().map(|range| clean(range)).collect();
     }
     let count = lines.len().max(usize::try_from(pool.range_count).unwrap_or_default());
@@ -82,13 +82,13 @@ fn range_text(first: &str, last: &str) -> String {
     [first.as_str(), separator, last.as_str()].concat()
 }
 
-/// How many addresses a pool has; of more than 32 bits only how many bits, since nobody reads twenty digits.
+/// The number of addresses in a pool; above 2^32, rounded to a power of two, since nobody reads twenty digits.
 fn total(addresses: u64) -> String {
     match addresses {
         u64::MAX => "~2^64+".to_owned(),
         few if few <= 1 << 32 => few.to_string(),
         many => {
-            // The nearest power: a range that is a subnet lacks a few addresses of one.
+            // The nearest power: a range that spans a subnet is a few addresses short of one.
             let below = many.ilog2();
             let nearest = if many >> (below - 1) == 0b11 { below + 1 } else { below };
             format!("~2^{nearest}")
@@ -96,7 +96,7 @@ fn total(addresses: u64) -> String {
     }
 }
 
-/// How much of a pool is held, rounded down, so that 100% means full.
+/// The share of a pool that is held, rounded down, so that 100% means full.
 fn usage(pool: &Pool) -> String {
     match (u64::from(pool.held) * 100).checked_div(pool.total) {
         None => "-".to_owned(),
@@ -104,13 +104,13 @@ fn usage(pool: &Pool) -> String {
     }
 }
 
-/// What serves a network, who chose it, and what else is to be known of it.
+/// A network's policy, who chose it, and notes on the network.
 fn notes(network: &Network, now_ms: u64) -> Vec<String> {
     let name = clean(&network.name);
     let line = |text: &str| format!("{name}: {text}\n");
     let mut notes = Vec::new();
     let chosen = match network.chosen_by.as_str() {
-        // A daemon of before this was told knows only whether an operator did.
+        // An older daemon, which reports only whether an operator chose the policy.
         "" if network.activated => ", chosen by an operator".to_owned(),
         "" => String::new(),
         by => format!(", chosen by {} {}", who(by), ago(network.chosen_at_ms, now_ms)),
@@ -122,7 +122,7 @@ fn notes(network: &Network, now_ms: u64) -> Vec<String> {
         notes.push(line(&format!("defined by {}; CNI calls do not change it", who(&network.defined_by))));
     }
     if network.importing {
-        notes.push(line("an import has not ended, so ADD of new pods is refused"));
+        notes.push(line("an import is in progress, so ADD of new pods is refused"));
     }
     if !network.overlaps.is_empty() {
         let others = joined(&network.overlaps, ", ");
@@ -130,9 +130,9 @@ fn notes(network: &Network, now_ms: u64) -> Vec<String> {
     }
     match network.outside {
         0 => {}
-        1 => notes.push(line("1 allocation lies outside the present ranges; its owner keeps it")),
+        1 => notes.push(line("1 allocation is outside the current ranges; its owner keeps it")),
         many => notes.push(line(&format!(
-            "{many} allocations lie outside the present ranges; their owners keep them"
+            "{many} allocations are outside the current ranges; their owners keep them"
         ))),
     }
     notes
@@ -244,10 +244,10 @@ mod tests {
 
         pods: host-local@9f86d081884c, chosen by an operator 58m 20s ago; before that, highest-first
         pods: overlaps storage: both could hand out the same address
-        pods: 1 allocation lies outside the present ranges; its owner keeps it
+        pods: 1 allocation is outside the current ranges; its owner keeps it
         storage: highest-first@9f86d081884c, chosen by the configuration 1m 40s ago
         storage: defined by the configuration; CNI calls do not change it
-        storage: an import has not ended, so ADD of new pods is refused
+        storage: an import is in progress, so ADD of new pods is refused
         storage: overlaps pods: both could hand out the same address
         ");
         assert!(text.lines().all(|line| line.len() <= 100), "{text}");
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn no_networks_says_when_there_will_be_some() {
-        insta::assert_snapshot!(networks(&ListNetworksResponse::default(), 0), @"No networks yet: a first ADD, `tenurectl network define` or tenured.toml creates one.");
+        insta::assert_snapshot!(networks(&ListNetworksResponse::default(), 0), @"No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.");
     }
 
     #[test]

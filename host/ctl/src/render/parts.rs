@@ -1,14 +1,14 @@
-//! Parts of a text: ids, names, times and sizes as people read them.
+//! Building blocks of the text output: IDs, names, times and sizes.
 //!
-//! Names and ids come from outside, so what could steer a terminal is shown escaped. Long ids are cut to what tells
-//! them apart; JSON has them whole.
+//! Names and IDs come from outside, so control characters are escaped before they reach a terminal. Long IDs are truncated to a
+//! prefix that still tells them apart; JSON has them in full.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use tenure_rpc::v1;
 
-/// How much of a container's id or a digest tells it apart.
+/// The length to which container IDs and digests are truncated.
 const SHORT: usize = 12;
 
 /// Text from outside with control characters escaped.
@@ -24,7 +24,7 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// The beginning of an id.
+/// An ID, truncated and escaped.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(SHORT).flat_map(char::escape_debug).collect()
 }
@@ -37,12 +37,12 @@ pub(crate) fn joined(items: &[String], separator: &str) -> String {
     items.iter().map(|item| clean(item)).collect::<Vec<_>>().join(separator)
 }
 
-/// A text in a cell, or a dash.
+/// Text in a cell, or a dash.
 pub(crate) fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { clean(text) }
 }
 
-/// The container that has an allocation, cut; or the claim of an agent that has it; or that nobody knows who has.
+/// An allocation's owner: the truncated container ID, an agent's claim, or `unknown`.
 pub(crate) fn owner(allocation: &v1::Allocation) -> String {
     match (&allocation.owner, allocation.kind.as_str()) {
         (Some(v1::allocation::Owner::Claim(claim)), _) => {
@@ -53,7 +53,7 @@ pub(crate) fn owner(allocation: &v1::Allocation) -> String {
     }
 }
 
-/// `name=value` pairs in the order of their names, or nothing.
+/// `name=value` pairs, sorted and separated by commas; empty if there are none.
 pub(crate) fn pairs(map: &HashMap<String, String>) -> String {
     let mut pairs: Vec<_> =
         map.iter().map(|(name, value)| format!("{}={}", clean(name), clean(value))).collect();
@@ -61,12 +61,12 @@ pub(crate) fn pairs(map: &HashMap<String, String>) -> String {
     pairs.join(",")
 }
 
-/// `namespace/name`, or a dash where the runtime named no pod.
+/// `namespace/name`, or a dash if the runtime named no pod.
 pub(crate) fn pod(allocation: &v1::Allocation) -> String {
     pod_name(&allocation.pod_namespace, &allocation.pod_name)
 }
 
-/// A pod by its names.
+/// `namespace/name`, the name alone, or a dash.
 pub(crate) fn pod_name(namespace: &str, name: &str) -> String {
     match (namespace, name) {
         ("", "") => "-".to_owned(),
@@ -75,7 +75,7 @@ pub(crate) fn pod_name(namespace: &str, name: &str) -> String {
     }
 }
 
-/// `name@digest`, the digest cut.
+/// `name@digest`, with the digest truncated.
 pub(crate) fn policy(policy: Option<&v1::PolicyRef>) -> String {
     match policy {
         None => "-".to_owned(),
@@ -84,7 +84,7 @@ pub(crate) fn policy(policy: Option<&v1::PolicyRef>) -> String {
     }
 }
 
-/// How long something lasts, to two units: `3d 4h`, `5m 7s`, `0s`.
+/// A duration in at most two units: `3d 4h`, `5m 7s`, `0s`.
 pub(crate) fn duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     let units = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
@@ -96,19 +96,19 @@ pub(crate) fn duration(milliseconds: u64) -> String {
         left %= unit;
         if index == first || count > 0 {
             let space = if text.is_empty() { "" } else { " " };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "{space}{count}{name}");
         }
     }
     text
 }
 
-/// How long ago; a clock that was set back makes it now.
+/// How long ago a time was; `0s ago` if it is in the future because the clock was set back.
 pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
     format!("{} ago", duration(now_ms.saturating_sub(then_ms)))
 }
 
-/// Bytes for people.
+/// A size in B, KiB, MiB or GiB.
 pub(crate) fn bytes(count: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| count >> shift > 0) {
@@ -120,7 +120,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// A number with its noun.
+/// A number with its noun, singular or plural.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,4 +1,4 @@
-//! The catalogue, and what an activation did.
+//! The policy catalogue, and the result of an activation.
 
 use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
 
@@ -6,10 +6,10 @@ use super::network::ranges;
 use super::parts::{clean, joined, or_dash, policy, short};
 use super::table::{table, text};
 
-/// A line for each policy; why one cannot be used stands below.
+/// A row for each policy; below the table, why a policy cannot be used.
 pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
     if answer.policies.is_empty() {
-        return "No policies: name a component's file in the daemon's configuration.\n".to_owned();
+        return "No policies: add one to the daemon's configuration.\n".to_owned();
     }
     let mut table = table(["POLICY", "SHA256", "SOURCE", "NETWORKS", "USABLE"]);
     let mut problems = String::new();
@@ -34,13 +34,13 @@ pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
     text(&table) + &problems
 }
 
-/// What serves now, and what did.
+/// The policy that serves now, and the one before.
 pub(super) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
     let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
     let network = clean(network);
     let mut text = match answer.before == answer.after {
-        true => format!("{network}: {after} serves, as before\n"),
-        false => format!("{network}: {after} serves now, in place of {before}\n"),
+        true => format!("{network}: no change; served by {after}\n"),
+        false => format!("{network}: now served by {after}; before, by {before}\n"),
     };
     text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
     text
@@ -93,7 +93,7 @@ mod tests {
             ..ActivatePolicyResponse::default()
         };
         insta::assert_snapshot!(activated("pods", &answer), @"
-        pods: highest-first@9f86d081884c serves now, in place of host-local@9f86d081884c
+        pods: now served by highest-first@9f86d081884c; before, by host-local@9f86d081884c
           added   10.2.0.1-10.2.0.254
         ");
         let answer = ActivatePolicyResponse {
@@ -101,6 +101,6 @@ mod tests {
             after: stamp("host-local"),
             ..ActivatePolicyResponse::default()
         };
-        insta::assert_snapshot!(activated("pods", &answer), @"pods: host-local@9f86d081884c serves, as before");
+        insta::assert_snapshot!(activated("pods", &answer), @"pods: no change; served by host-local@9f86d081884c");
     }
 }

@@ -1,25 +1,25 @@
-//! What a release did, or would do.
+//! The result of a release, or of its dry run.
 
 use tenure_rpc::v1::{self, Allocation};
 
 use super::parts::{clean, joined, pod};
 use crate::report::Release;
 
-/// One line: who had the address, and what becomes of it.
+/// One line: the address's owner, and the outcome.
 pub(super) fn release(Release { address, applied, answer }: &Release) -> String {
     let held = answer.allocation.clone().unwrap_or_default();
     let what = format!(
-        "{address} on {}: allocation {} of {}, with {}",
+        "{address} on {}: allocation {} of {} ({})",
         clean(&held.network),
         held.generation,
         owner(&held),
         joined(&held.addresses, ", ")
     );
     match (answer.outcome.as_str(), *applied) {
-        ("kept", _) => format!("{what}, is kept: {}\n", clean(&answer.reason)),
-        ("ended", _) => format!("{what}, has ended already\n"),
-        (_, true) => format!("{what}, is released\n"),
-        (_, false) => format!("{what}, would be released\ndry run; pass --apply to release it\n"),
+        ("kept", _) => format!("{what} is kept: {}\n", clean(&answer.reason)),
+        ("ended", _) => format!("{what} has already ended\n"),
+        (_, true) => format!("{what} is released\n"),
+        (_, false) => format!("{what} would be released\ndry run; pass --apply to release it\n"),
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
             ..Default::default()
         };
         insta::assert_snapshot!(said(false, answer), @"
-        10.1.0.7 on pods: allocation 7 of an unknown owner (host-local /var/lib/cni/networks: c1/eth0: named for 2 addresses), with 10.1.0.7/24, would be released
+        10.1.0.7 on pods: allocation 7 of an unknown owner (host-local /var/lib/cni/networks: c1/eth0: named for 2 addresses) (10.1.0.7/24) would be released
         dry run; pass --apply to release it
         ");
         let held = Allocation {
@@ -71,6 +71,6 @@ mod tests {
         };
         let reason = "the container runtime lists its sandbox".into();
         let answer = ReleaseResponse { outcome: "kept".into(), reason, allocation: Some(held) };
-        insta::assert_snapshot!(said(true, answer), @"10.1.0.7 on pods: allocation 7 of c1/eth0, pod -, with 10.1.0.7/24, is kept: the container runtime lists its sandbox");
+        insta::assert_snapshot!(said(true, answer), @"10.1.0.7 on pods: allocation 7 of c1/eth0, pod - (10.1.0.7/24) is kept: the container runtime lists its sandbox");
     }
 }

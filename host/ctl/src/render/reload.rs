@@ -1,14 +1,14 @@
-//! What became of the configuration when it was read again.
+//! The result of a reload.
 
 use tenure_rpc::v1::ReloadResponse;
 
 use super::parts::{clean, joined};
 
-/// Which keys hold now, which hold later, and what could not be done yet.
+/// The keys that took effect, the keys that need a restart, and the problems.
 pub(super) fn reloaded(answer: &ReloadResponse) -> String {
     let mut text = match (answer.applied.as_slice(), answer.after_restart.as_slice()) {
-        ([], []) => "reloaded: nothing has changed\n".to_owned(),
-        ([], _) => "reloaded: no key holds before a restart\n".to_owned(),
+        ([], []) => "reloaded: no changes\n".to_owned(),
+        ([], _) => "reloaded: all changes need a restart\n".to_owned(),
         (applied, _) => format!("reloaded: {}\n", joined(applied, ", ")),
     };
     if !answer.after_restart.is_empty() {
@@ -41,9 +41,9 @@ mod tests {
         answer.applied.clear();
         answer.problems.clear();
         insta::assert_snapshot!(reloaded(&answer), @"
-        reloaded: no key holds before a restart
+        reloaded: all changes need a restart
         after a restart: metrics.listen
         ");
-        insta::assert_snapshot!(reloaded(&ReloadResponse::default()), @"reloaded: nothing has changed");
+        insta::assert_snapshot!(reloaded(&ReloadResponse::default()), @"reloaded: no changes");
     }
 }

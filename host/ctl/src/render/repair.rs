@@ -1,10 +1,10 @@
-//! What a repair did, or would do.
+//! The result of a repair, or of its dry run.
 
 use super::parts::{clean, counted, joined, pod_name};
 use super::table::{table, text};
 use crate::report::Repair;
 
-/// A line for each allocation that a report says is gone, then what is left to a person.
+/// A line for each allocation whose sandbox was reported gone, then the findings left to the operator.
 pub(super) fn repair(report: &Repair) -> String {
     let mut out = String::new();
     if !report.repaired.is_empty() {
@@ -12,7 +12,7 @@ pub(super) fn repair(report: &Repair) -> String {
         for (finding, outcome) in &report.repaired {
             let result = match (outcome.outcome.as_str(), report.applied) {
                 ("released", false) => "would be released".to_owned(),
-                ("ended", _) => "ended already".to_owned(),
+                ("ended", _) => "already ended".to_owned(),
                 ("kept", _) => format!("kept: {}", clean(&outcome.reason)),
                 (outcome, _) => clean(outcome),
             };
@@ -71,7 +71,7 @@ mod tests {
             applied: false,
             repaired: vec![
                 (finding("sandbox-gone", 7), outcome("released", "")),
-                (finding("sandbox-gone", 8), outcome("kept", "c8/eth0 is not known to be gone")),
+                (finding("sandbox-gone", 8), outcome("kept", "c8/eth0 is not confirmed to be gone")),
                 (finding("sandbox-gone", 9), outcome("ended", "")),
             ],
             left: vec![finding("missing-from-memory", 3)],
@@ -79,8 +79,8 @@ mod tests {
         insta::assert_snapshot!(repair(&report), @"
         NETWORK  ADDRESSES    POD            OWNER    ALLOCATION  RESULT
         pods     10.1.0.7/24  default/web-7  c7/eth0  7           would be released
-        pods     10.1.0.8/24  default/web-8  c8/eth0  8           kept: c8/eth0 is not known to be gone
-        pods     10.1.0.9/24  default/web-9  c9/eth0  9           ended already
+        pods     10.1.0.8/24  default/web-8  c8/eth0  8           kept: c8/eth0 is not confirmed to be gone
+        pods     10.1.0.9/24  default/web-9  c9/eth0  9           already ended
         not repaired: missing-from-memory: c3/eth0 10.1.0.3/24
         1 allocation would be released
         dry run; pass --apply to release them

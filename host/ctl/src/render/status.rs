@@ -1,14 +1,14 @@
-//! The daemon as a whole.
+//! The daemon's status, and the result of an adoption.
 
 use tenure_rpc::v1::{AdoptResponse, Condition, GetStatusResponse};
 
 use super::parts::{bytes, clean, duration};
 
-/// The state first, then why, then the figures.
+/// The state, then the reasons, then the figures.
 pub(super) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
     let mut text = format!("{}\n", clean(&status.state));
     match status.conditions.as_slice() {
-        // A daemon of before there were conditions has reasons only.
+        // An older daemon, which reports reasons only.
         [] => text.extend(status.reasons.iter().map(|reason| format!("  - {}\n", clean(reason)))),
         conditions => text.extend(conditions.iter().map(|found| condition(found, now_ms))),
     }
@@ -16,8 +16,8 @@ pub(super) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
         ("version", clean(&status.version)),
         ("up", duration(status.uptime_ms)),
         ("networks", status.networks.to_string()),
-        ("allocations", format!("{}, and {} cooling", status.allocations, status.cooling)),
-        ("requests", format!("{} under way, {} waiting", status.in_flight, status.queued)),
+        ("allocations", format!("{}; {} cooling down", status.allocations, status.cooling)),
+        ("requests", format!("{} in flight, {} queued", status.in_flight, status.queued)),
         (
             "checkpoint",
             format!(
@@ -33,7 +33,7 @@ pub(super) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
     text
 }
 
-/// What is wrong, for how long, and what to do about it.
+/// A condition with its age and its next step.
 fn condition(condition: &Condition, now_ms: u64) -> String {
     format!(
         "  - {}, for {}: {}\n      next: {}\n",
@@ -44,11 +44,11 @@ fn condition(condition: &Condition, now_ms: u64) -> String {
     )
 }
 
-/// Whether there was anything to confirm.
+/// Whether there was a loss to confirm.
 pub(super) fn adopted(answer: &AdoptResponse) -> String {
     match answer.was_lost {
-        true => "confirmed: the state is what the node shows, and ADD is served again\n".to_owned(),
-        false => "nothing to confirm: no state was lost\n".to_owned(),
+        true => "confirmed: the node serves ADD again with the state that it has\n".to_owned(),
+        false => "nothing to confirm: the state was not lost\n".to_owned(),
     }
 }
 
@@ -77,8 +77,8 @@ mod tests {
         version      0.1.0
         up           1h 2m
         networks     2
-        allocations  24, and 3 cooling
-        requests     1 under way, 0 waiting
+        allocations  24; 3 cooling down
+        requests     1 in flight, 0 queued
         checkpoint   /var/lib/tenure: log 20.0 KiB, snapshot 512 B
         boot         6f0c2d9a-6c1e-4b8e-9f59-2f6f2f0b7f11
         ");

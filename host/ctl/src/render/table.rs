@@ -1,4 +1,4 @@
-//! Tables: columns with a space between, no lines, so that they read well and cut and awk take them too.
+//! Tables: columns separated by spaces, without borders, so that they work with `cut` and `awk` too.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -13,7 +13,7 @@ pub(super) fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
     table
 }
 
-/// Sets numbers under each other.
+/// Right-aligns columns of numbers.
 pub(super) fn align_right(table: &mut Table, columns: &[usize]) {
     for index in columns {
         if let Some(column) = table.column_mut(*index) {
@@ -22,19 +22,19 @@ pub(super) fn align_right(table: &mut Table, columns: &[usize]) {
     }
 }
 
-/// The table's text, without blanks at the ends of lines.
+/// The table's text, without trailing spaces.
 pub(super) fn text(table: &Table) -> String {
     table.lines().flat_map(|line| [line.trim_end().to_owned(), "\n".to_owned()]).collect()
 }
 
-/// How many rows decide how wide the columns are.
+/// The number of rows that determine the column widths.
 const DECIDE: usize = 1000;
 
-/// A table that is printed while its rows come: a column is as wide as the widest cell of the first rows, and a wider one that
-/// comes later moves what stands behind it.
+/// A table that is printed while its rows arrive. The first rows determine the column widths; a later, wider cell shifts the rest
+/// of its row.
 pub(super) struct Columns<const COLUMNS: usize> {
     widths: [usize; COLUMNS],
-    /// The rows that came before the widths were decided.
+    /// The rows that arrived before the widths were decided.
     first: Vec<[String; COLUMNS]>,
     decided: bool,
 }
@@ -45,7 +45,7 @@ impl<const COLUMNS: usize> Columns<COLUMNS> {
         Self { widths: [0; COLUMNS], first: vec![heads.map(str::to_owned)], decided: false }
     }
 
-    /// Adds a row; what can be printed by now goes behind the text.
+    /// Adds a row, and appends to `out` the rows that can be printed by now.
     pub(super) fn add(&mut self, row: [String; COLUMNS], out: &mut String) {
         if self.decided {
             return self.print(&row, out);
@@ -56,7 +56,7 @@ impl<const COLUMNS: usize> Columns<COLUMNS> {
         }
     }
 
-    /// Prints what was not printed yet.
+    /// Appends the rows that are not printed yet.
     pub(super) fn end(&mut self, out: &mut String) {
         self.decided = true;
         let first = std::mem::take(&mut self.first);

@@ -1,11 +1,12 @@
-//! `tenurectl allocations`: however many there are, they are handed over as they come and none is kept.
+//! `tenurectl allocations`: streams allocations without buffering them.
 
 use tenure_rpc::v1;
 use tenure_types::Error;
 
 use crate::daemon::Daemon;
 
-/// Hands over a network's allocations, or all, and at last that there is none left; for as long as they are wanted.
+/// Passes each allocation of a network (or of all networks, if the name is empty) to `take` until it returns `false`; `None`
+/// marks the end.
 pub(crate) async fn allocations(
     daemon: &Daemon,
     network: String,

@@ -1,4 +1,4 @@
-//! The CNI configuration that defines a network without an ADD: a plugin's own, or a list that has one of tenure's.
+//! The CNI configuration that defines a network without an ADD: a plugin configuration, or a list with a plugin that uses tenure.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,11 +8,11 @@ use tenure_types::{Error, ErrorCode};
 
 use super::file::{read as bytes_of, unreadable};
 
-/// What stands for standard input.
+/// The file name that means standard input.
 const STDIN: &str = "-";
 
-/// Reads a configuration, from standard input where that is named `-`; the network's name, and what the daemon would get from the
-/// plugin.
+/// Reads a configuration from a file, or from standard input if the name is `-`. Returns the network's name, and the configuration
+/// as the plugin would send it to the daemon.
 pub(super) fn read_or_stdin(file: &Path) -> Result<(String, Vec<u8>), Error> {
     if file != Path::new(STDIN) {
         return read(file);
@@ -22,7 +22,7 @@ pub(super) fn read_or_stdin(file: &Path) -> Result<(String, Vec<u8>), Error> {
     parse(name, &text)
 }
 
-/// Reads a configuration; the network's name, and what the daemon would get from the plugin.
+/// Reads a configuration. Returns the network's name, and the configuration as the plugin would send it to the daemon.
 pub(super) fn read(file: &Path) -> Result<(String, Vec<u8>), Error> {
     parse(file, &bytes_of(file)?)
 }
@@ -35,12 +35,12 @@ fn parse(file: &Path, text: &[u8]) -> Result<(String, Vec<u8>), Error> {
     let plugin = match config.get("plugins").and_then(Value::as_array) {
         None => config.clone(),
         Some(plugins) => {
-            // Linked in its place, the plugin serves configurations that name host-local.
+            // The plugin may be installed under host-local's name and serve configurations that say host-local.
             let ours = |plugin: &&Value| {
                 matches!(plugin.pointer("/ipam/type").and_then(Value::as_str), Some("tenure" | "host-local"))
             };
             let mut plugin =
-                plugins.iter().find(ours).cloned().ok_or_else(|| invalid("no plugin of it uses tenure"))?;
+                plugins.iter().find(ours).cloned().ok_or_else(|| invalid("no plugin uses tenure"))?;
             for key in ["name", "cniVersion"] {
                 if let (Some(plugin), Some(value)) = (plugin.as_object_mut(), config.get(key)) {
                     plugin.insert(key.to_owned(), value.clone());

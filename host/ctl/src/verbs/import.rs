@@ -1,8 +1,8 @@
-//! `tenurectl import`: reads what another IPAM left on disk, has the daemon judge it, and says what became of each.
+//! `tenurectl import`: reads the state of another IPAM plugin, sends it to the daemon, and reports the outcome of each entry.
 //!
-//! The files are read and never changed: the other IPAM may go on running meanwhile, and what it has, it must keep. What names no
-//! address is told and left out; the ledger decides about the rest. An import of any length goes in parts, each answered before the
-//! import ends.
+//! The files are only read: the other plugin may still be running and must keep its state. A file or row without an address is
+//! reported and left out; the ledger decides about the rest. Entries are streamed in parts, each answered in turn, so an import may
+//! have any size.
 
 mod found;
 mod host_local;
@@ -20,7 +20,7 @@ use crate::arguments::Source;
 use crate::daemon::Daemon;
 use crate::report::{Entry, Import, Judged, Report};
 
-/// How many entries a message has.
+/// The number of entries in a message.
 const IN_A_PART: usize = 2048;
 
 /// Imports from a source.
@@ -44,7 +44,7 @@ pub(super) async fn import(
         && entries.iter().all(|entry| entry.network != *network)
     {
         let cause =
-            format_args!("nothing to import is of network {network}, which the configuration defines");
+            format_args!("found nothing to import for network {network}, which the configuration defines");
         return Err(Error::new(ErrorCode::InvalidConfig, cause));
     }
     let mut import = Import { applied: apply, judged: Vec::new(), passed_over };
@@ -60,9 +60,9 @@ pub(super) async fn import(
         };
         let outcomes = match judged(daemon, head, of_network).await {
             Ok(outcomes) => outcomes,
-            // The other networks are still worth judging.
+            // The other networks can still be imported.
             Err(error) if error.code == ErrorCode::UnknownNetwork => {
-                let reason = format!("{}; name it with --config", error.cause);
+                let reason = format!("{}; pass its configuration with --config", error.cause);
                 let refused = v1::ImportOutcome { outcome: "refused".to_owned(), reason };
                 vec![refused; of_network.len()]
             }
@@ -74,7 +74,7 @@ pub(super) async fn import(
     Ok(Report::Import(import))
 }
 
-/// What the daemon says of a network's entries, part by part.
+/// Sends a network's entries to the daemon in parts, and returns their outcomes.
 async fn judged(
     daemon: &Daemon,
     head: v1::ImportHead,
@@ -95,13 +95,13 @@ async fn judged(
         outcomes.extend(part.outcomes);
     }
     if outcomes.len() != entries.len() {
-        let cause = format_args!("{} of {} entries were answered", outcomes.len(), entries.len());
+        let cause = format_args!("the daemon answered only {} of {} entries", outcomes.len(), entries.len());
         return Err(Error::new(ErrorCode::Unreachable, cause));
     }
     Ok(outcomes)
 }
 
-/// The one name of a path, so that the same source is known again.
+/// The canonical form of a path, so that a later import recognises the same source.
 fn absolute(path: &Path) -> Result<String, Error> {
     let path = std::fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
     Ok(path.display().to_string())

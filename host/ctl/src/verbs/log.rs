@@ -1,4 +1,4 @@
-//! `tenurectl log`: the checkpoint's own lines, read without the daemon.
+//! `tenurectl log`: prints the checkpoint's log, read directly from disk.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tenure_types::Error;
 use super::file::unreadable;
 use crate::daemon::Daemon;
 
-/// Where the checkpoint lies unless somebody says otherwise.
+/// The default directory of the checkpoint.
 const STATE_DIR: &str = "/var/lib/tenure";
 
-/// How soon a follower looks again.
+/// The polling interval of `--follow`.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Hands over the log's items, and what comes after them when it is followed; for as long as they are wanted. Nothing is handed
-/// over where that is all for now.
+/// Passes each item of the log to `take` until it returns `false`; `None` means that there are no more items for now. With
+/// `follow`, continues with items as they are appended.
 pub(crate) async fn log(
     daemon: &Daemon,
     state_dir: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) async fn log(
     }
 }
 
-/// Where a daemon keeps its checkpoint; the usual place while it cannot be asked.
+/// The checkpoint's directory according to the daemon; the default while the daemon does not answer.
 async fn directory_of(daemon: &Daemon) -> PathBuf {
     match daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await {
         Ok(status) => status.state_dir.into(),

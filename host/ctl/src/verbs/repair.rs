@@ -1,4 +1,4 @@
-//! `tenurectl repair`: frees what a check's report says is gone. The daemon looks again before it does.
+//! `tenurectl repair`: releases the allocations whose sandbox a check reported gone. The daemon verifies each one again first.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use super::file::{read, unreadable};
 use crate::daemon::Daemon;
 use crate::report::{Finding, Repair, Report};
 
-/// The only kind of finding that is two sources' word, and so can be repaired.
+/// The only kind of finding that two sources confirm, and so the only one that can be repaired.
 const PROVEN: &str = "sandbox-gone";
 
-/// What `tenurectl check --output json` printed.
+/// The output of `tenurectl check --output json`.
 #[derive(Deserialize)]
 struct CheckReport {
     findings: Vec<Finding>,
 }
 
-/// Repairs what a report says.
+/// Repairs the findings of a report.
 pub(super) async fn repair(daemon: &Daemon, from: &Path, apply: bool) -> Result<Report, Error> {
     let CheckReport { findings } =
         serde_json::from_slice(&read(from)?).map_err(|error| unreadable(from, &error))?;

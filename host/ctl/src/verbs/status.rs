@@ -1,4 +1,4 @@
-//! `tenurectl status`, and waiting for a node to serve.
+//! `tenurectl status`, and waiting until the node serves ADD.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::daemon::Daemon;
 use crate::exit::Exit;
 use crate::report::Report;
 
-/// How soon a waiting caller asks again.
+/// The polling interval of `--wait`.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What a question is given at least, however short the wait: a daemon that is well answers in it.
+/// The minimum timeout of a call, however short the wait; a healthy daemon answers within it.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Asks once, or until the node serves or the time is over; then what was said last counts.
+/// Asks once or, with `wait`, until the node serves ADD or the time is over. Returns the last answer.
 pub(super) async fn status(daemon: &Daemon, wait: Option<Duration>) -> Result<Report, Error> {
     let Some(wait) = wait else { return once(daemon).await };
     let started = tokio::time::Instant::now();

@@ -24,7 +24,7 @@ fn at(seconds: u64) -> Moment {
     Moment { boot_ns: seconds * 1_000_000_000, wall_ms: 1_700_000_000_000 + seconds * 1000 }
 }
 
-/// A boot, a network, a pod that comes and goes, and an end of something older than the log.
+/// A boot, a network, a pod that is created and deleted, and a release of an allocation that is older than the log.
 fn history() -> Vec<LogItem> {
     let header = |boot: &str, number, seconds| {
         LogItem::Segment(LogHeader {
@@ -123,7 +123,7 @@ fn a_history_reads_from_top_to_bottom() {
 fn a_boot_ends_what_was_live_with_a_line_each() {
     let history = history();
     let header = |boot: &str| {
-        let LogItem::Segment(header) = &history[0] else { panic!("a segment begins the history") };
+        let LogItem::Segment(header) = &history[0] else { panic!("the history begins with a segment") };
         LogItem::Segment(LogHeader { boot: BootId(boot.into()), opened: at(90), ..header.clone() })
     };
     let mut lines = Lines::default();

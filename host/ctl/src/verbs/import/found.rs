@@ -1,12 +1,12 @@
-//! What another IPAM left on disk, as far as it can be read.
+//! The allocations that another IPAM plugin left on disk.
 
 use crate::report::{Entry, PassedOver};
 
-/// What was found.
+/// The result of reading another plugin's state.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     /// Attachments, in the order in which they were found.
     pub(super) entries: Vec<Entry>,
-    /// What cannot be an attachment, and why.
+    /// Files and rows that are no attachments, with the reason.
     pub(super) passed_over: Vec<PassedOver>,
 }

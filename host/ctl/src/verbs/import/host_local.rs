@@ -1,7 +1,7 @@
-//! host-local's directory: one directory for each network, in it one file for each address, named by it.
+//! host-local's data directory: a directory per network, which contains a file per address, named after the address.
 //!
-//! A file has the container's id and, on a line of its own, the interface; plugins before 0.8 wrote the id alone. A file of
-//! no bytes is what a crash leaves: host-local itself can tell nobody whose it is, and never hands its address out again.
+//! A file contains the container ID and, on the next line, the interface; plugins before 0.8 wrote the ID alone. An empty file
+//! is left by a crash: its owner is unknown to host-local too, which never hands the address out again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,21 +17,21 @@ use super::found::Found;
 use crate::report::{Entry, PassedOver};
 use crate::verbs::file::unreadable;
 
-/// host-local's own bookkeeping.
+/// Files that host-local keeps for itself.
 const LAST_RESERVED: &str = "last_reserved_ip.";
 const LOCK: &str = "lock";
 
-/// The most that is read of a file: two names.
+/// The most bytes read from a file, which contains two names.
 const LONGEST: u64 = 4096;
 
-/// Reads a directory of networks. An attachment whose interface was not written down is taken to be of the one given.
+/// Reads a data directory. `interface` is used for attachments whose file names none.
 pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     let mut found = Found::default();
     for (name, path) in listed(directory)? {
         if path.is_dir() {
             read_network(&name, &path, interface, &mut found)?;
         } else {
-            found.passed_over.push(passed_over(&path, "not a network's directory"));
+            found.passed_over.push(passed_over(&path, "not a network directory"));
         }
     }
     Ok(found)
@@ -45,12 +45,12 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
             continue;
         }
         let Ok(address) = name.parse::<IpAddr>() else {
-            found.passed_over.push(passed_over(&path, "not named by an address"));
+            found.passed_over.push(passed_over(&path, "file name is not an IP address"));
             continue;
         };
         let (owner, claim) = match owner(&path) {
             Ok(read) => read,
-            // host-local has released it meanwhile.
+            // host-local has released it since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => (Err(error.to_string()), String::new()),
         };
@@ -78,10 +78,10 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
     Ok(())
 }
 
-/// A container and, where it was written down, its interface; else why nobody knows.
+/// A container and, if the file has it, the interface; otherwise why the owner is unknown.
 type Named = Result<(String, Option<String>), String>;
 
-/// Whom a file names, and when it was changed last. What is no regular file is not opened: a pipe would never answer.
+/// A file's owner and the time of its last change. Only regular files are opened: opening a pipe would block.
 fn owner(path: &Path) -> io::Result<(Named, String)> {
     let metadata = fs::symlink_metadata(path)?;
     let claim = format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec());
@@ -94,12 +94,12 @@ fn owner(path: &Path) -> io::Result<(Named, String)> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let named = match lines.next() {
         Some(container) => Ok((container.to_owned(), lines.next().map(str::to_owned))),
-        None => Err("empty: nobody knows whose address it is".to_owned()),
+        None => Err("the file is empty, so the owner is unknown".to_owned()),
     };
     Ok((named, claim))
 }
 
-/// What is in a directory, by name.
+/// The entries of a directory, by name.
 fn listed(directory: &Path) -> Result<BTreeMap<String, std::path::PathBuf>, Error> {
     let entries = fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
     let named = entries.map(|entry| {
@@ -159,9 +159,9 @@ mod tests {
         ];
         assert_eq!(owners, expected);
         let left_out: Vec<_> = found.passed_over.iter().map(|left_out| left_out.why.as_str()).collect();
-        assert_eq!(left_out, ["not named by an address", "not a network's directory"]);
+        assert_eq!(left_out, ["file name is not an IP address", "not a network directory"]);
         let why: Vec<_> = found.entries.iter().map(|entry| entry.entry.unknown_because.as_str()).collect();
-        assert_eq!(why, ["", "", "empty: nobody knows whose address it is", "not a regular file"]);
+        assert_eq!(why, ["", "", "the file is empty, so the owner is unknown", "not a regular file"]);
         let claims: Vec<_> = found.entries.iter().flat_map(|entry| &entry.entry.claims).collect();
         assert!(claims.len() == 5 && claims.iter().all(|claim| claim.contains('.')), "{claims:?}");
     }

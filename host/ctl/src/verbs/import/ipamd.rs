@@ -11,7 +11,7 @@ use super::found::Found;
 use crate::report::{Entry, PassedOver};
 use crate::verbs::file::unreadable;
 
-/// The one version there is.
+/// The only supported version.
 const VERSION: &str = "vpc-cni-ipam/1";
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct Metadata {
     name: String,
 }
 
-/// Reads a checkpoint. All of it goes to the network given, where one is; ipamd knows one network only.
+/// Reads a checkpoint. `network`, if given, replaces the network names in the file; ipamd knows only one network.
 pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
     let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
     let Checkpoint { version, allocations } =
@@ -79,7 +79,7 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
         let network = network.map_or(row.network_name, str::to_owned);
         found.entries.push(Entry { network, entry });
     }
-    // Each network's together, in the file's order.
+    // Group by network; a stable sort keeps the file's order within each.
     found.entries.sort_by(|one, other| one.network.cmp(&other.network));
     Ok(found)
 }
