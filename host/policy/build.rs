@@ -1,8 +1,8 @@
-//! Builds the first-party policies, so that the daemon carries them.
+//! Builds the first-party policies and embeds them in the daemon.
 
 use std::path::{Path, PathBuf};
 
-/// The policies that are built in, by their folder in `plugins/`.
+/// The embedded policies, by their folder in `plugins/`.
 const EMBEDDED: [&str; 2] = ["host-local", "highest-first"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for folder in ["plugins", "sdk/guest", "wit", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(folder).display());
     }
-    // Beside the outer build's `debug` and `release`, so that both share one build of the policies.
+    // Next to the outer build's `debug` and `release`, so that both share one build of the policies.
     let target =
         out.ancestors().find(|path| path.ends_with("build")).and_then(|build| build.ancestors().nth(2));
     let builder = tenure_sdk_build::Builder::new(&workspace, target.unwrap_or(&out).join("wasm"))?;

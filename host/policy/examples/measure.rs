@@ -1,6 +1,7 @@
-//! Measures a call of host-local, and prints JSON: `cargo run --release -p tenure-policy --example measure -- CALLS`.
+//! Measures calls of host-local and prints JSON:
+//! `cargo run --release -p tenure-policy --example measure -- CALLS`.
 //!
-//! With `--only-call` behind it, it makes these calls and nothing else, for a tool that counts instructions.
+//! With `--only-call` after CALLS, it makes these calls and nothing else, for a profiler that counts instructions.
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
@@ -19,7 +20,7 @@ use tenure_types::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = std::env::args().nth(1).map_or(Ok(20_000), |count| count.parse())?;
     let only_call = std::env::args().nth(2).is_some_and(|argument| argument == "--only-call");
-    // Such a tool has not the address space for many calls at once.
+    // Such a profiler lacks the address space for many concurrent calls.
     let concurrency = if only_call { 1 } else { Limits::default().concurrency };
     let limits = Limits { concurrency, ..Limits::default() };
     let runtime = Arc::new(Runtime::new(limits, Compiler::InProcess)?);
@@ -38,8 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);
-    // As the daemon asks: this policy is soon known to be quick. A definition is always made on a thread of the sandbox's, and this
-    // one is asleep until the answer is there.
+    // The way the daemon calls it. This policy is soon known to be quick, so its proposals run on this thread; a
+    // definition always runs on a thread of the sandbox while this one sleeps.
     let policy = AskedPolicy::new(policy);
     let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
@@ -80,7 +81,7 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
     })
 }
 
-/// The times of some calls, as JSON.
+/// The 50th and 99th percentile of a number of calls, as JSON.
 fn report<E>(calls: usize, mut call: impl FnMut() -> Result<(), E>) -> Result<String, E> {
     let mut times = Vec::with_capacity(calls);
     for _ in 0..calls {
@@ -96,7 +97,7 @@ fn report<E>(calls: usize, mut call: impl FnMut() -> Result<(), E>) -> Result<St
     Ok(format!(r#"{{"p50_us": {:.2}, "p99_us": {:.2}}}"#, at(50), at(99)))
 }
 
-/// How many proposals a second all processors make together.
+/// The proposals per second of all processors together.
 fn in_parallel(calls: usize, policy: &WasmPolicy, request: &Request, book: &Arc<Book>) -> f64 {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let start = Instant::now();

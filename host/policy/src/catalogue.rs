@@ -1,6 +1,6 @@
 //! The policies of a node, by name.
 //!
-//! What is loaded is behind a `std::sync::RwLock`, held to look and to insert; what is not, is the loader's.
+//! Loaded policies are behind a `std::sync::RwLock`, held to look up and to insert; the loader owns the rest.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -19,28 +19,28 @@ use crate::sandbox::{AskedPolicy, Limits};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
-/// What a network gets that names no policy.
+/// The policy of a network that names none.
 const DEFAULT: &str = "host-local";
 
-/// The first-party policies and those that the configuration names.
+/// The first-party policies and those of the configuration.
 #[derive(Debug)]
 pub struct Policies {
     bytes: Arc<Bytes>,
-    /// Those that came with the program.
+    /// The first-party ones.
     embedded: Sources,
     runtime: Arc<Runtime>,
-    /// By digest; the same bytes under two names are two policies, as their stamps are.
+    /// By name and digest: the same bytes under two names are two policies with two stamps.
     loaded: RwLock<Loaded>,
     loader: Loader,
 }
 
 impl Policies {
-    /// A daemon's policies, compiled in children and kept under the state directory.
+    /// A daemon's policies, compiled in child processes and kept under the state directory.
     ///
-    /// A file may take an embedded policy's name; then it is meant.
+    /// A file may take an embedded policy's name, which it then replaces.
     ///
     /// # Errors
-    /// `Internal` when the sandbox cannot be made.
+    /// `Internal` if the sandbox cannot be created.
     pub fn open(
         limits: Limits,
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
@@ -50,10 +50,10 @@ impl Policies {
         Self::with_runtime(runtime, files, state_directory)
     }
 
-    /// Policies in a sandbox of the caller's making.
+    /// Policies in a sandbox that the caller provides.
     ///
     /// # Errors
-    /// `Internal` when an embedded policy's name is none.
+    /// `Internal` if an embedded policy has an invalid name.
     pub fn with_runtime(
         runtime: Runtime,
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
@@ -80,9 +80,9 @@ impl Policies {
         Ok(Self { bytes, embedded, runtime, loaded: RwLock::default(), loader })
     }
 
-    /// Takes other files in the place of those that the catalogue has, and begins to load those that are new.
+    /// Replaces the catalogue's files, and starts loading those that are new.
     ///
-    /// What networks are served by goes on serving them, whether or not the catalogue still names it.
+    /// A policy that serves a network continues to serve it, whether or not the catalogue still names it.
     pub fn set_files(&self, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) {
         let now = with_files(&self.embedded, files);
         let before = self.bytes.replace(now.clone());
@@ -95,28 +95,27 @@ impl Policies {
         }
     }
 
-    /// Removes from the state directory what nobody names any more, and returns how many files: copies and compiled forms of policies
-    /// that neither the catalogue nor `serving` has, and forms that another version of the program has compiled.
+    /// Removes unused files from the state directory, and returns how many: copies and compiled forms of policies
+    /// that neither the catalogue nor `serving` names, and forms compiled by another version of the program.
     ///
-    /// For a start, before anything is loaded. What is not named as this crate names its files is left alone.
+    /// Call it at startup, before anything is loaded. Files that are not named as this crate names its own are left
+    /// alone.
     pub fn prune(&self, serving: impl IntoIterator<Item = Arc<str>>) -> usize {
         let sources = self.bytes.sources();
         let catalogued = sources.values().map(|catalogued| Arc::clone(&catalogued.stamp.digest));
         let named: HashSet<Arc<str>> = serving.into_iter().chain(catalogued).collect();
         let removed = self.bytes.kept.prune(&named) + self.runtime.prune(&named);
         if removed > 0 {
-            tracing::info!(
-                removed,
-                "removed policies that neither a network nor the catalogue names any more"
-            );
+            tracing::info!(removed, "removed policies that neither a network nor the catalogue uses");
         }
         removed
     }
 
-    /// Begins to load: what networks are served by, then what came with the program, then what the configuration names.
+    /// Starts loading: first the policies that serve networks, then the embedded ones, then those of the
+    /// configuration.
     ///
-    /// [`awaited`](Catalogue::awaited) names what serves, what came with the program and the default, until each was loaded or is
-    /// known not to load.
+    /// [`awaited`](Catalogue::awaited) names the serving and embedded policies and the default until each has loaded
+    /// or failed to load.
     pub fn begin(&self, serving: impl IntoIterator<Item = PolicyStamp>) {
         for stamp in serving {
             self.loader.await_for(&stamp, Rank::Serving);
@@ -131,7 +130,7 @@ impl Policies {
         }
     }
 
-    /// Gives what is loaded under a stamp, or says what keeps it.
+    /// Returns the policy loaded under a stamp, or why it is not loaded.
     fn obtain(&self, stamp: &PolicyStamp, rank: Rank) -> Result<Arc<dyn Policy>, Error> {
         let key = (stamp.name.clone(), stamp.digest.clone());
         if let Some(policy) = self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
@@ -152,7 +151,7 @@ impl Policies {
         policy
     }
 
-    /// A line of the catalogue; looking at it is reason enough to look again for bytes that were missing.
+    /// An entry of the catalogue. Listing a policy whose bytes were missing looks for them again.
     fn entry(&self, stamp: &PolicyStamp, source: String, rank: Rank) -> CatalogueEntry {
         let standing = self.loader.want_bytes(stamp, rank);
         let (problem, loading) = match standing {
@@ -164,7 +163,7 @@ impl Policies {
     }
 }
 
-/// A name with what it means.
+/// A name and the component that it stands for.
 fn catalogued(name: PolicyName, source: CatalogueSource) -> (PolicyName, Arc<Catalogued>) {
     let digest = match &source {
         CatalogueSource::Embedded(bytes) => sha256(bytes),
@@ -173,7 +172,7 @@ fn catalogued(name: PolicyName, source: CatalogueSource) -> (PolicyName, Arc<Cat
     (name.clone(), Arc::new(Catalogued { stamp: PolicyStamp { name, digest: digest.into() }, source }))
 }
 
-/// What came with the program and files, which may take its names.
+/// The embedded policies and the files; a file replaces the embedded policy of its name.
 fn with_files(embedded: &Sources, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) -> Sources {
     let mut sources = embedded.clone();
     sources.extend(files.into_iter().map(|(name, source)| catalogued(name, source)));
@@ -210,7 +209,7 @@ impl Catalogue for Policies {
         let line =
             |Catalogued { stamp, source }: &Catalogued| self.entry(stamp, source.to_string(), rank(source));
         let mut entries: Vec<_> = sources.values().map(|catalogued| line(catalogued)).collect();
-        // What serves a network and is no longer catalogued is told only while it cannot.
+        // A policy that serves a network but is no longer catalogued is listed only while it is not loaded.
         let listed: BTreeSet<_> = entries.iter().map(|entry| entry.stamp.digest.clone()).collect();
         let unloaded = self.loader.unloaded().into_iter().filter(|stamp| !listed.contains(&stamp.digest));
         entries.extend(unloaded.map(|stamp| self.entry(&stamp, "kept on this node".into(), Rank::Serving)));

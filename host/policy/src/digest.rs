@@ -1,13 +1,13 @@
-//! What a component is known by.
+//! The digest that identifies a component.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// The digits of a sha256.
+/// The number of hexadecimal digits of a SHA-256.
 pub(crate) const DIGITS: usize = 64;
 
-/// The sha256 of bytes, in lower-case hexadecimal.
+/// The SHA-256 of bytes, in lower-case hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))

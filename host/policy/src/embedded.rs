@@ -1,4 +1,4 @@
-//! The first-party policies, inside the program.
+//! The first-party policies, embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -6,23 +6,23 @@ use tenure_types::PolicyStamp;
 
 use crate::digest::sha256;
 
-/// The rules of the reference host-local plugin; what a network gets that names no policy.
+/// The rules of the reference host-local plugin; the default of a network that names no policy.
 pub const HOST_LOCAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-local.wasm"));
 
-/// The highest free address first.
+/// Assigns the highest free address first.
 pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highest-first.wasm"));
 
 /// All of them by name.
 pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
-/// Their names, in order.
+/// Their names, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let mut names = ALL.map(|(name, _)| name);
     names.sort_unstable();
     names.into_iter()
 }
 
-/// Whether a stamp is the embedded host-local's, under whatever name it is in the catalogue.
+/// Whether a stamp is the embedded host-local's, whatever its name in the catalogue.
 pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {
     static DIGEST: LazyLock<String> = LazyLock::new(|| sha256(HOST_LOCAL));
     *stamp.digest == **DIGEST

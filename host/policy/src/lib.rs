@@ -1,8 +1,8 @@
-//! Policies as sandboxed components: loading, limits, calls, and the catalogue of a node.
+//! Policies as sandboxed components: loading, limits, calls, and a node's catalogue.
 //!
-//! The one crate that names wasmtime. A policy gets a fresh instance for each call, sees the network's book through
-//! host functions and answers; what it answers is a stranger's data until `answer` has read it. A call that traps,
-//! runs too long or answers beyond its limits fails alone.
+//! The only crate that names wasmtime. Each call gets a fresh instance, sees the network's book through host
+//! functions and returns an answer, which is untrusted until `answer` has read it. A call that traps, runs too long
+//! or exceeds its limits fails alone.
 //!
 //! ```text
 //!  loader     bytes -> digest -> verify -> compile (a child with limits) -> cache -> Component
@@ -12,7 +12,7 @@
 //!  catalogue  which policy a name means, and which of them are loaded
 //! ```
 //!
-//! The arrows between the folders: `catalogue` knows `loader` and `sandbox`, `loader` knows `sandbox`, `sandbox` knows neither.
+//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither.
 
 mod catalogue;
 mod digest;

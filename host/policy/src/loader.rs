@@ -1,6 +1,6 @@
-//! How bytes become a policy: found, verified, compiled, and kept for the next start.
+//! How bytes become a policy: found, verified, compiled, and cached for the next start.
 //!
-//! What a policy may do once it is loaded is the sandbox's.
+//! What a loaded policy may do is up to the sandbox.
 //!
 //! ```text
 //! queue (in the background) -> bytes (source, or the kept copy) -> runtime: verify -> compile -> cache -> policy

@@ -1,6 +1,6 @@
-//! Where policies run: one engine with its limits, and a fresh instance for each call.
+//! Runs policies: one engine with its limits, and a fresh instance for each call.
 //!
-//! Where a component came from, and what it took to load it, is not known here.
+//! It does not know where a component came from or how it was loaded.
 //!
 //! ```text
 //! asked -> trust -> here, or on one of the threads -> policy -> gate -> call (limits) -> instance
@@ -8,7 +8,7 @@
 //!                                         answer <---------------------------+
 //! ```
 //!
-//! `abilities` finds what a policy exports beside what it must, plans and a state; `optional` calls it.
+//! `abilities` finds a policy's optional exports, plans and state; `optional` calls them.
 
 mod abilities;
 mod answer;

@@ -1,9 +1,9 @@
-//! Texts of a policy, made fit for a log line and an error message.
+//! Makes a policy's texts safe for log lines and error messages.
 
-/// The most characters of a policy's text that anyone gets to see.
+/// The most characters of a policy's text that are shown.
 const LONGEST: usize = 512;
 
-/// A policy's text, cut, and without what would break a line or a terminal.
+/// A policy's text, truncated, and without characters that would break a line or a terminal.
 pub(crate) fn clean(text: &str) -> String {
     let mut cleaned: String =
         text.chars().take(LONGEST).map(|c| if is_harmless(c) { c } else { '\u{fffd}' }).collect();
@@ -13,7 +13,7 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// Control characters, and those that change the direction of what follows, are not.
+/// Control characters, and those that change the text direction, are harmful.
 fn is_harmless(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

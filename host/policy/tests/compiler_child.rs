@@ -1,4 +1,4 @@
-//! Compiling in a child: this program is its own compiler, as the daemon is.
+//! Compiles in a child process: like the daemon, this program is its own compiler.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let runtime = Arc::new(Runtime::new(limits, Compiler::Child)?);
     let name = PolicyName::new("p")?;
     runtime.load(&name, embedded::HOST_LOCAL, None)?;
-    // What is no component comes back as the compiler's own words, also when it does not fit a pipe.
+    // Bytes that are no component come back as the compiler's error, even if they do not fit in a pipe.
     for bytes in [&b"nothing"[..], &vec![b'x'; 8 << 20]] {
         let Err(error) = runtime.load(&name, bytes, None) else { return Err("it compiled nonsense".into()) };
         assert_eq!(error.code, ErrorCode::PolicyUnloadable);

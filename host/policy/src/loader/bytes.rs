@@ -9,23 +9,24 @@ use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 use super::kept::KeptComponents;
 use super::source::CatalogueSource;
 
-/// A source and the stamp that it promises; hashing an embedded one is not for every request.
+/// A source and the stamp that it must match. The stamp is stored, as hashing an embedded component on each request
+/// would be too slow.
 #[derive(Debug)]
 pub(crate) struct Catalogued {
     pub(crate) stamp: PolicyStamp,
     pub(crate) source: CatalogueSource,
 }
 
-/// What each name means.
+/// The component that each name stands for.
 pub(crate) type Sources = BTreeMap<PolicyName, Arc<Catalogued>>;
 
 /// Where components are found.
 #[derive(Debug)]
 pub(crate) struct Bytes {
-    /// Held to look a name up, and to put others in their place when the configuration is read again.
+    /// Held to look up a name, and to replace the sources when the configuration is reloaded.
     sources: RwLock<Sources>,
     pub(crate) kept: KeptComponents,
-    /// The most bytes of a component.
+    /// The largest component that is read, in bytes.
     most: usize,
 }
 
@@ -34,34 +35,35 @@ impl Bytes {
         Self { sources: RwLock::new(sources), kept, most }
     }
 
-    /// What each name means now.
+    /// A copy of the current sources.
     pub(crate) fn sources(&self) -> Sources {
         self.sources.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts other sources in the place of these, which it returns.
+    /// Replaces the sources and returns the old ones.
     pub(crate) fn replace(&self, sources: Sources) -> Sources {
         std::mem::replace(&mut *self.sources.write().unwrap_or_else(PoisonError::into_inner), sources)
     }
 
-    /// What a name means.
+    /// The component that a name stands for.
     pub(crate) fn named(&self, name: &PolicyName) -> Result<Arc<Catalogued>, Error> {
         let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
         sources.get(name).cloned().ok_or_else(|| {
             let known: Vec<_> = sources.keys().map(PolicyName::as_str).collect();
             let known = known.join(", ");
-            Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {name}; there are {known}"))
+            Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {name}; the catalogue has {known}"))
         })
     }
 
-    /// A stamp's component, wherever it is. A file that is gone is replaced by the node's copy; one that is another is not.
+    /// Reads a stamp's component. The node's own copy replaces a file that is missing or unreadable. The file's
+    /// digest is checked by the caller.
     pub(crate) fn find(&self, stamp: &PolicyStamp) -> Result<Cow<'static, [u8]>, Error> {
         let unloadable = |cause: &dyn std::fmt::Display| {
             Error::new(ErrorCode::PolicyUnloadable, format_args!("policy {stamp}: {cause}"))
         };
         let catalogued = self.named(&stamp.name).ok().filter(|now| now.stamp == *stamp);
         let Some(catalogued) = catalogued else {
-            let gone = &"it is not kept on this node, and the catalogue has another";
+            let gone = &"this node has no copy of it, and the catalogue does not list it";
             return self.kept.get(&stamp.digest).map(Cow::Owned).ok_or_else(|| unloadable(gone));
         };
         match catalogued.source.read(self.most) {

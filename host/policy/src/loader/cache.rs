@@ -1,8 +1,9 @@
-//! Our own cache of compiled policies.
+//! The daemon's own cache of compiled policies.
 //!
-//! Compiled code is native code: whoever can write it runs it as the daemon. So none is ever taken from outside; what
-//! is here was written by the daemon, in a directory that is its alone, keyed by the component's digest and by what
-//! the compiled form depends on, and closed by a checksum over it. Anything else is compiled again.
+//! Compiled code is native code: whoever can write it runs code as the daemon. So compiled code is never accepted
+//! from outside. The daemon writes each file itself, in a directory that only it can access, under a name that
+//! contains the component's digest and a hash of everything that the compiled form depends on, and with a checksum in
+//! front. Anything else is recompiled.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -17,7 +18,7 @@ use super::private::PrivateDirectory;
 use crate::digest::{DIGITS, hexadecimal, is_hexadecimal};
 use crate::text::clean;
 
-/// The length of the checksum in front of each file.
+/// The length of the checksum at the start of each file.
 const CHECKSUM: usize = 32;
 
 /// A directory of compiled policies.
@@ -29,37 +30,37 @@ impl CompiledCache {
         Self(PrivateDirectory::new(directory))
     }
 
-    /// The compiled form of a component, when it is here and whole.
+    /// The compiled form of a component, if it is cached and intact.
     pub(super) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = file_name(engine, digest);
         if !self.0.has(&name) {
             return None;
         }
         let compiled = self.0.read(&name).map_err(|error| error.to_string()).and_then(|file| {
-            let (checksum, compiled) = file.split_at_checked(CHECKSUM).ok_or("it is cut short")?;
+            let (checksum, compiled) = file.split_at_checked(CHECKSUM).ok_or("it is truncated")?;
             if checksum != Sha256::digest(compiled).as_slice() {
-                return Err("its checksum does not fit".into());
+                return Err("its checksum does not match".into());
             }
             trust(engine, compiled)
         });
         compiled
             .inspect_err(|cause| {
-                tracing::warn!(file = name, cause, "a compiled policy is not used; it is compiled again");
+                tracing::warn!(file = name, cause, "cannot use a cached compiled policy; recompiling it");
             })
             .ok()
     }
 
-    /// Keeps a compiled form. A failure costs the next start a compilation, nothing else.
+    /// Caches a compiled form. A failure only costs the next start a compilation.
     pub(super) fn put(&self, engine: &Engine, digest: &str, compiled: &[u8]) {
         let mut file = Sha256::digest(compiled).to_vec();
         file.extend_from_slice(compiled);
         if let Err(error) = self.0.write(&file_name(engine, digest), &file) {
-            tracing::warn!(%error, "a compiled policy could not be kept");
+            tracing::warn!(%error, "cannot cache a compiled policy");
         }
     }
 
-    /// Removes what none of these digests names, and what another engine has compiled; returns how many. A failure costs room on the
-    /// disk, nothing else.
+    /// Removes the forms of components not in `named` and those compiled for another engine; returns how many. A
+    /// failure only costs disk space.
     pub(super) fn prune(&self, engine: &Engine, named: &HashSet<Arc<str>>) -> usize {
         let engine = compatibility(engine);
         let pruned = self.0.prune(|name| {
@@ -67,39 +68,37 @@ impl CompiledCache {
             Some(named.contains(digest) && compiled_for == engine)
         });
         pruned
-            .inspect_err(
-                |error| tracing::warn!(%error, "compiled policies that nobody needs are not removed"),
-            )
+            .inspect_err(|error| tracing::warn!(%error, "cannot remove unused compiled policies"))
             .unwrap_or_default()
     }
 }
 
-/// What ends a compiled form's name.
+/// The extension of a compiled form's file name.
 const EXTENSION: &str = ".cwasm";
 
-/// How much of the compatibility hash is in a name.
+/// How many digits of the compatibility hash are in a file name.
 const COMPATIBILITY_DIGITS: usize = 16;
 
-/// What a compiled form is good for: this component, this engine, this processor.
+/// The file name of a compiled form: for this component, this engine, this processor.
 fn file_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{}{EXTENSION}", compatibility(engine))
 }
 
-/// The digest and the compatibility in a compiled form's name, if it is one's.
+/// The digest and the compatibility hash in a file name, if it is that of a compiled form.
 fn parts(name: &str) -> Option<(&str, &str)> {
     let (digest, compatibility) = name.strip_suffix(EXTENSION)?.split_once('-')?;
     let ours = is_hexadecimal(digest, DIGITS) && is_hexadecimal(compatibility, COMPATIBILITY_DIGITS);
     ours.then_some((digest, compatibility))
 }
 
-/// What compiled code depends on beside its component.
+/// A hash of what compiled code depends on besides its component.
 fn compatibility(engine: &Engine) -> String {
     let mut hasher = Compatibility(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hexadecimal(&hasher.0.finalize()).chars().take(COMPATIBILITY_DIGITS).collect()
 }
 
-/// A hasher whose outcome is the same in every build, which the standard library's does not promise.
+/// A hasher with the same result in every build, which the standard library's does not promise.
 struct Compatibility(Sha256);
 
 impl Hasher for Compatibility {
@@ -112,10 +111,11 @@ impl Hasher for Compatibility {
     }
 }
 
-/// Takes compiled code for what it says it is.
+/// Turns compiled code into a component without checking it.
 #[expect(unsafe_code, reason = "native code cannot be checked, only its origin can")]
 pub(super) fn trust(engine: &Engine, compiled: &[u8]) -> Result<Component, String> {
-    // SAFETY: the bytes come from our own compiler, either just now through a pipe that no one else holds, or from a
-    // file that only this user could write and whose checksum fits. wasmtime itself refuses another version's code.
+    // SAFETY: the bytes come from our own compiler: either just now through a pipe that nobody else holds, or from a
+    // file that only this user could write and whose checksum matches. wasmtime itself rejects code of another
+    // version.
     unsafe { Component::deserialize(engine, compiled) }.map_err(|error| clean(&format!("{error:#}")))
 }

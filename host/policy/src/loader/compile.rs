@@ -1,8 +1,8 @@
-//! Compiling a component, in a short-lived child with limits.
+//! Compiles a component in a short-lived child process with limits.
 //!
-//! A compiler is a large program that reads a stranger's bytes. In a child it can use up or crash nothing but itself,
-//! and its memory is gone when it ends. The child is this very program, started with an argument of its own: it reads the
-//! component from standard input and writes the compiled form to standard output.
+//! A compiler is a large program that reads untrusted bytes. In a child it can exhaust or crash nothing but itself,
+//! and its memory is released when it exits. The child is this same program, started with its own argument: it reads
+//! the component from standard input and writes the compiled form to standard output.
 
 mod child;
 mod here;
@@ -14,9 +14,9 @@ use crate::sandbox::Limits;
 /// Where components are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiler {
-    /// In a child; the program must call [`maybe_run_compiler_child`] first of all.
+    /// In a child process; the program must first call [`maybe_run_compiler_child`].
     Child,
-    /// In this process: for programs that load nothing but what they trust.
+    /// In this process: for programs that load only trusted policies.
     InProcess,
 }
 

@@ -1,8 +1,9 @@
 //! The node's own copies of the components that it has loaded.
 //!
-//! A policy that an operator has activated is served to the byte after a restart, also when the configured file is gone or
-//! another, or the daemon carries a newer one of that name. Where nobody has chosen, the name in the network's configuration
-//! counts: a newer component of it serves from the next ADD on, and the copy stands in for a file that is gone.
+//! A policy that an operator has activated serves unchanged after a restart, even if the configured file is missing
+//! or different, or the daemon embeds a newer policy of that name. Where no operator has chosen, the name in the
+//! network's configuration counts: a newer component of that name serves from the next ADD on, and the copy replaces
+//! only a missing file.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,43 +21,40 @@ impl KeptComponents {
         Self(PrivateDirectory::new(directory))
     }
 
-    /// A component's bytes, when they are here and still what their name says.
+    /// A component's bytes, if they are here and match their digest.
     pub(crate) fn get(&self, digest: &str) -> Option<Vec<u8>> {
         let bytes = self.0.read(&file_name(digest)).ok()?;
         (sha256(&bytes) == digest).then_some(bytes)
     }
 
-    /// Keeps a component, in the place of a copy that is damaged. A failure makes the node depend on the component's file, nothing
-    /// else.
+    /// Keeps a component, replacing a damaged copy. A failure only makes the node depend on the component's file.
     pub(crate) fn put(&self, digest: &str, bytes: &[u8]) {
         if self.get(digest).is_some() {
             return;
         }
         let name = file_name(digest);
         if let Err(error) = self.0.write(&name, bytes) {
-            tracing::warn!(%error, file = name, "a policy could not be kept");
+            tracing::warn!(%error, file = name, "cannot keep a copy of a policy");
         }
     }
 
-    /// Removes the copies that none of these digests names; returns how many. A failure costs room on the disk, nothing else.
+    /// Removes the copies of components not in `named`; returns how many. A failure only costs disk space.
     pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
         let pruned = self.0.prune(|name| Some(named.contains(digest_of(name)?)));
         pruned
-            .inspect_err(
-                |error| tracing::warn!(%error, "copies of policies that nobody needs are not removed"),
-            )
+            .inspect_err(|error| tracing::warn!(%error, "cannot remove unused copies of policies"))
             .unwrap_or_default()
     }
 }
 
-/// What ends a copy's name.
+/// The extension of a copy's file name.
 const EXTENSION: &str = ".wasm";
 
 fn file_name(digest: &str) -> String {
     format!("{digest}{EXTENSION}")
 }
 
-/// The digest in a copy's name, if it is one's.
+/// The digest in a file name, if it is that of a copy.
 fn digest_of(name: &str) -> Option<&str> {
     name.strip_suffix(EXTENSION).filter(|digest| is_hexadecimal(digest, DIGITS))
 }

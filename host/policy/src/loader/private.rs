@@ -1,24 +1,24 @@
-//! Files that only the daemon may have written: a directory of its own, each file written new and renamed.
+//! Files that only the daemon can have written: in its private directory, each written to a new file and renamed.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Rights of others, which nothing here may have.
+/// The permissions of group and others, none of which a private file may have.
 const OTHERS: u32 = 0o077;
 
-/// A directory that nobody else may enter.
+/// A directory that only the daemon can access.
 #[derive(Debug)]
 pub(super) struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
-    /// Names a directory; it is made when something is written.
+    /// Names a directory; the first write creates it.
     pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// A file's bytes, when it and the directory are the daemon's own.
+    /// A file's bytes, if the file and the directory are private to the daemon.
     pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let directory = self.0.symlink_metadata()?;
         check(directory.is_dir() && is_private(&directory), &self.0)?;
@@ -31,16 +31,16 @@ impl PrivateDirectory {
         Ok(bytes)
     }
 
-    /// Whether a file is there.
+    /// Whether a file exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.join(name).is_file()
     }
 
-    /// Writes a file: new, synced, renamed, the directory synced.
+    /// Writes a new file, syncs and renames it, and syncs the directory.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         let temporary = self.0.join(format!(".{name}.new"));
-        // What a crash left behind; it may have been anyone's, so it is not opened.
+        // A crash may have left it behind. It might be someone else's, so it is removed, not opened.
         match std::fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -57,9 +57,10 @@ impl PrivateDirectory {
         File::open(&self.0)?.sync_all()
     }
 
-    /// Removes what is no longer wanted, and what a crash left half written; returns how many files. Nothing may be written meanwhile.
+    /// Removes unwanted files and those that a crash left half written; returns how many. Nothing may be written
+    /// meanwhile.
     ///
-    /// `is_wanted` knows the names of this directory's files; one that it does not know (`None`) is left alone.
+    /// `is_wanted` returns `None` for a name that is not one of this directory's; such a file is left alone.
     pub(super) fn prune(&self, is_wanted: impl Fn(&str) -> Option<bool>) -> io::Result<usize> {
         let directory = match self.0.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -93,7 +94,7 @@ fn is_private(metadata: &std::fs::Metadata) -> bool {
 }
 
 fn check(holds: bool, path: &Path) -> io::Result<()> {
-    let cause = || format!("{} is not the daemon's alone", path.display());
+    let cause = || format!("{} is not private to the daemon", path.display());
     if holds { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, cause())) }
 }
 

@@ -1,13 +1,14 @@
-//! Loading policies: read, verified and compiled on threads of its own, never on a request's way.
+//! Loads policies in the background: reads, verifies and compiles them on its own threads, never on a request's path.
 //!
 //! ```text
 //! wanted ─▶ waiting (what serves networks first, then embedded ones, then files) ─▶ loading ─▶ loaded
 //!    ▲                                                                                │
-//!    └──────────── its pause is over, or an operator asks ───── failed ◀──────────────┘
+//!    └──────────── its pause is over, or an operator retries ── failed ◀──────────────┘
 //! ```
 //!
-//! Each policy is loaded by itself: one that compiles for long keeps one thread busy and nobody else waiting. The table is behind
-//! a `std::sync::Mutex`, held for a look-up and never while anything is read or compiled.
+//! Each policy is loaded on its own, so a slow compilation blocks one thread and no other policy. The table is behind
+//! a
+//! `std::sync::Mutex`, held for a look-up and never while anything is read or compiled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,13 +21,13 @@ use tokio::sync::oneshot;
 use super::table::{Failed, Rank, Standing, Table};
 use crate::sandbox::AskedPolicy;
 
-/// How many are loaded at a time, beside what operators ask for.
+/// How many policies are loaded at a time, not counting those that operators ask for.
 const THREADS: u32 = 2;
 
-/// Reads, verifies and compiles.
+/// Reads, verifies and compiles a policy.
 pub(crate) type Load = Box<dyn Fn(&PolicyStamp) -> Result<AskedPolicy, Failed> + Send + Sync>;
 
-/// The loader. Dropping it leaves what is being loaded to itself.
+/// The loader. Dropping it cancels what waits; loads in progress finish unobserved.
 pub(crate) struct Loader(Arc<Shared>);
 
 struct Shared {
@@ -45,12 +46,12 @@ impl Loader {
         Self(Arc::new(Shared { load, state: Mutex::default() }))
     }
 
-    /// What is known of a policy; one that nobody has wanted before, or whose pause is over, is loaded from now on.
+    /// The state of a policy. Queues the load of one that is new, or whose pause after a failure is over.
     pub(crate) fn want(&self, stamp: &PolicyStamp, rank: Rank) -> Standing {
         self.look(stamp, rank, |_| true)
     }
 
-    /// The same, but only where loading costs little: the first time, or when the bytes were missing.
+    /// The same, but retries only if the bytes were missing, which is cheap.
     pub(crate) fn want_bytes(&self, stamp: &PolicyStamp, rank: Rank) -> Standing {
         self.look(stamp, rank, |failed| failed.missing)
     }
@@ -58,36 +59,36 @@ impl Loader {
     fn look(&self, stamp: &PolicyStamp, rank: Rank, try_again: impl Fn(&Failed) -> bool) -> Standing {
         let mut state = self.0.lock();
         let (standing, waits) = state.table.want(stamp, rank, now(), try_again);
-        // What waits without a thread is left over from when none could be started.
+        // Something may be waiting without a thread because none could be started before.
         if waits || (state.threads == 0 && state.table.has_waiting()) {
             self.0.hire(&mut state);
         }
         standing
     }
 
-    /// Has the node wait for a policy, which is loaded from now on.
+    /// Queues a policy and adds it to those that the node waits for before it is ready.
     pub(crate) fn await_for(&self, stamp: &PolicyStamp, rank: Rank) {
         if let Standing::Loading = self.want(stamp, rank) {
             self.0.lock().table.await_for(stamp);
         }
     }
 
-    /// What the node waits for.
+    /// The policies that the node waits for.
     pub(crate) fn awaited(&self) -> Vec<PolicyStamp> {
         self.0.lock().table.awaited()
     }
 
-    /// What was wanted and is not loaded.
+    /// The policies that were wanted and are not loaded.
     pub(crate) fn unloaded(&self) -> Vec<PolicyStamp> {
         self.0.lock().table.unloaded()
     }
 
-    /// Forgets a policy that nobody names any more, unless it is loaded or about to be.
+    /// Forgets a policy that is no longer named, unless it is loaded or being loaded.
     pub(crate) fn forget(&self, stamp: &PolicyStamp) {
         self.0.lock().table.forget(stamp);
     }
 
-    /// Loads a policy at once, however often it has failed, and waits for the outcome.
+    /// Loads a policy immediately, however often it has failed, and waits for the outcome.
     pub(crate) async fn load(&self, stamp: &PolicyStamp) -> Result<Arc<AskedPolicy>> {
         let outcome = {
             let mut state = self.0.lock();
@@ -98,15 +99,17 @@ impl Loader {
             if state.table.ask(stamp, asking) {
                 let (shared, only_this) = (Arc::clone(&self.0), stamp.clone());
                 if let Err(error) = thread(move || shared.load_one(&only_this)) {
-                    let error =
-                        Error::new(ErrorCode::Internal, format_args!("no thread to load policies: {error}"));
+                    let error = Error::new(
+                        ErrorCode::Internal,
+                        format_args!("cannot start a thread to load a policy: {error}"),
+                    );
                     state.table.ended(stamp, Err(Failed { error, missing: true }), now());
                 }
             }
             outcome
         };
         outcome.await.unwrap_or_else(|_| {
-            Err(Error::new(ErrorCode::Internal, format_args!("loading policy {stamp} came to no end")))
+            Err(Error::new(ErrorCode::Internal, format_args!("loading policy {stamp} did not finish")))
         })
     }
 }
@@ -118,12 +121,12 @@ impl Drop for Loader {
 }
 
 impl Shared {
-    /// Nothing is left half done under the lock, so a poisoned one is as good.
+    /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that somebody looks at what waits.
+    /// Starts a thread for what waits, unless enough are running.
     fn hire(self: &Arc<Self>, state: &mut State) {
         if state.threads >= THREADS {
             return;
@@ -131,12 +134,12 @@ impl Shared {
         let shared = Arc::clone(self);
         match thread(move || shared.work()) {
             Ok(()) => state.threads += 1,
-            // Whoever wants it next tries again.
-            Err(error) => tracing::error!(%error, "no thread to load policies"),
+            // The next caller that wants a policy tries again.
+            Err(error) => tracing::error!(%error, "cannot start a thread to load policies"),
         }
     }
 
-    /// Loads what waits until nothing does.
+    /// Loads policies until none waits.
     fn work(&self) {
         while let Some(stamp) = self.next() {
             self.load_one(&stamp);
@@ -152,14 +155,14 @@ impl Shared {
         next
     }
 
-    /// Loads one policy and keeps what came of it.
+    /// Loads one policy and records the outcome.
     fn load_one(&self, stamp: &PolicyStamp) {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.load)(stamp))).unwrap_or_else(|_| {
-            let cause = format_args!("loading policy {stamp} came to no end");
+            let cause = format_args!("loading policy {stamp} did not finish");
             Err(Failed { error: Error::new(ErrorCode::Internal, cause), missing: false })
         });
         if let Err(Failed { error, .. }) = &outcome {
-            tracing::error!(policy = %stamp, code = error.code.name(), cause = error.cause, "a policy cannot be used");
+            tracing::error!(policy = %stamp, code = error.code.name(), cause = error.cause, "cannot load a policy");
         }
         self.lock().table.ended(stamp, outcome.map(Arc::new), now());
     }
@@ -175,7 +178,7 @@ fn thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("policy-loader".into()).spawn(work).map(drop)
 }
 
-/// A clock for pauses, which no wall clock moves.
+/// A monotonic clock for pauses.
 fn now() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! From the bytes of one component to a policy that can be called.
+//! Turns the bytes of a component into a policy that can be called.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ use crate::digest::sha256;
 use crate::sandbox::{Limits, Sandbox, WasmPolicy, named};
 use crate::text::clean;
 
-/// A sandbox and the way into it. One for each daemon: all policies share its instances, its memory and its ticker.
+/// A sandbox and the loading of components into it. One per daemon: all policies share its instances, memory and
+/// ticker.
 pub struct Runtime {
     sandbox: Arc<Sandbox>,
     compiler: Compiler,
@@ -22,25 +23,26 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A sandbox with its limits.
+    /// Creates a sandbox with these limits.
     ///
     /// # Errors
-    /// `Internal` when the address space does not hold the pool or the ticker cannot start.
+    /// `Internal` if the address space is too small for the instance pool or the ticker cannot start.
     pub fn new(limits: Limits, compiler: Compiler) -> Result<Self, Error> {
         Ok(Self { sandbox: Arc::new(Sandbox::new(limits)?), compiler, cache: None })
     }
 
-    /// Keeps what was compiled in a directory, which must be the daemon's own.
+    /// Caches compiled policies in a directory, which must be private to the daemon.
     #[must_use]
     pub fn with_cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(CompiledCache::new(directory.into()));
         self
     }
 
-    /// Makes a policy of a component's bytes.
+    /// Makes a policy from a component's bytes.
     ///
     /// # Errors
-    /// `PolicyUnloadable` when the bytes are not those expected, do not compile or are not a policy.
+    /// `PolicyUnloadable` if the bytes do not match the expected digest, are too long, do not compile or are not a
+    /// policy.
     pub fn load(
         &self,
         name: &PolicyName,
@@ -60,7 +62,7 @@ impl Runtime {
         let limits = self.limits();
         if bytes.len() > limits.component {
             let (size, most) = (bytes.len() >> 20, limits.component >> 20);
-            return Err(unloadable(&format_args!("it has {size} MiB, and {most} MiB is the most")));
+            return Err(unloadable(&format_args!("it is {size} MiB, and the limit is {most} MiB")));
         }
         let component =
             self.component(&stamp.digest, bytes).map_err(|cause| unloadable(&named(cause, limits)))?;
@@ -71,7 +73,7 @@ impl Runtime {
         })
     }
 
-    /// Takes a component from the cache, or compiles these very bytes.
+    /// Takes a component from the cache, or compiles it.
     fn component(&self, digest: &str, bytes: &[u8]) -> Result<Component, String> {
         let engine = self.sandbox.engine();
         if let Some(component) = self.cache.as_ref().and_then(|cache| cache.get(engine, digest)) {
@@ -85,7 +87,8 @@ impl Runtime {
         Ok(component)
     }
 
-    /// Removes from the cache what none of these digests names, and what another version has compiled; returns how many files.
+    /// Removes from the cache the components not in `named` and those compiled by another version; returns how many
+    /// files.
     pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
         self.cache.as_ref().map_or(0, |cache| cache.prune(self.sandbox.engine(), named))
     }

@@ -1,4 +1,4 @@
-//! Where a policy's bytes come from: the program itself or a file, read with a bound.
+//! Where a policy's bytes come from: the program itself or a file, read with a size limit.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -13,17 +13,17 @@ use rustix::fs::OFlags;
 pub enum CatalogueSource {
     /// The program itself.
     Embedded(&'static [u8]),
-    /// A file, pinned to the byte.
+    /// A file, pinned by its digest.
     File {
-        /// Where it lies.
+        /// Its path.
         path: PathBuf,
-        /// What it must be, in lower-case hexadecimal.
+        /// Its expected SHA-256, in lower-case hexadecimal.
         sha256: String,
     },
 }
 
 impl CatalogueSource {
-    /// The bytes, when there are no more than `most` of them.
+    /// Reads the bytes, of which there may be at most `most`.
     pub(crate) fn read(&self, most: usize) -> Result<Cow<'static, [u8]>, String> {
         match self {
             Self::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -43,7 +43,8 @@ impl std::fmt::Display for CatalogueSource {
     }
 }
 
-/// Reads a regular file of at most so many bytes. Nothing else is waited for: a FIFO without a writer opens at once, and is refused.
+/// Reads a regular file of at most `most` bytes. It never blocks: a FIFO without a writer opens at once and is then
+/// refused.
 fn read_file(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(nonblocking()).open(path)?;
     let metadata = file.metadata()?;
@@ -53,13 +54,13 @@ fn read_file(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(most).unwrap_or(u64::MAX);
     let too_large = |size: u64| {
         let (size, most) = (size.div_ceil(1 << 20), limit >> 20);
-        io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {size} MiB, and {most} MiB is the most"))
+        io::Error::new(io::ErrorKind::FileTooLarge, format!("it is {size} MiB, and the limit is {most} MiB"))
     };
     if metadata.len() > limit {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() > most {
         return Err(too_large(limit.saturating_add(1)));
@@ -86,7 +87,7 @@ mod tests {
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("small"), "12345678").unwrap();
         assert_eq!(read_file(&path("small"), 8).unwrap(), b"12345678");
-        assert!(read_file(&path("small"), 7).unwrap_err().to_string().contains("is the most"));
+        assert!(read_file(&path("small"), 7).unwrap_err().to_string().contains("the limit is"));
 
         mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
         assert_eq!(read_file(&path("fifo"), 8).unwrap_err().to_string(), "not a regular file");
@@ -95,7 +96,7 @@ mod tests {
 
         File::create(path("sparse")).unwrap().set_len(3 << 30).unwrap();
         let refusal = read_file(&path("sparse"), 64 << 20).unwrap_err().to_string();
-        assert_eq!(refusal, "it has 3072 MiB, and 64 MiB is the most");
+        assert_eq!(refusal, "it is 3072 MiB, and the limit is 64 MiB");
         assert_eq!(read_file(&path("none"), 8).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,4 +1,5 @@
-//! What is wanted, waits, is being loaded, is loaded or has failed: the loader's table, without its threads and its clock.
+//! The loader's table, without its threads and clock: which policies wait, are being loaded, are loaded or have
+//! failed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,48 +10,48 @@ use tokio::sync::oneshot;
 
 use crate::sandbox::AskedPolicy;
 
-/// How long a policy that failed is left alone the first time; each failure doubles it.
+/// The pause after the first failure; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// The longest pause where only the bytes were missing: a file that was put right is found soon.
+/// The longest pause if only the bytes were missing, so that a restored file is found soon.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// A policy's name and digest.
 type Key = (PolicyName, Arc<str>);
 
-/// A policy that was asked for by itself.
+/// A caller that waits for this one policy.
 type Asking = oneshot::Sender<Result<Arc<AskedPolicy>>>;
 
 /// Why a policy did not load.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
     pub(crate) error: Error,
-    /// The bytes were not to be had, which costs nothing to look at again.
+    /// Whether the bytes were unavailable, so that a retry is cheap.
     pub(crate) missing: bool,
 }
 
-/// What is loaded before what.
+/// The order in which policies are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// It serves a network.
     Serving,
-    /// It came with the program.
+    /// It is embedded in the program.
     Embedded,
     /// The configuration names it.
     Configured,
 }
 
-/// What is known of a policy that is not loaded.
+/// The state of a policy.
 #[derive(Debug, Clone)]
 pub(crate) enum Standing {
-    /// It is loaded; ask again.
+    /// It is loaded.
     Loaded(Arc<AskedPolicy>),
-    /// It is being loaded for the first time, or waits for it.
+    /// It is being loaded for the first time, or waits for that.
     Loading,
-    /// It failed, and may be being tried again.
+    /// It failed; a retry may be waiting or running.
     Failed(Failed),
 }
 
@@ -61,7 +62,7 @@ pub(super) struct Table {
     /// By rank, then in the order in which they were wanted.
     waiting: BTreeSet<(Rank, u64, PolicyName, Arc<str>)>,
     wanted: u64,
-    /// What the node is not ready without.
+    /// The policies that must load or fail before the node is ready.
     awaited: HashSet<Key>,
 }
 
@@ -70,17 +71,18 @@ struct Entry {
     loaded: Option<Arc<AskedPolicy>>,
     failed: Option<Failed>,
     failures: u32,
-    /// When it may be tried again.
+    /// The earliest time of a retry.
     again_at: Duration,
-    /// Its place among those that wait.
+    /// Its place in `waiting`.
     place: Option<(Rank, u64)>,
     running: bool,
     asking: Vec<Asking>,
 }
 
 impl Table {
-    /// What is known of a policy, and whether it is among those that wait since now: for the first time, or because its pause is over
-    /// and its failure is one to try again.
+    /// The state of a policy, and whether this call put it in the queue: because it is new, or because its pause is
+    /// over and
+    /// `try_again` accepts its failure.
     pub(super) fn want(
         &mut self,
         stamp: &PolicyStamp,
@@ -103,21 +105,21 @@ impl Table {
         (standing, waits)
     }
 
-    /// Has the node wait for a policy, unless it has been loaded or has failed meanwhile.
+    /// Makes the node wait for a policy, unless it has loaded or failed meanwhile.
     pub(super) fn await_for(&mut self, stamp: &PolicyStamp) {
         if self.entries.get(&key(stamp)).is_some_and(|entry| entry.running || entry.place.is_some()) {
             self.awaited.insert(key(stamp));
         }
     }
 
-    /// What the node waits for, by name.
+    /// The policies that the node waits for, sorted by name.
     pub(super) fn awaited(&self) -> Vec<PolicyStamp> {
         let mut awaited: Vec<_> = self.awaited.iter().map(stamp).collect();
         awaited.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         awaited
     }
 
-    /// What was wanted and is not loaded.
+    /// The policies that were wanted and are not loaded.
     pub(super) fn unloaded(&self) -> Vec<PolicyStamp> {
         let unloaded = self.entries.iter().filter(|(_, entry)| entry.loaded.is_none());
         unloaded.map(|(key, _)| stamp(key)).collect()
@@ -128,8 +130,8 @@ impl Table {
         self.entries.get(&key(stamp))?.loaded.clone()
     }
 
-    /// Has somebody told what becomes of a policy; says whether it has to be loaded at once, since nobody does so. From then on it
-    /// is running.
+    /// Registers a caller for the outcome of a load, and marks the policy as running. Returns whether the caller must
+    /// load it, because nobody is doing so.
     pub(super) fn ask(&mut self, stamp: &PolicyStamp, asking: Asking) -> bool {
         let entry = self.entries.entry(key(stamp)).or_default();
         entry.asking.push(asking);
@@ -139,7 +141,7 @@ impl Table {
         !std::mem::replace(&mut entry.running, true)
     }
 
-    /// The next policy that waits, which is running from now on.
+    /// Takes the next waiting policy and marks it as running.
     pub(super) fn next(&mut self) -> Option<PolicyStamp> {
         while let Some((.., name, digest)) = self.waiting.pop_first() {
             if let Some(entry) = self.entries.get_mut(&(name.clone(), digest.clone())) {
@@ -151,7 +153,7 @@ impl Table {
         None
     }
 
-    /// Forgets a policy that has failed or waits; one that is loaded, is being loaded or was asked for stays.
+    /// Forgets a policy that has failed or waits. One that is loaded, being loaded or asked for stays.
     pub(super) fn forget(&mut self, stamp: &PolicyStamp) {
         let key = key(stamp);
         let Some(entry) = self.entries.get(&key) else { return };
@@ -169,12 +171,12 @@ impl Table {
         !self.waiting.is_empty()
     }
 
-    /// Lets nothing wait any more.
+    /// Empties the queue.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Keeps what came of loading a policy, and tells those who asked.
+    /// Records the outcome of a load, and reports it to the waiting callers.
     pub(super) fn ended(
         &mut self,
         stamp: &PolicyStamp,
@@ -200,7 +202,7 @@ impl Table {
             }
         };
         for asking in std::mem::take(&mut entry.asking) {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = asking.send(answer.clone());
         }
     }

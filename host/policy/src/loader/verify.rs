@@ -1,7 +1,8 @@
-//! What a component must import and export to be a policy: its imports are read before it is compiled, its type behind that.
+//! Checks that a component imports and exports what a policy must: its imports before it is compiled, its exports
+//! afterwards.
 //!
-//! wasmtime would find most of it by itself, some of it at the first call only, and in words that name no interface. Here the
-//! reader is whoever built the component: each text says what it has, what this host has, and what to do.
+//! wasmtime would find most mismatches by itself, but some only at the first call, and its messages name no
+//! interface. These messages are for the author of the component: what it has, what this host has, and what to do.
 
 use wasmparser::{Parser, Payload};
 use wasmtime::Engine;
@@ -13,20 +14,20 @@ use crate::sandbox::bindings::tenure::ipam::types::{
 };
 use crate::text::clean;
 
-/// The interface's package; `wit/` has it.
+/// The package of the interface, defined in `wit/`.
 const PACKAGE: &str = "tenure:ipam";
 
-/// The version that this host has.
+/// The version of the interface that this host implements.
 const VERSION: &str = "0.1.0";
 
 /// What a policy may import.
 const IMPORTS: [&str; 4] = ["types", "ledger", "configuration", "log"];
 
-/// What a policy may export beside what it must.
+/// The interfaces that a policy may export in addition to the required ones.
 const PLANNING: &str = "planning";
 const STATEFUL: &str = "stateful-allocation";
 
-/// Refuses a component that imports what is not offered. Whatever else is wrong with its bytes is the compiler's to say.
+/// Refuses a component that imports something not offered. Malformed bytes are left to the compiler.
 pub(super) fn imports(bytes: &[u8]) -> Result<(), String> {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -45,7 +46,7 @@ pub(super) fn imports(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a component is not a policy, as far as its type says.
+/// Refuses a component whose type is not that of a policy.
 pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), String> {
     let ty = component.component_type();
     for (name, _) in ty.imports(engine) {
@@ -70,20 +71,20 @@ pub(super) fn interface(engine: &Engine, component: &Component) -> Result<(), St
     Ok(())
 }
 
-/// Whether a component has an optional ability, in whichever version.
+/// Whether a component exports an optional interface, in any version.
 fn exports(engine: &Engine, ty: &ComponentType, interface: &str) -> bool {
     ty.exports(engine).any(|(name, _)| ours(name).is_some_and(|(found, _)| found == interface))
 }
 
-/// What the host has, and how a component comes to fit it.
+/// The version that the host has, and how to make a component fit it.
 pub(super) fn offered() -> String {
     format!(
         "this host has {PACKAGE}@{VERSION}: build the policy against the `wit/` of this version of tenured, or use a \
-         tenured that has the policy's version"
+         tenured that supports the policy's version"
     )
 }
 
-/// Why an import is not one of a policy.
+/// Refuses an import that a policy may not have.
 fn import(name: &str) -> Result<(), String> {
     let shown = clean(name);
     match ours(name) {
@@ -92,14 +93,14 @@ fn import(name: &str) -> Result<(), String> {
              (componentize-py --stub-wasi, jco componentize --disable all, tinygo -target wasm-unknown)"
         )),
         None => Err(format!(
-            "it imports {shown}, which is not offered; a policy may import {PACKAGE} only; `wit/` has what there is"
+            "it imports {shown}, which is not offered; a policy may import only {PACKAGE}, see `wit/`"
         )),
         Some((interface, version)) if IMPORTS.contains(&interface) && compatible(version) => Ok(()),
         Some(_) => Err(format!("it imports {shown}; {}", offered())),
     }
 }
 
-/// An exported function of an interface.
+/// Finds an exported function of an interface.
 fn function(
     engine: &Engine,
     ty: &ComponentType,
@@ -119,13 +120,13 @@ fn function(
             Some((_, version)) if compatible(version) => {
                 let ComponentItem::ComponentInstance(instance) = export.ty else { continue };
                 return member(engine, &instance, function)
-                    .ok_or_else(|| lacks("which is missing there".into()));
+                    .ok_or_else(|| lacks("but that interface lacks it".into()));
             }
             Some(_) => other = Some(clean(name)),
             None => {}
         }
     }
-    Err(lacks(other.map_or_else(|| "and does not".into(), |other| format!("and exports {other}"))))
+    Err(lacks(other.map_or_else(|| "but does not".into(), |other| format!("but exports {other}"))))
 }
 
 fn member(engine: &Engine, instance: &ComponentInstance, name: &str) -> Option<ComponentItem> {
@@ -152,20 +153,20 @@ where
     checked.map_err(|cause| {
         let cause = clean(&cause);
         format!(
-            "it is not a policy of this interface: its {function} is not that of {PACKAGE}/{interface}@{VERSION} \
-             ({cause}); {}",
+            "it is not a policy of this interface: its {function} does not have the type of \
+             {PACKAGE}/{interface}@{VERSION} ({cause}); {}",
             offered()
         )
     })
 }
 
-/// The interface and the version of a name of our package.
+/// The interface and version in a name of our package.
 fn ours(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 
-/// Whether a version may be linked to the host's: before 1.0, those of one minor version.
+/// Whether the host can link a version: before 1.0, one with the same minor version.
 fn compatible(version: &str) -> bool {
     let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
     minor(version).is_some() && minor(version) == minor(VERSION)

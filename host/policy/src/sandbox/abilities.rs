@@ -1,4 +1,4 @@
-//! What a policy may export beside what it must, probed for when it is loaded: plans, and a state that it keeps.
+//! The optional exports of a policy, looked up when it is loaded: planning and state.
 
 use wasmtime::component::InstancePre;
 
@@ -6,14 +6,14 @@ use super::bindings::planner::PlannerPre;
 use super::bindings::stateful::StatefulPre;
 use super::call::Call;
 
-/// The optional abilities of a policy.
+/// The optional exports of a policy.
 pub(super) struct Abilities {
     pub(super) planner: Option<PlannerPre<Call>>,
     pub(super) stateful: Option<StatefulPre<Call>>,
 }
 
 impl Abilities {
-    /// What an instance exports; whether it does so in the right words was checked when its component was verified.
+    /// Finds the exports of an instance; `verify` has checked their types.
     pub(super) fn of(instance: &InstancePre<Call>) -> Self {
         let (planner, stateful) = (PlannerPre::new(instance.clone()), StatefulPre::new(instance.clone()));
         Self { planner: planner.ok(), stateful: stateful.ok() }

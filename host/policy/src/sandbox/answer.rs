@@ -1,4 +1,4 @@
-//! What a policy answered, read as a stranger's data: parsed, bounded, and never shown as it came.
+//! Reads a policy's answer as untrusted data: parsed, bounded, and cleaned before it is shown.
 
 use std::net::IpAddr;
 
@@ -12,51 +12,53 @@ use super::bindings::tenure::ipam::types;
 use crate::embedded;
 use crate::text::clean;
 
-/// Why an answer is not one: what the policy said that it cannot mean.
+/// Why an answer is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Nonsense {
-    /// A text that should be an address.
-    #[error("it answered with {0:?}, which is not an address")]
+    /// A string that should be an address.
+    #[error("it returned {0:?}, which is not an address")]
     NotAnAddress(String),
-    /// A text that should be a subnet.
-    #[error("it answered with {0:?}, which is not a subnet")]
+    /// A string that should be a subnet.
+    #[error("it returned {0:?}, which is not a subnet")]
     NotASubnet(String),
-    /// A text that should be a pool's name.
-    #[error("it called a pool {0:?}, which is no name: it takes 1 to 64 letters, digits, '_', '.' and '-'")]
-    PoolName(String),
-    /// A text that should be a range's name.
+    /// An invalid pool name.
     #[error(
-        "it called a range {0:?}, which is no name: it takes 1 to 128 printable characters, without spaces"
+        "it named a pool {0:?}, which is not a valid name: use 1 to 64 letters, digits, '_', '.' and '-'"
+    )]
+    PoolName(String),
+    /// An invalid range name.
+    #[error(
+        "it named a range {0:?}, which is not a valid name: use 1 to 128 printable characters without spaces"
     )]
     RangeName(String),
-    /// A range that cannot be.
-    #[error("it answered with a range that cannot be: {0}")]
+    /// An invalid range.
+    #[error("it returned an invalid range: {0}")]
     Range(#[from] tenure_types::RangeError),
-    /// Attributes that nobody keeps.
-    #[error("it answered with attributes of {of} that are not kept: {}", clean(&.cause.to_string()))]
+    /// Attributes beyond the host's bounds.
+    #[error("it returned invalid attributes of {of}: {}", clean(&.cause.to_string()))]
     Attributes {
-        /// What they are of.
+        /// What the attributes belong to.
         of: &'static str,
-        /// Why they are not.
+        /// Why they are invalid.
         #[source]
         cause: InvalidAttributes,
     },
-    /// A case of a later version.
-    #[error("it wants {what} that this version does not know: {name:?}")]
+    /// A case of a later version of the interface.
+    #[error("it returned {what} that this version does not know: {name:?}")]
     Unknown {
-        /// What it wants.
+        /// The kind of case.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// More than anybody carries out.
-    #[error("it plans {0} effects, and {1} is the most")]
+    /// A plan with too many effects.
+    #[error("it plans {0} effects, and the limit is {1}")]
     LongPlan(usize, usize),
-    /// An effect on what is not there.
-    #[error("it plans an effect on pool number {0}, and the network has {1} pools")]
+    /// An effect on a pool that the network does not have.
+    #[error("it plans an effect on pool {0}, but the network has only {1}")]
     NoSuchPool(u32, usize),
-    /// More than anybody keeps.
-    #[error("its state has {0} bytes, and {1} is the most")]
+    /// A state that is too long to keep.
+    #[error("its state is {0} bytes, and the limit is {1}")]
     LongState(usize, usize),
 }
 
@@ -66,12 +68,12 @@ impl Nonsense {
     }
 }
 
-/// A definition as the ledger takes it.
+/// Reads a definition.
 pub(super) fn definition(answer: types::Definition) -> Result<Definition, Nonsense> {
     let cooling = match answer.cooling {
         types::Cooling::Strict => Cooling::Strict,
         types::Cooling::Preferred => Cooling::Preferred,
-        types::Cooling::Other(name) => return Err(Nonsense::unknown("addresses to cool in a way", &name)),
+        types::Cooling::Other(name) => return Err(Nonsense::unknown("a cooling mode", &name)),
     };
     Ok(Definition {
         pools: answer.pools.iter().map(pool).collect::<Result<_, _>>()?,
@@ -84,12 +86,12 @@ fn pool(pool: &types::PoolDefinition) -> Result<DefinedPool, Nonsense> {
     let supply = match &pool.supply {
         types::Supply::Configuration => Supply::Configuration,
         types::Supply::Host => Supply::Host,
-        types::Supply::Other(name) => return Err(Nonsense::unknown("a supply of a pool", name)),
+        types::Supply::Other(name) => return Err(Nonsense::unknown("a pool supply", name)),
     };
     let need = match &pool.need {
         types::Need::Always => Need::Always,
         types::Need::Optional => Need::Optional,
-        types::Need::Other(name) => return Err(Nonsense::unknown("a need of a pool", name)),
+        types::Need::Other(name) => return Err(Nonsense::unknown("a pool need", name)),
     };
     let name = PoolName::new(&pool.name).map_err(|_| Nonsense::PoolName(clean(&pool.name)))?;
     let attributes = attributes("a pool", &pool.attributes)?;
@@ -109,11 +111,11 @@ fn range(range: &types::AddressRange) -> Result<Range, Nonsense> {
     }
 }
 
-/// A proposal as the ledger checks it.
+/// Reads a proposal.
 pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
     let assignment = |assignment: &types::Assignment| {
         Ok(Assignment {
-            // An index beyond the host's is no pool either.
+            // An index that does not fit is no pool either; the ledger rejects it.
             pool: usize::try_from(assignment.pool).unwrap_or(usize::MAX),
             address: address(&assignment.address)?,
             attributes: attributes("an address", &assignment.attributes)?,
@@ -125,7 +127,7 @@ pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
     })
 }
 
-/// Attributes within the host's bounds.
+/// Reads attributes within the host's bounds.
 pub(super) fn attributes(of: &'static str, attributes: &[types::Attribute]) -> Result<Attributes, Nonsense> {
     if attributes.is_empty() {
         return Ok(Attributes::default());
@@ -138,9 +140,10 @@ fn address(text: &str) -> Result<IpAddr, Nonsense> {
     text.parse().map_err(|_| Nonsense::NotAnAddress(clean(text)))
 }
 
-/// A policy's refusal in the shape that every caller sees: its own text behind its name and digest.
+/// A policy's refusal as every caller sees it: the policy's text after its name and digest.
 ///
-/// The embedded host-local repeats the reference plugin's texts, which CNI callers compare as a whole, so they are told them bare.
+/// The embedded host-local uses the reference plugin's texts. CNI callers compare them as a whole, so they get them
+/// unprefixed.
 pub(super) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
     let (code, text) = match refusal {
         types::Refusal::InvalidConfig(types::ConfigError { path, message, .. }) => {
@@ -165,7 +168,7 @@ pub(super) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
     if embedded::is_host_local(stamp) { error.told_as(text) } else { error }
 }
 
-/// A policy's text, or what stands for an empty one.
+/// A policy's text, or `otherwise` if it is empty.
 fn said(text: &str, otherwise: &str) -> String {
     if text.trim().is_empty() { otherwise.to_owned() } else { clean(text) }
 }

@@ -1,7 +1,8 @@
-//! A policy as the engine asks it: on the thread that asks where that takes a moment, else on one of the policies' threads.
+//! A policy as the engine calls it: on the calling thread if its calls are quick, otherwise on one of the policies'
+//! threads.
 //!
-//! A proposal has no effect but log lines, so one that was begun on the thread that asks and takes too long is dropped, and made again
-//! from the start elsewhere. Whoever waits for that waits asleep.
+//! A proposal has no side effects but log lines. So a proposal that takes too long on the calling thread is dropped
+//! and made again from the start on another thread, while the caller sleeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,23 +22,23 @@ use super::threads::Job;
 use super::trust::{Place, Trust};
 use super::watch::Watch;
 
-/// A loaded policy, and what is known of its calls.
+/// A loaded policy, and what is known about the duration of its calls.
 #[derive(Debug)]
 pub struct AskedPolicy {
     policy: Arc<WasmPolicy>,
-    /// Of definitions: they read what an operator wrote, however long, and are never made on the thread that asks.
+    /// Of definitions: they read what an operator wrote, of any length, and never run on the calling thread.
     definitions: Arc<Trust>,
     proposals: Arc<Trust>,
 }
 
 impl AskedPolicy {
-    /// A policy of which nothing is known yet.
+    /// A policy about whose calls nothing is known yet.
     #[must_use]
     pub fn new(policy: WasmPolicy) -> Self {
         Self { policy: Arc::new(policy), definitions: Arc::default(), proposals: Arc::default() }
     }
 
-    /// Makes a proposal on the calling thread; `None` when it is to be made elsewhere, from the start.
+    /// Proposes on the calling thread; `None` if the proposal must be made on another thread, from the start.
     fn propose_here(&self, request: &types::Request, book: &Arc<Book>) -> Option<Result<Proposal>> {
         if self.proposals.place() != Place::Here {
             return None;
@@ -48,7 +49,7 @@ impl AskedPolicy {
         answer
     }
 
-    /// Has a call made on a thread; the future is its answer, and dropping it ends the call soon.
+    /// Runs a call on one of the threads. Dropping the future ends the call soon.
     async fn ask<T: Send + 'static>(
         &self,
         trust: &Arc<Trust>,
@@ -74,18 +75,18 @@ impl AskedPolicy {
                 let start = processor::time();
                 let answer = call(&policy, &watch);
                 watch.has_ended(processor::time().saturating_sub(start));
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 let _ = sender.send(answer);
             }),
         });
         answer.await.unwrap_or_else(|_| {
-            let cause = format_args!("a call of policy {} came to no end", self.policy.stamp());
+            let cause = format_args!("a call to policy {} did not finish", self.policy.stamp());
             Err(Error::new(ErrorCode::Internal, cause))
         })
     }
 }
 
-/// Somebody waits for an answer.
+/// A caller that waits for an answer.
 #[derive(Debug, Default)]
 struct Asked {
     given_up: Arc<AtomicBool>,

@@ -1,8 +1,8 @@
-//! The host's side of `wit/`, generated.
+//! The host side of `wit/`, generated.
 
 wasmtime::component::bindgen!({ path: "../../wit/ipam/next", world: "policy" });
 
-/// What a planner exports beside a policy.
+/// The exports of a policy that plans, in addition to the required ones.
 pub(crate) mod planner {
     wasmtime::component::bindgen!({
         path: "../../wit/ipam/next",
@@ -11,7 +11,7 @@ pub(crate) mod planner {
     });
 }
 
-/// What a policy that keeps a state exports beside a policy.
+/// The exports of a policy that keeps state, in addition to the required ones.
 pub(crate) mod stateful {
     wasmtime::component::bindgen!({
         path: "../../wit/ipam/next",

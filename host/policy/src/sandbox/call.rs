@@ -1,4 +1,4 @@
-//! One call: what it may use, what it has used, and why it failed.
+//! One call: its limits, what it has used, and why it failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,43 +16,45 @@ use super::trust::{BRIEF, SLOW};
 use super::watch::Watch;
 use crate::text::clean;
 
-/// What wasmtime says when more crosses from the policy to the host than may.
+/// wasmtime's message if too much data crosses from the policy to the host.
 const OUT_OF_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// How long a call goes on that nobody waits for any more.
+/// The interval at which a running call is checked for a caller that has gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// How long a call may go on.
+/// How long a call may run.
 #[derive(Debug, Clone)]
 pub(super) enum Patience {
-    /// Until its deadline. Where it is watched, it ends once nobody waits for it any more, and gives way once it is slow.
+    /// Until its deadline. If it is watched, it ends once nobody waits for it, and lowers its thread's priority once
+    /// it is slow.
     Long(Option<Arc<Watch>>),
-    /// For a moment, since its thread has other work, which had used so much of the processors. Cut short, it leaves no trace.
+    /// For a moment, since its thread has other work. The duration is the thread's processor time at the start. A
+    /// call that is cut short leaves no trace.
     Brief(Duration),
 }
 
-/// The memory of a call: that of all memories of its component together.
+/// The memory of a call: the sum over all memories of its component.
 #[derive(Debug)]
 struct Memory {
     used: usize,
     most: usize,
 }
 
-/// What one call sees and has used.
+/// What a call can see and has used.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// What it may see.
+    /// What it can see.
     pub(super) sight: Sight,
     memory: Memory,
-    /// Whether the policy asked for more memory than it may have.
+    /// Whether the policy was denied more memory.
     denied: bool,
     pub(super) log: CallLog,
-    /// The last warning: a policy that panics says why before it traps.
+    /// The last warning: a policy that panics logs the reason before it traps.
     pub(super) warning: Option<String>,
 }
 
 impl Call {
-    /// A store for one call, with its limits set.
+    /// Creates a store for one call, with its limits set.
     pub(super) fn store(
         engine: &Engine,
         limits: &Limits,
@@ -93,18 +95,18 @@ impl Call {
             Some(trap) => (PolicyFailure::Trap, trap.to_string()),
             None if root.contains(OUT_OF_FUEL) => (
                 PolicyFailure::Length,
-                format!("its texts and lists are longer than {} KiB: {}", limits.answer >> 10, clean(&root)),
+                format!("its strings and lists exceed {} KiB: {}", limits.answer >> 10, clean(&root)),
             ),
             None => (PolicyFailure::Trap, clean(&root)),
         };
         match &self.warning {
-            Some(warning) => (failure, format!("{cause}; it said: {warning}")),
+            Some(warning) => (failure, format!("{cause}; its last warning: {warning}")),
             None => (failure, cause),
         }
     }
 }
 
-/// Lets a call, on this thread from beginning to end, last until its deadline.
+/// Lets a call run until its deadline. It must stay on this thread from beginning to end.
 fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>) {
     let start = processor::time();
     store.set_epoch_deadline(ticks(deadline.min(SLOW)));
@@ -123,7 +125,7 @@ fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>)
     });
 }
 
-/// Lets a call last until the first tick at which it is no longer brief.
+/// Lets a call run until the first tick at which it exceeds [`BRIEF`].
 fn is_brief(store: &mut Store<Call>, start: Duration) {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
@@ -139,7 +141,7 @@ pub(super) fn is_interrupted(error: &wasmtime::Error) -> bool {
     error.downcast_ref::<Trap>() == Some(&Trap::Interrupt)
 }
 
-/// The ticks after which a time is over for sure.
+/// The number of ticks after which this time has certainly passed.
 fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX / 2).saturating_add(1)
 }
@@ -147,7 +149,7 @@ fn ticks(time: Duration) -> u64 {
 impl ResourceLimiter for Call {
     fn memory_growing(&mut self, now: usize, desired: usize, most: Option<usize>) -> wasmtime::Result<bool> {
         if most.is_some_and(|most| desired > most) {
-            // The component's own bound, which is no denial of the host's.
+            // The component's own maximum, not a denial by the host.
             return Ok(false);
         }
         let used = self.memory.used.saturating_add(desired.saturating_sub(now));

@@ -1,4 +1,4 @@
-//! The engine that all policies of a node share: its pool of instances, its linker, and what bounds its calls.
+//! The engine that all policies of a node share: its instance pool, its linker, and the limits of its calls.
 
 use tenure_types::{Error, ErrorCode};
 use wasmtime::component::{HasSelf, Linker};
@@ -10,14 +10,15 @@ use super::gate::Gate;
 use super::limits::{Limits, MEMORIES, TABLE_ELEMENTS};
 use super::threads::{Priority, Threads};
 
-/// Core instances of one component: its own modules and the adapters between them. Python's tools make the most.
+/// The most core instances of one component: its own modules and the adapters between them. Python's toolchain
+/// creates the most.
 const CORE_INSTANCES: u32 = 48;
 
-/// Bytes of a slot's memory and tables that are cleared in place rather than given back to the kernel, which would cost
-/// page faults and, with several threads, interrupts of every processor.
+/// Bytes of a slot's memory and tables that are cleared in place instead of being returned to the kernel, which would
+/// cost page faults and, with several threads, interrupts of every processor.
 const KEEP_RESIDENT: usize = 256 << 10;
 
-/// The sandbox. One for each daemon: its instances, memory and ticker are shared by all policies.
+/// The sandbox. One per daemon: all policies share its instances, memory and ticker.
 pub(crate) struct Sandbox {
     engine: Engine,
     linker: Linker<Call>,
@@ -28,10 +29,10 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox with its limits.
+    /// Creates a sandbox with these limits.
     ///
     /// # Errors
-    /// `Internal` when the address space does not hold the pool or the ticker cannot start.
+    /// `Internal` if the address space is too small for the instance pool or the ticker cannot start.
     pub(crate) fn new(limits: Limits) -> Result<Self, Error> {
         let mut config = compiled_config();
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(&limits)));
@@ -42,7 +43,7 @@ impl Sandbox {
         let gate = Gate::new(engine.clone(), limits.concurrency)
             .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
         let threads = Threads::new(limits.concurrency, Priority::Usual);
-        // However long slow calls take, there are places in the gate that they do not have.
+        // Slow calls get at most three quarters of the gate's places, however long they take.
         let behind = Threads::new(limits.concurrency - limits.concurrency / 4, Priority::Last);
         Ok(Self { engine, linker, gate, threads, behind, limits })
     }
@@ -64,7 +65,7 @@ impl Sandbox {
         &self.threads
     }
 
-    /// The threads for those that are: they give way to everybody else.
+    /// The threads for slow policies: they run at the lowest priority.
     pub(super) fn behind(&self) -> &Threads {
         &self.behind
     }
@@ -74,14 +75,14 @@ impl Sandbox {
     }
 }
 
-/// What compiled code depends on: the same in the daemon and in the compiling child.
+/// The settings that compiled code depends on: the same in the daemon and in the compiling child.
 pub(crate) fn compiled_config() -> Config {
     let mut config = Config::new();
     config
         .concurrency_support(false)
         .epoch_interruption(true)
         .memory_init_cow(true)
-        // A decision must be replayable bit for bit, on any node.
+        // A decision must be reproducible bit for bit on any node.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true);
     config

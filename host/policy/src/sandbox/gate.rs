@@ -1,4 +1,4 @@
-//! How many calls run at once, and the clock that their deadlines are counted by.
+//! Limits how many calls run at once, and drives the clock of their deadlines.
 //!
 //! One thread ticks while calls run and for a moment after the last one; then it sleeps until the next call, so that
 //! an idle node does not wake up. The state is behind a `std::sync::Mutex`, held for a few instructions.
@@ -9,26 +9,26 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// How far apart two looks at a running call are.
+/// The interval at which a running call is checked.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// The ticks without a call after which the ticker sleeps; waking it costs a call more than ticking on for a moment.
+/// The number of idle ticks after which the ticker sleeps; waking it costs a call more than ticking on for a moment.
 const LINGER: u32 = 100;
 
-/// Lets calls in and keeps their clock.
+/// Admits calls and drives their clock.
 #[derive(Debug)]
 pub(super) struct Gate {
     shared: Arc<Shared>,
-    /// `None` once it was joined.
+    /// `None` once it has been joined.
     ticker: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// A place became free.
+    /// Signalled when a place becomes free.
     left: Condvar,
-    /// The ticker has something to do.
+    /// Signalled when the ticker has something to do.
     wake: Condvar,
     most: u32,
 }
@@ -36,13 +36,13 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     running: u32,
-    /// How many wait for a place.
+    /// How many callers wait for a place.
     waiting: u32,
     asleep: bool,
     closed: bool,
 }
 
-/// A running call's place; free again when dropped.
+/// A running call's place; dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct Place<'gate>(&'gate Shared);
 
@@ -61,7 +61,7 @@ impl Gate {
         Ok(Self { shared, ticker: Some(ticker) })
     }
 
-    /// Waits for a place. Calls are short, so the wait is.
+    /// Waits for a place. Calls are short, so waits are too.
     pub(super) fn enter(&self) -> Place<'_> {
         let mut state = self.shared.lock();
         while state.running >= self.shared.most {
@@ -72,7 +72,7 @@ impl Gate {
         self.shared.take_place(&mut state)
     }
 
-    /// Takes a place if one is free, and never waits: for those who have other work than this call.
+    /// Takes a place if one is free, and never waits: for threads that have other work.
     pub(super) fn try_enter(&self) -> Option<Place<'_>> {
         let mut state = self.shared.lock();
         (state.running < self.shared.most).then(|| self.shared.take_place(&mut state))
@@ -84,7 +84,7 @@ impl Drop for Gate {
         self.shared.lock().closed = true;
         self.shared.wake.notify_one();
         if let Some(ticker) = self.ticker.take() {
-            // A ticker that panicked has nothing left to stop.
+            // A ticker that panicked has already stopped.
             let _ = ticker.join();
         }
     }
@@ -96,7 +96,7 @@ impl Drop for Place<'_> {
         state.running -= 1;
         let waits = state.waiting > 0;
         drop(state);
-        // To notify nobody is a system call all the same.
+        // Notifying nobody would still be a system call.
         if waits {
             self.0.left.notify_one();
         }
@@ -104,12 +104,12 @@ impl Drop for Place<'_> {
 }
 
 impl Shared {
-    /// Nothing is left half done under the lock, so a poisoned one is as good.
+    /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place that is free, and has the clock tick.
+    /// Takes a free place, and starts the clock if it sleeps.
     fn take_place(&self, state: &mut State) -> Place<'_> {
         state.running += 1;
         if std::mem::take(&mut state.asleep) {
@@ -154,7 +154,7 @@ mod tests {
                 entered.send(()).unwrap();
             });
             assert!(third.recv_timeout(TICK * 20).is_err());
-            assert!(gate.try_enter().is_none(), "who does not wait goes away");
+            assert!(gate.try_enter().is_none(), "a caller that does not wait gets no place");
             drop(first);
             third.recv().unwrap();
         });

@@ -1,27 +1,27 @@
-//! What a call of a policy may use.
+//! The limits of a policy call.
 
 use std::time::Duration;
 
-/// Elements of a table; every function that a policy calls by pointer has one.
+/// The most elements of a table; each function that a policy calls by pointer needs one.
 pub(super) const TABLE_ELEMENTS: usize = 20_000;
 
-/// Memories of one component; QuickJS's has three. Their sum counts against the limit of a call.
+/// The most memories of one component; QuickJS has three. Their sum counts against the memory limit of a call.
 pub(super) const MEMORIES: u32 = 4;
 
-/// What a call of a policy may use, and how many may run at once.
+/// The limits of a policy call, and how many calls may run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The processor time of a call. Waiting for the processor is not the policy's fault and does not count.
+    /// The processor time of a call. Waiting for a processor does not count.
     pub deadline: Duration,
-    /// Bytes of memory of a call, in all memories of its component together.
+    /// The memory of a call in bytes, summed over all memories of its component.
     pub memory: usize,
-    /// Calls that run at once; the memory of all is this many times `memory`. More wait for their turn.
+    /// The calls that run at once; together they may use this many times `memory`. Further calls wait.
     pub concurrency: u32,
-    /// Bytes of texts and lists that cross from the policy to the host in one answer.
+    /// The bytes of strings and lists that cross from the policy to the host in one call.
     pub answer: usize,
-    /// Bytes of a component.
+    /// The size of a component in bytes.
     pub component: usize,
-    /// The processor time of compiling a component; by the clock it may take three times as long.
+    /// The processor time of compiling a component; the wall-clock limit is three times as long.
     pub compile: Duration,
 }
 
@@ -38,13 +38,13 @@ impl Default for Limits {
     }
 }
 
-/// What wasmtime says of a component that its pool has no room for, with the setting that the limit comes from.
+/// Rewords wasmtime's message about a component that exceeds its pool, and names the setting behind the limit.
 pub(crate) fn named(cause: String, limits: &Limits) -> String {
     const MEMORY: &str = "memory has a minimum byte size of ";
     if let Some((_, rest)) = cause.split_once("transitively contains ")
         && let Some((count, _)) = rest.split_once(" Wasm linear memories")
     {
-        return format!("it has {count} memories, and {MEMORIES} is the most");
+        return format!("it has {count} memories, and the limit is {MEMORIES}");
     }
     let Some((_, rest)) = cause.split_once(MEMORY) else { return cause };
     let bytes = rest.split_whitespace().next().and_then(|number| match number.strip_prefix("0x") {
@@ -52,8 +52,5 @@ pub(crate) fn named(cause: String, limits: &Limits) -> String {
         None => number.parse().ok(),
     });
     let size = bytes.map_or_else(String::new, |bytes| format!(", {} MiB,", bytes.div_ceil(1 << 20)));
-    format!(
-        "it begins with more memory{size} than it may have, {} MiB (sandbox.memory_mib)",
-        limits.memory >> 20
-    )
+    format!("its initial memory{size} exceeds the limit of {} MiB (sandbox.memory_mib)", limits.memory >> 20)
 }

@@ -1,4 +1,4 @@
-//! A policy's own lines on their way to the log: so many a call, so many a second, and a count of the rest.
+//! Logs a policy's own lines: a limited number per call and per second, and a count of the rest.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,18 +10,18 @@ use super::throttle::{Admission, Throttle};
 /// The most lines that one call may log.
 pub(super) const MOST_IN_A_CALL: u32 = 16;
 
-/// Lines that a policy may log at once, and then in a second.
+/// The lines that a policy may log in a burst, and per second after that.
 const BURST: u32 = 64;
 const PER_SECOND: u32 = 16;
 
-/// The lines of one policy. The lock is held for a few additions and never across anything that waits.
+/// The lines of one policy. The lock is held for a few additions and never across anything that blocks.
 #[derive(Debug)]
 pub(super) struct Lines(Mutex<Counted>);
 
 #[derive(Debug)]
 struct Counted {
     throttle: Throttle,
-    /// Lines left out that nobody has asked for yet.
+    /// Dropped lines that [`take_silenced`](Lines::take_silenced) has not returned yet.
     silenced: u64,
 }
 
@@ -32,7 +32,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Whether anybody wants to see lines of a level.
+    /// Whether lines of a level are logged.
     pub(super) fn wants(level: Level) -> bool {
         match level {
             Level::WARN => tracing::enabled!(Level::WARN),
@@ -41,7 +41,7 @@ impl Lines {
         }
     }
 
-    /// Writes a call's line of this number, unless it is one too many.
+    /// Writes line `number` of a call, unless it exceeds a limit.
     pub(super) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
         let Admission::Write { suppressed } = self.admit(number, now_ms) else { return };
         let left_out = (suppressed > 0).then_some(suppressed);
@@ -52,12 +52,12 @@ impl Lines {
         }
     }
 
-    /// How many lines were left out since this was asked last.
+    /// The number of lines dropped since the last call.
     pub(super) fn take_silenced(&self) -> u64 {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).silenced)
     }
 
-    /// Counts lines that one call had too many.
+    /// Counts the lines beyond the limit of one call.
     pub(super) fn leave_out(&self, lines: u32) {
         for _ in 0..lines {
             self.admit(MOST_IN_A_CALL, 0);
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn what_is_one_too_many_is_counted_once_for_the_log_and_once_for_the_metric() {
         let lines = Lines::default();
-        // How many lines of so many calls were written, and how many before them they say were left out.
+        // How many lines these calls wrote, and how many dropped lines they reported.
         let write = |calls: u32, now_ms| {
             let lines = (0..calls).flat_map(|_| 0..=MOST_IN_A_CALL).map(|number| lines.admit(number, now_ms));
             lines.fold((0, 0), |(written, told), admission| match admission {
@@ -90,11 +90,11 @@ mod tests {
                 Admission::Suppress => (written, told),
             })
         };
-        assert_eq!(write(1, 1_000), (16, 0), "16 lines a call");
+        assert_eq!(write(1, 1_000), (16, 0), "16 lines per call");
         assert_eq!(lines.take_silenced(), 1);
-        assert_eq!(write(9, 1_000), (48, 3), "64 at once");
+        assert_eq!(write(9, 1_000), (48, 3), "a burst of 64");
         assert_eq!(lines.take_silenced(), 9 * 17 - 48);
         assert_eq!(lines.take_silenced(), 0);
-        assert_eq!(write(1, 2_000), (16, 1 + 9 * 17 - 48 - 3), "16 a second");
+        assert_eq!(write(1, 2_000), (16, 1 + 9 * 17 - 48 - 3), "16 per second");
     }
 }

@@ -1,4 +1,4 @@
-//! What one call logs: at once, or held back until it is known that the call counts.
+//! The log lines of one call: written at once, or held back until the call is known to count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use tracing::Level;
 
 use super::lines::{Lines, MOST_IN_A_CALL};
 
-/// The lines of one call on their way to those of its policy.
+/// The lines of one call, before they reach those of its policy.
 #[derive(Debug)]
 pub(super) struct CallLog {
     policy: Arc<PolicyStamp>,
     lines: Arc<Lines>,
-    /// Lines that somebody wants to see, so far.
+    /// The number of lines so far, of levels that are logged.
     number: u32,
-    /// The first of them, if they are held back; dropping them leaves no trace of the call.
+    /// The first lines, if they are held back; dropping them leaves no trace of the call.
     held: Option<Vec<(Level, String)>>,
 }
 
 impl CallLog {
-    /// For a call that counts whatever becomes of it.
+    /// For a call that counts whatever its outcome.
     pub(super) fn new(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
         Self { policy, lines, number: 0, held: None }
     }
 
-    /// For a call that may be made again, as if it had not been.
+    /// For a call that may be dropped and made again.
     pub(super) fn held(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
         Self { held: Some(Vec::new()), ..Self::new(policy, lines) }
     }
@@ -44,7 +44,7 @@ impl CallLog {
         self.number = self.number.saturating_add(1);
     }
 
-    /// The call counts: writes what was held back.
+    /// Writes the lines that were held back, since the call counts.
     pub(super) fn release(&mut self) {
         let Some(held) = self.held.take().filter(|held| !held.is_empty()) else { return };
         let now_ms = monotonic_ms();
@@ -55,7 +55,7 @@ impl CallLog {
     }
 }
 
-/// Milliseconds of a clock that never goes back.
+/// Milliseconds of a monotonic clock.
 fn monotonic_ms() -> u64 {
     let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Calls of what a policy may export beside what it must. The engine makes none of them yet.
+//! Calls to the optional exports of a policy. The engine makes none of them yet.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use super::question::question;
 use super::sight::Sight;
 use super::to_wit::attribute;
 
-/// The most bytes that a policy may keep. They are written with each proposal that changes them.
+/// The most bytes of state that a policy may keep. They are written with each proposal that changes them.
 const LONGEST_STATE: usize = 16 << 10;
 
-/// What a policy that keeps a state answers a request with.
+/// The answer of a policy that keeps state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The proposal.
     pub proposal: Proposal,
-    /// What to keep from now on, if the proposal is accepted; without it, what was kept stays.
+    /// The new state, which is kept if the proposal is accepted; `None` keeps the old one.
     pub state: Option<Vec<u8>>,
 }
 
 impl WasmPolicy {
-    /// Whether it plans.
+    /// Whether the policy plans.
     #[must_use]
     pub fn plans(&self) -> bool {
         self.abilities.planner.is_some()
     }
 
-    /// Says what should be done about a network's supply, on the calling thread.
+    /// Plans changes of a network's supply, on the calling thread.
     ///
     /// # Errors
-    /// As [`propose`](Self::propose); `Internal` when it does not plan.
+    /// As [`propose`](Self::propose); `Internal` if the policy does not plan.
     pub fn plan(&self, state: &PlanState, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
         let planner = self.abilities.planner.as_ref().ok_or_else(|| self.lacks("does not plan"))?;
         let state = plan::state(state);
@@ -48,16 +48,16 @@ impl WasmPolicy {
         self.read(plan::plan(&effects, book))
     }
 
-    /// Whether it keeps a state.
+    /// Whether the policy keeps state.
     #[must_use]
     pub fn keeps_state(&self) -> bool {
         self.abilities.stateful.is_some()
     }
 
-    /// Proposes addresses and says what to keep, on the calling thread. The state is empty until one was kept.
+    /// Proposes addresses and a new state, on the calling thread. The state is empty until one was kept.
     ///
     /// # Errors
-    /// As [`propose`](Self::propose); `Internal` when it keeps no state.
+    /// As [`propose`](Self::propose); `Internal` if the policy keeps no state.
     pub fn propose_with(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
         let stateful = self.stateful()?;
         let request = question(request);
@@ -70,10 +70,11 @@ impl WasmPolicy {
         Ok(Outcome { proposal, state })
     }
 
-    /// Makes its state of one that another policy kept, on the calling thread.
+    /// Converts another policy's state to this policy's, on the calling thread.
     ///
     /// # Errors
-    /// As [`propose`](Self::propose), `PolicyRefused` when it cannot read that state; `Internal` when it keeps no state.
+    /// As [`propose`](Self::propose), `PolicyRefused` if the policy cannot read that state; `Internal` if it keeps no
+    /// state.
     pub fn migrate(&self, state: &[u8], from: &PolicyStamp, book: &Arc<Book>) -> Result<Vec<u8>, Error> {
         let stateful = self.stateful()?;
         let from = [attribute("policy.name", from.name.as_str()), attribute("policy.digest", &from.digest)];
@@ -88,7 +89,7 @@ impl WasmPolicy {
         self.abilities.stateful.as_ref().ok_or_else(|| self.lacks("keeps no state"))
     }
 
-    /// Runs one call about a network, in a fresh instance.
+    /// Makes one call about a network, in a fresh instance.
     fn call<A>(
         &self,
         book: &Arc<Book>,
@@ -105,7 +106,7 @@ impl WasmPolicy {
     }
 }
 
-/// A state that is not too long to be kept.
+/// Refuses a state that is too long to keep.
 fn short(state: Vec<u8>) -> Result<Vec<u8>, Nonsense> {
     match state.len() {
         ..=LONGEST_STATE => Ok(state),

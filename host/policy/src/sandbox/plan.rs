@@ -1,6 +1,7 @@
-//! Plans: from the state of a network's supply to what a policy wants done about it, read as a stranger's data.
+//! Plans: from the state of a network's supply to the changes that a policy wants, read as untrusted data.
 //!
-//! Nobody carries a plan out yet. Who does checks each effect against what the policy was granted, and a budget.
+//! Nothing carries out plans yet. The executor will have to check each effect against the policy's grants and a
+//! budget.
 
 use tenure_ledger::Book;
 use tenure_types::Attributes;
@@ -29,57 +30,57 @@ pub enum EffectKind {
     ReleasePrefix,
     /// Leases one more block of a cluster's pool.
     RequestBlock,
-    /// Drains a leased block and gives it back.
+    /// Drains a leased block and returns it.
     GiveBackBlock,
 }
 
-/// Something that a policy wants done to a pool's supply.
+/// A change that a policy wants in a pool's supply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// What it does.
     pub kind: EffectKind,
     /// The pool's index in its network.
     pub pool: usize,
-    /// To what, and how much.
+    /// The target of the effect, and how much.
     pub attributes: Attributes,
 }
 
-/// How much of a pool is asked for.
+/// The demand for a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Demand {
     /// The pool's index in its network.
     pub pool: usize,
-    /// Requests that wait for an address, or were told to try again a moment ago.
+    /// Requests that wait for an address, or were recently told to try again.
     pub waiting: u32,
-    /// What else is known of it.
+    /// Further facts about it.
     pub attributes: Attributes,
 }
 
-/// Something outside of the ledger that a plan depends on, such as a network interface.
+/// Something outside the ledger that a plan depends on, such as a network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub kind: String,
-    /// Tells it apart among its kind.
+    /// Its name, unique within its kind.
     pub name: String,
-    /// What is known of it.
+    /// Facts about it.
     pub attributes: Attributes,
 }
 
-/// What a plan is made from, besides the ledger and the configuration.
+/// The input of a plan, besides the ledger and the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlanState {
-    /// What is asked for.
+    /// The demand for each pool.
     pub demands: Vec<Demand>,
-    /// What there is outside of the ledger.
+    /// The objects outside the ledger.
     pub objects: Vec<Object>,
-    /// Effects of earlier plans that have not ended yet.
+    /// Effects of earlier plans that are not finished.
     pub pending: Vec<Effect>,
-    /// What holds for the whole node, such as its limits.
+    /// Facts about the whole node, such as its limits.
     pub attributes: Attributes,
 }
 
-/// A plan as its executor takes it.
+/// Reads a plan.
 pub(super) fn plan(answer: &[types::Effect], book: &Book) -> Result<Vec<Effect>, Nonsense> {
     if answer.len() > MOST_EFFECTS {
         return Err(Nonsense::LongPlan(answer.len(), MOST_EFFECTS));
@@ -107,7 +108,7 @@ pub(super) fn plan(answer: &[types::Effect], book: &Book) -> Result<Vec<Effect>,
     answer.iter().map(effect).collect()
 }
 
-/// A state as a policy gets it.
+/// Converts a state to the interface's types.
 pub(super) fn state(state: &PlanState) -> types::State {
     let demand = |demand: &Demand| types::Demand {
         pool: index(demand.pool),
@@ -127,7 +128,7 @@ pub(super) fn state(state: &PlanState) -> types::State {
     }
 }
 
-/// A network has fewer pools than there are indexes.
+/// A network has far fewer pools than a `u32` can count.
 fn index(pool: usize) -> u32 {
     u32::try_from(pool).unwrap_or(u32::MAX)
 }

@@ -21,12 +21,12 @@ use super::question::{configuration, question};
 use super::sight::Sight;
 use super::watch::Watch;
 
-/// A policy that is a component. Each call is a fresh instance.
+/// A policy that is a component. Each call runs in a fresh instance.
 pub struct WasmPolicy {
     sandbox: Arc<Sandbox>,
     stamp: Arc<PolicyStamp>,
     lines: Arc<Lines>,
-    /// Imports are linked and exports found once, not in each call; a call looks at the types of its own function only.
+    /// Imports are linked and exports found once, not per call; a call looks only at the types of its own function.
     instance: InstancePre<Call>,
     network: network::GuestIndices,
     allocation: allocation::GuestIndices,
@@ -34,7 +34,7 @@ pub struct WasmPolicy {
 }
 
 impl WasmPolicy {
-    /// A policy of a component; an error is what wasmtime says of one that does not fit the interface.
+    /// Makes a policy of a component; an error is wasmtime's about one that does not fit the interface.
     pub(crate) fn new(
         sandbox: Arc<Sandbox>,
         stamp: PolicyStamp,
@@ -53,7 +53,7 @@ impl WasmPolicy {
         Call::store(engine, limits, &self.stamp, &self.lines, sight, patience)
     }
 
-    /// What a call has come to, in words of the host's.
+    /// The outcome of a call, with the host's errors for refusals and failures.
     pub(super) fn told<A>(
         &self,
         call: &Call,
@@ -94,7 +94,7 @@ impl WasmPolicy {
         self.read(answer::proposal(&self.told(call, outcome)?))
     }
 
-    /// What an answer means, if it means anything.
+    /// An answer that has been read, or the failure of the policy.
     pub(super) fn read<A>(&self, answer: Result<A, Nonsense>) -> Result<A, Error> {
         answer.map_err(|nonsense| self.failed(PolicyFailure::Nonsense, nonsense))
     }
@@ -120,7 +120,7 @@ impl WasmPolicy {
         self.lines.take_silenced()
     }
 
-    /// Makes pools of a network's configuration, on the calling thread.
+    /// Makes a definition from a network's configuration, on the calling thread.
     ///
     /// # Errors
     /// As [`Policy::define`](tenure_engine::ports::Policy::define).
@@ -161,9 +161,10 @@ impl WasmPolicy {
         self.proposal(store.data(), outcome)
     }
 
-    /// Proposes on a thread that has other work, and never waits. `start` is the processor time of the thread.
+    /// Proposes on a thread that has other work, and never waits. `start` is the thread's processor time at the
+    /// start.
     ///
-    /// `None` when no place is free, or when it takes longer than a moment: then it is as if the policy had not been called.
+    /// `None` if no place is free or the call takes too long: then the policy might as well not have been called.
     pub(super) fn propose_briefly(
         &self,
         request: &types::Request,

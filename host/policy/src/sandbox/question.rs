@@ -1,11 +1,11 @@
-//! What a policy is asked, in the words of its interface.
+//! What a policy is given, in the types of its interface.
 
 use tenure_types::{NetworkConfig, NetworkName, Request};
 
 use super::bindings::tenure::ipam::types;
 use super::to_wit::attribute;
 
-/// A network's configuration as a policy gets it.
+/// A network's configuration as a policy sees it.
 pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> types::Config {
     types::Config {
         name: network.as_str().into(),
@@ -14,7 +14,7 @@ pub(super) fn configuration(network: &NetworkName, config: &NetworkConfig) -> ty
     }
 }
 
-/// A request as a policy gets it.
+/// A request as a policy sees it.
 pub(super) fn question(request: &Request) -> types::Request {
     types::Request {
         network: request.network.as_str().into(),
@@ -23,7 +23,7 @@ pub(super) fn question(request: &Request) -> types::Request {
     }
 }
 
-/// What a policy may know of a request; `wit/README.md` lists the names.
+/// The attributes of a request; `wit/README.md` lists their names.
 fn attributes(request: &Request) -> Vec<types::Attribute> {
     let mut attributes = vec![attribute("owner.kind", request.owner.kind())];
     if let Some((container, interface)) = request.owner.attachment() {

@@ -1,4 +1,4 @@
-//! What a call may see: prepared before it begins, and unchanged until it ends.
+//! What a call can see: prepared before it begins, and unchanged until it ends.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use tenure_ledger::Book;
 
 use super::bindings::tenure::ipam::types::Config;
 
-/// What a call may see.
+/// What a call can see.
 #[derive(Debug)]
 pub(super) enum Sight {
-    /// The configuration that a network is being made of.
+    /// The configuration of a network that is being defined.
     Configuration(Arc<Config>),
-    /// A network.
+    /// An existing network.
     Book(Arc<Book>),
 }

@@ -1,13 +1,13 @@
-//! Threads that policies are called on: a few, used again, and none of those that serve requests.
+//! The threads that policies run on: a few, reused, and none of those that serve requests.
 //!
 //! ```text
 //! ask ─▶ waiting ─▶ an idle thread, or a new one ─▶ the call ─▶ idle again
 //!                                                     └─ it is slow: the thread gives way, is replaced, and ends
 //! ```
 //!
-//! There are two sets of them: those of one have the daemon's priority, and those of the other the lowest from their beginning.
-//! One policy gets a share of the threads and no more, so that the calls of one that takes long leave room for the others'.
-//! The state is behind a `std::sync::Mutex`, held for a few moves of memory.
+//! There are two sets: threads at the daemon's priority, and threads at the lowest priority from the start. One
+//! policy gets only a share of the threads, so that slow calls of one policy leave room for the others. The state is
+//! behind a `std::sync::Mutex`, held for a few moves of memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,43 +17,43 @@ use std::time::Duration;
 
 use super::processor;
 
-/// How long a thread stays idle before it ends, unless it is the last.
+/// How long a thread stays idle before it ends, unless it is the only idle one.
 const LINGER: Duration = Duration::from_secs(5);
 
 type Work = Box<dyn FnOnce(&Arc<Seat>) + Send>;
 
-/// A call to be made.
+/// A call to make.
 pub(super) struct Job {
     /// The policy's digest.
     pub(super) policy: Arc<str>,
-    /// Makes the call and answers.
+    /// Makes the call and sends the answer.
     pub(super) work: Work,
 }
 
-/// Which processors threads get.
+/// The priority of a set of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Priority {
-    /// Their turn, as any other thread of the daemon.
+    /// That of the daemon's other threads.
     Usual,
-    /// What nobody else on the machine wants.
+    /// The lowest.
     Last,
 }
 
-/// A thread's place among its like.
+/// A thread's place in its set.
 #[derive(Debug)]
 pub(super) struct Seat {
     shared: Arc<Shared>,
     left: AtomicBool,
 }
 
-/// The threads. Dropping it ends those that are idle now, and each other one behind its call.
+/// A set of threads. Dropping it ends the idle ones now, and each other one after its call.
 #[derive(Debug)]
 pub(super) struct Threads(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// There is something to do, or nothing ever will be.
+    /// Signalled when a job arrives, a running call frees its policy's share, or the set closes.
     wake: Condvar,
     /// The most threads.
     most: u32,
@@ -65,7 +65,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// Running calls by policy.
+    /// The number of running calls per policy.
     running: HashMap<Arc<str>, u32>,
     threads: u32,
     idle: u32,
@@ -73,18 +73,18 @@ struct State {
 }
 
 impl Threads {
-    /// No thread yet, and never more than `most` that make calls at this priority.
+    /// Creates a set without threads, of which at most `most` ever make calls at this priority.
     pub(super) fn new(most: u32, priority: Priority) -> Self {
         let most = most.max(1);
         let share = (most - most / 4).max(1);
         Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share, priority }))
     }
 
-    /// Has a call made as soon as a thread is free for it. Where none can be had at all, the job is dropped.
+    /// Runs a job as soon as a thread is free for it. If no thread can be started at all, the job is dropped.
     pub(super) fn run(&self, job: Job) {
         let mut state = self.0.lock();
         state.waiting.push_back(job);
-        // What waits for its own policy's share of the threads is no work for those that are idle, but this may be.
+        // Jobs that wait for their policy's share are no work for the idle threads, but this one may be.
         let idle = usize::try_from(state.idle).unwrap_or(usize::MAX);
         if state.waiting.len() > idle {
             self.0.hire(&mut state);
@@ -104,24 +104,24 @@ impl Drop for Threads {
 }
 
 impl Seat {
-    /// Lets its thread, which is the calling one, run only when nobody else on the machine wants to. Another takes the seat.
+    /// Lowers the calling thread, which must be this seat's, to the lowest priority. Another thread takes the seat.
     pub(super) fn give_way(&self) {
         if self.shared.priority == Priority::Last || self.left.swap(true, Ordering::Relaxed) {
             return;
         }
-        // Before its own priority is gone: a thread has that of the one that it was started by.
+        // First, since a new thread inherits the priority of the one that starts it.
         self.shared.retire(&mut self.shared.lock());
         processor::give_way();
     }
 }
 
 impl Shared {
-    /// Nothing is left half done under the lock, so a poisoned one is as good.
+    /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts one more thread, if there may be one.
+    /// Starts another thread, up to the limit.
     fn hire(self: &Arc<Self>, state: &mut State) {
         if state.threads >= self.most {
             return;
@@ -130,7 +130,7 @@ impl Shared {
         match std::thread::Builder::new().name("policy".into()).spawn(move || shared.work()) {
             Ok(_) => state.threads += 1,
             Err(error) => {
-                tracing::error!(%error, "no thread for a policy call");
+                tracing::error!(%error, "cannot start a thread for a policy call");
                 if state.threads == 0 {
                     state.waiting.clear();
                 }
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// Takes a thread that ends, or gives way, out of the count. What waits finds another one.
+    /// Stops counting a thread that ends or has lowered its priority, and starts another if jobs wait.
     fn retire(self: &Arc<Self>, state: &mut State) {
         state.threads -= 1;
         if !state.waiting.is_empty() {
@@ -146,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// One thread's life.
+    /// The main loop of a thread.
     fn work(self: Arc<Self>) {
         if self.priority == Priority::Last {
             processor::give_way();
@@ -155,13 +155,13 @@ impl Shared {
         let mut state = self.lock();
         while let Some((again, Job { policy, work })) = self.next(state) {
             drop(again);
-            // A call that panics takes its answer along, which its caller notices.
+            // A call that panics drops its answer's sender, which its caller notices.
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&seat)));
             state = self.lock();
             state.leave(&policy);
             if seat.left.load(Ordering::Relaxed) {
                 if !state.waiting.is_empty() {
-                    // It may have waited for the policy's share.
+                    // The next job may have waited for this policy's share.
                     self.wake.notify_one();
                 }
                 return;
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Waits for something to do; `None` when the thread is to end.
+    /// Waits for a job; `None` if the thread should end.
     fn next<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Option<(MutexGuard<'a, State>, Job)> {
         loop {
             if state.closed {
@@ -202,7 +202,7 @@ impl Shared {
 }
 
 impl State {
-    /// The first waiting call whose policy has not all of its share.
+    /// Takes the first waiting job whose policy has not used up its share.
     fn take(&mut self, share: u32) -> Option<Job> {
         let has_room = |job: &Job| self.running.get(&job.policy).is_none_or(|running| *running < share);
         let index = self.waiting.iter().position(has_room)?;
@@ -240,7 +240,7 @@ mod tests {
         Job { policy: policy.into(), work: Box::new(work) }
     }
 
-    /// Makes a call that says which thread it ran on, and at which priority.
+    /// Makes a call that reports its thread and priority.
     fn ran_on(threads: &Threads) -> (ThreadId, i32) {
         let (sender, receiver) = mpsc::channel();
         threads.run(job("p", move |_| sender.send(this_thread()).unwrap()));
@@ -263,7 +263,7 @@ mod tests {
         let first = ran_on(&threads);
         wait_until(&threads, |state| state.idle == 1);
         assert_eq!(ran_on(&threads), first);
-        // Else another thread may be started for the call, and stays.
+        // Otherwise another thread might be started for the call, and stay.
         wait_until(&threads, |state| state.idle == 1);
         threads.run(job("p", |_| panic!("on purpose")));
         wait_until(&threads, |state| state.threads == 0);
@@ -334,7 +334,7 @@ mod tests {
         let mut answered: Vec<i32> = (0..50).map(|_| receiver.recv().unwrap()).collect();
         answered.sort_unstable();
         assert_eq!(answered, (0..50).collect::<Vec<_>>());
-        assert_eq!(threads.0.lock().waiting.len(), 17, "all that was slow is as it was");
+        assert_eq!(threads.0.lock().waiting.len(), 17, "the other slow calls still wait");
         for _ in 0..20 {
             release.send(()).unwrap();
         }

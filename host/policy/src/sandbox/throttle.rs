@@ -1,16 +1,16 @@
-//! Keeps one talkative source from filling the log.
+//! Keeps one verbose source from filling the log.
 //!
-//! A token bucket in whole milliseconds of the caller's clock, so that a test drives it and a clock jump does nothing.
-//! It counts what it keeps out; whoever writes the next line says how many that were.
+//! A token bucket in whole milliseconds of the caller's clock, so that tests can drive it and a clock jump has no
+//! effect. It counts the suppressed lines; the next line that is written reports their number.
 
-/// Lets a burst of lines through, then so many in a second.
+/// Admits a burst of lines, then a limited number per second.
 #[derive(Debug)]
 pub(super) struct Throttle {
     burst: u32,
-    /// How long one more line takes to be earned.
+    /// How long it takes to earn one more line.
     interval_ms: u64,
     tokens: u32,
-    /// Up to when tokens have been earned; what is left of an interval counts towards the next.
+    /// The time up to which tokens have been earned; the rest of an interval counts towards the next token.
     earned_until_ms: u64,
     suppressed: u64,
 }
@@ -18,23 +18,23 @@ pub(super) struct Throttle {
 /// Whether a line may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// Write it; so many before it were left out.
+    /// Write it, and report the suppressed lines before it.
     Write {
-        /// Lines left out since the last one that was written.
+        /// Lines suppressed since the last one that was written.
         suppressed: u64,
     },
-    /// Leave it out; it has been counted.
+    /// Suppress it; it has been counted.
     Suppress,
 }
 
 impl Throttle {
-    /// A full bucket of `burst` lines that earns `per_second` of them again.
+    /// A full bucket of `burst` lines that regains `per_second` lines per second.
     pub(super) fn new(burst: u32, per_second: u32) -> Self {
         let interval_ms = 1000 / u64::from(per_second.clamp(1, 1000));
         Self { burst, interval_ms, tokens: burst, earned_until_ms: 0, suppressed: 0 }
     }
 
-    /// Whether a line may be written at `now_ms` of a clock that never goes back.
+    /// Whether a line may be written at `now_ms` of a monotonic clock.
     pub(super) fn admit(&mut self, now_ms: u64) -> Admission {
         let earned = now_ms.saturating_sub(self.earned_until_ms) / self.interval_ms;
         self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
@@ -47,7 +47,7 @@ impl Throttle {
         }
     }
 
-    /// Counts a line that is left out for another reason.
+    /// Counts a line that is suppressed for another reason.
     pub(super) fn suppress(&mut self) -> Admission {
         self.suppressed += 1;
         Admission::Suppress
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(throttle.admit(1_000), WRITE);
         let written =
             (0..100).filter(|step| throttle.admit(1_000 + step * 10) != Admission::Suppress).count();
-        assert_eq!(written, 9, "a line each 100 ms, though no single step earns one");
+        assert_eq!(written, 9, "one line per 100 ms, though no single step earns one");
     }
 
     #[test]

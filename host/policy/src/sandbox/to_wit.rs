@@ -1,4 +1,4 @@
-//! From the host's words to the interface's.
+//! Converts the host's types to the interface's.
 
 use tenure_ledger::{RangeView, Standing, Usage};
 use tenure_types::{Attributes, Need, Pool, Range, Supply};
@@ -44,7 +44,7 @@ impl From<&Range> for types::AddressRange {
     }
 }
 
-/// A range as a configuration has it.
+/// A range of the configuration.
 pub(super) fn configured(range: tenure_sdk_config::Range) -> types::AddressRange {
     types::AddressRange {
         subnet: range.subnet.to_string(),

@@ -1,62 +1,62 @@
-//! What the last calls of a policy needed, and where its next one is made because of that.
+//! Where a policy's next call is made, judged by what its last calls used.
 //!
 //! ```text
 //!                     8 quick calls in a row
-//! ┌──▶ on a thread ────────────────────────────▶ on the thread that asks
+//! ┌──▶ on a thread ────────────────────────────▶ on the calling thread
 //! │       │  ▲                                            │
 //! │  slow │  └── too long: from now on it takes 64 ───────┘
 //! │       ▼
-//! │    on a thread that gives way to everybody
+//! │    on a thread of the lowest priority
 //! └───────┘ 8 calls in a row that were not slow
 //! ```
 //!
-//! Time is processor time: a call that waits for a processor is not a slow one. What is counted fits in one atomic, so that calls
-//! that end at the same moment wait for nobody.
+//! Time is processor time, so waiting for a processor does not make a call slow. The counters fit in one atomic, so
+//! that calls that end at the same moment do not block each other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A call that needs no more is one that the thread that asks could have made by itself.
+/// The most time of a quick call, which could have run on the calling thread.
 pub(super) const QUICK: Duration = Duration::from_micros(250);
 
-/// The longest that a call may keep a thread that has other work.
+/// The longest that a call may occupy a thread that has other work.
 pub(super) const BRIEF: Duration = Duration::from_micros(500);
 
-/// A call that needs more runs when nobody else wants to.
+/// A call that takes longer is slow, and runs at the lowest priority.
 pub(super) const SLOW: Duration = Duration::from_millis(2);
 
-/// How many quick calls in a row a policy is trusted after that nothing is known of.
+/// How many quick calls in a row make a new policy trusted.
 const FIRST: u8 = 8;
 
-/// How many it takes when it was trusted before, and wrongly so: it may hold somebody up once in so many calls.
+/// How many it takes after a trusted policy took too long: it may delay a caller only once in this many calls.
 const AGAIN: u8 = 64;
 
-/// How many calls in a row must not be slow until a slow policy gives way no longer.
+/// How many calls in a row that are not slow return a policy to the usual priority.
 const BETTER: u8 = 8;
 
 /// Where a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// On the thread that asks, for as long as the call is [`BRIEF`].
+    /// On the calling thread, for at most [`BRIEF`].
     Here,
-    /// On a thread of the policies.
+    /// On a thread of the usual priority.
     Thread,
-    /// On one that gives way to everybody.
+    /// On a thread of the lowest priority.
     Behind,
 }
 
-/// What is known of a policy's calls of one kind.
+/// What is known about a policy's calls of one kind.
 #[derive(Debug)]
 pub(super) struct Trust(AtomicU32);
 
-/// What is counted.
+/// The counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
-    /// Quick calls in a row that are missing until the policy is trusted.
+    /// Quick calls in a row still needed until the policy is trusted.
     missing: u8,
-    /// How many it takes.
+    /// How many quick calls in a row trust takes.
     price: u8,
-    /// Calls in a row that must not be slow until the policy gives way no longer.
+    /// Calls in a row that must not be slow until the policy returns to the usual priority.
     behind: u8,
 }
 
@@ -67,20 +67,20 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Where the next call is made.
+    /// Where to make the next call.
     pub(super) fn place(&self) -> Place {
         Count::unpack(self.0.load(Ordering::Relaxed)).place()
     }
 
-    /// Takes into account what a call has needed, or needs already.
+    /// Takes into account the time that a call took, or has taken so far.
     pub(super) fn learn(&self, used: Duration) {
         let after = |packed| {
             let count = Count::unpack(packed);
             let after = count.after(used);
-            // What most calls say is known.
+            // Most calls change nothing.
             (after != count).then(|| after.pack())
         };
-        // An error says that nothing has changed.
+        // An error means that nothing has changed.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
     }
 }
@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(trust.place(), Place::Thread);
             learn(&trust, AGAIN - 1, QUICK);
             assert_eq!(trust.place(), Place::Thread);
-            // Not quick, so all of them again.
+            // Not quick, so the count starts over.
             trust.learn(BRIEF);
             learn(&trust, AGAIN - 1, QUICK);
             assert_eq!(trust.place(), Place::Thread);

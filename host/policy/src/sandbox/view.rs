@@ -1,7 +1,7 @@
-//! What a policy may see during a call, and the log: the functions that it imports.
+//! The functions that a policy imports: its view of a network during a call, and the log.
 //!
-//! They read a prepared view and never block. While a network is being defined there is no book, and they answer as an empty
-//! network would.
+//! They read a prepared view and never block. While a network is being defined there is no book, and they answer as
+//! for an empty network.
 
 use std::net::IpAddr;
 
@@ -13,10 +13,10 @@ use super::sight::Sight;
 use super::{question, to_wit};
 use crate::text::clean;
 
-/// The most addresses that one answer of the view has.
+/// The most addresses in one answer.
 const LONGEST_LIST: usize = 1024;
 
-/// The most ranges, or values of a label, that one answer has: each is many times as long as an address.
+/// The most ranges, or values of a label, in one answer: each is many times as long as an address.
 const LONGEST_TABLE: usize = 256;
 
 impl Call {

@@ -1,4 +1,5 @@
-//! What a call on a thread of the policies looks at while it runs: who waits for it, and who else wants the thread's processor.
+//! What a call on one of the policies' threads checks while it runs: whether anyone still waits for it, and whether
+//! it is slow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +11,11 @@ use super::trust::Trust;
 /// One running call.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Set once nobody waits for the answer any more.
+    /// Set once nobody waits for the answer.
     given_up: Arc<AtomicBool>,
-    /// Its thread's place among its like.
+    /// The seat of its thread.
     seat: Arc<Seat>,
-    /// What is known of calls of its kind.
+    /// What is known about calls of its kind.
     trust: Arc<Trust>,
 }
 
@@ -23,18 +24,19 @@ impl Watch {
         Self { given_up, seat: Arc::clone(seat), trust }
     }
 
-    /// Whether nobody waits any more: the call ends at its next look at the clock.
+    /// Whether nobody waits: the call ends at its next check.
     pub(super) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// The call is a slow one: its thread gives way, and so do the calls that follow, from their beginning.
+    /// Records that the call is slow: its thread drops to the lowest priority, and the policy's next calls start
+    /// there.
     pub(super) fn is_slow(&self, used: Duration) {
         self.trust.learn(used);
         self.seat.give_way();
     }
 
-    /// The call has ended. One that nobody waited for was cut short, and says nothing.
+    /// Records the end of the call. One that nobody waited for may have been cut short, so its duration is ignored.
     pub(super) fn has_ended(&self, used: Duration) {
         if !self.is_given_up() {
             self.trust.learn(used);

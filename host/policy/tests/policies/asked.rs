@@ -1,4 +1,5 @@
-//! A policy as the engine asks it: on the asking thread once it is known to be quick, elsewhere when it turns out not to be.
+//! A policy as the engine calls it: on the calling thread once it is known to be quick, elsewhere once it is too
+//! slow.
 
 use std::io;
 use std::pin::pin;
@@ -17,15 +18,15 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::node;
 
-/// More calls than it takes to be trusted again, on however busy a machine.
+/// More calls than it takes to be trusted again, however busy the machine.
 const MANY: usize = 100_000;
 
-/// What was logged, line by line, with the name of the thread.
+/// The log output, with the name of the thread in each line.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
 impl Logged {
-    /// The threads that the policy's line was logged on since this was asked last.
+    /// The threads that have logged the policy's line since the last call.
     fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let text = String::from_utf8(bytes).unwrap();
@@ -52,7 +53,7 @@ impl<'a> MakeWriter<'a> for Logged {
     }
 }
 
-/// A policy that hesitates when an address is asked for by its caller, and its network.
+/// A policy and its network. The policy hesitates if the request asks for an address.
 struct Hesitating {
     policy: AskedPolicy,
     book: Arc<Book>,
@@ -72,7 +73,7 @@ impl Hesitating {
         Self { policy: AskedPolicy::new(policy), book: Arc::new(book) }
     }
 
-    /// Asks, and says whether the answer was there at once.
+    /// Asks for a proposal. Returns whether the answer was ready at once, too.
     fn ask(&self, hesitates: bool) -> (Result<Proposal>, bool) {
         let request = Request {
             network: NetworkName::new("net").unwrap(),
@@ -89,11 +90,12 @@ impl Hesitating {
             Poll::Ready(outcome) => (outcome, true),
             Poll::Pending => (node::wait(answer), false),
         };
-        assert_eq!(Arc::strong_count(&self.book), 1, "the book was given back before the answer");
+        assert_eq!(Arc::strong_count(&self.book), 1, "the book was released before the answer");
         outcome
     }
 
-    /// Asks until the log shows a call on this thread; how many came before it. Not each has a line: there may be so many a second.
+    /// Asks until the log shows a call on this thread; returns how many calls came before it. Not every call is
+    /// logged, since lines are limited per second.
     fn until_here(&self, logged: &Logged) -> usize {
         let here = std::thread::current().name().unwrap().to_owned();
         let is_here = |_| {
@@ -120,15 +122,15 @@ fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once()
         .with_thread_names(true)
         .with_ansi(false)
         .finish();
-    // Lines of threads are wanted, too; other tests log nothing that is looked at here.
+    // Lines of other threads matter, too; no other test logs what this one looks for.
     tracing::subscriber::set_global_default(subscriber).unwrap();
     let hesitating = Hesitating::new(Limits { deadline: Duration::from_secs(60), ..Limits::default() });
     assert!(hesitating.until_here(&logged) >= 8);
     let (answer, _) = hesitating.ask(true);
     assert_eq!(answer.unwrap().assignments.len(), 1);
-    assert_eq!(logged.take(), ["policy"], "one line, and not of the call on this thread");
+    assert_eq!(logged.take(), ["policy"], "one line, not from the call on this thread");
     assert!(hesitating.until_here(&logged) >= 64, "it has to prove itself again");
-    // With its whole deadline, and failing by it.
+    // It gets its whole deadline, and then fails.
     let hasty = Hesitating::new(Limits { deadline: Duration::from_millis(2), ..Limits::default() });
     hasty.until_here(&logged);
     let error = hasty.ask(true).0.unwrap_err();

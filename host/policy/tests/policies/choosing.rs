@@ -1,14 +1,14 @@
-//! Policies that choose: by the namespace, by what it holds, by the name, by who asks.
+//! Policies that choose by namespace, by quota, by name, or by owner.
 
 use crate::node::{Asker, Node, example};
 use tenure_types::{Error, ErrorCode};
 
-/// A pod in a container of its own.
+/// A pod with one container.
 fn pod<'a>(namespace: &'a str, container: &'a str) -> Asker<'a> {
     Asker::Pod(container, namespace, container)
 }
 
-/// The one address that somebody gets.
+/// The single address that an asker gets.
 fn get(node: &mut Node, asker: Asker<'_>) -> Result<String, Error> {
     node.add_as(asker, &[]).map(|addresses| addresses.join(" "))
 }
@@ -29,7 +29,7 @@ fn zones_a_namespace_has_ranges_of_its_own_and_falls_back_to_everybodys() {
     }
     assert_eq!(get(&mut node, pod("red", "red")).unwrap(), "10.2.0.3");
     assert_eq!(get(&mut node, Asker::Container("no-pod")).unwrap(), "10.2.0.4");
-    // Its own ranges come first, though others are free and this one is still cooling.
+    // The namespace's own ranges come first, though others are free and this address is still cooling down.
     node.release("c-10.1.0.4");
     assert_eq!(get(&mut node, pod("blue", "late")).unwrap(), "10.1.0.4");
     assert_eq!(get(&mut node, pod("red", "red-2")).unwrap(), "10.2.0.5");
@@ -55,7 +55,7 @@ fn quota_no_namespace_holds_more_than_its_share() {
     assert_eq!(refused(&mut node, pod("red", "r2")), reached("red", 1));
     node.release("b1");
     get(&mut node, pod("blue", "b3")).unwrap();
-    // What has no namespace is not counted.
+    // A request without a namespace is not counted.
     get(&mut node, Asker::Container("c1")).unwrap();
     get(&mut node, Asker::Container("c2")).unwrap();
 
@@ -74,11 +74,11 @@ fn sticky_a_name_gets_its_last_address_while_nobody_else_has_it() {
     assert_eq!(get(&mut node, router).unwrap(), "10.1.0.3");
     node.release("first");
     node.release_as(router);
-    // Both are still cooling, for everybody else.
+    // Both addresses are still cooling down, except for the names that had them last.
     assert_eq!(get(&mut node, pod("shop", "web-1")).unwrap(), "10.1.0.4");
     assert_eq!(get(&mut node, router).unwrap(), "10.1.0.3");
     assert_eq!(get(&mut node, web("second")).unwrap(), "10.1.0.2");
-    // A second pod of the name gets the next, and so does the name when somebody else has its address.
+    // A second pod of the name gets the next address, and so does the name if somebody else holds its address.
     assert_eq!(get(&mut node, web("third")).unwrap(), "10.1.0.5");
     for container in ["second", "third"] {
         node.release(container);
@@ -106,12 +106,12 @@ fn delegated_names_have_fixed_addresses_and_agents_come_first() {
     let held = (ErrorCode::AddressUnavailable, "the address of shop/web-0 is held by somebody else".into());
     assert_eq!(refused(&mut node, Asker::Pod("c2", "shop", "web-0")), held);
     assert_eq!(get(&mut node, Asker::Claim("cilium", "ingress")).unwrap(), "10.1.2.101");
-    // What is an agent's or a name's is nobody else's.
+    // Nobody else gets the address of an agent or of a name.
     node.release_as(Asker::Claim("cilium", "health"));
     node.thaw();
     let full = (ErrorCode::PoolExhausted, "nothing is free for shop/late in pool 0".into());
     assert_eq!(refused(&mut node, pod("shop", "late")), full);
-    // A restarted pod gets its own again at once.
+    // A restarted pod gets its own address back at once.
     node.release("c1");
     assert_eq!(get(&mut node, Asker::Pod("c2", "shop", "web-0")).unwrap(), "10.1.2.8");
 

@@ -1,4 +1,4 @@
-//! host-local's behaviour as a component: the acceptance table's cases of a policy.
+//! host-local as a component: the acceptance table's cases that concern a policy.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +19,7 @@ fn subnet(subnet: &str) -> Node {
     network(&format!(r#"{{"subnet": "{subnet}"}}"#))
 }
 
-/// One step of a case: who asks or goes, and what is answered.
+/// One step of a case: a request or a release, and the expected answer.
 enum Step<'a> {
     Add(&'a str, &'a [&'a str], Result<&'a str, (ErrorCode, &'a str)>),
     Release(&'a str),
@@ -42,7 +42,7 @@ fn run(case: &str, mut node: Node, steps: &[Step<'_>]) {
     }
 }
 
-/// What a CNI caller is told of a refusal.
+/// The message that a CNI caller gets for a refusal.
 fn told(error: &Error) -> String {
     error.reference.as_deref().unwrap_or(&error.cause).to_owned()
 }
@@ -142,12 +142,12 @@ fn a_caller_may_insist_on_one_address_in_each_set() {
             Add("a", &["192.168.1.5"], Ok("192.168.1.5 2001:db8::2")),
             Add("b", &["192.168.1.5"], Err((ErrorCode::AddressUnavailable, taken))),
             Add("c", &["2001:db8::77", "192.168.1.3"], Ok("192.168.1.3 2001:db8::77")),
-            // It moves the turn on, as the reference does.
+            // It advances the turn, as in the reference plugin.
             Add("d", &[], Ok("192.168.1.4 2001:db8::78")),
         ],
     );
     run(
-        "a cooling address that is asked for",
+        "an address that is requested while it cools down",
         subnet("192.168.1.0/29"),
         &[
             Add("a", &["192.168.1.5"], Ok("192.168.1.5")),
@@ -183,7 +183,7 @@ fn a_wrong_configuration_is_refused_with_the_path_of_the_key() {
     let refuse = |ipam: &str, attributes: &[(&str, &str)]| {
         Node::define_with(&host_local(), ipam, attributes).map(|_| ()).unwrap_err()
     };
-    // The log and operators are told which policy it was, CNI callers what the reference says.
+    // The log and operators see which policy refused; CNI callers get the reference plugin's text.
     let refusal = |text: &str| {
         let cause = format_args!("policy host-local@{}: {text}", &sha256(embedded::HOST_LOCAL)[..12]);
         Error::new(ErrorCode::InvalidConfig, cause).told_as(text)

@@ -1,4 +1,4 @@
-//! Policies that misbehave: each fails its own call alone, the next call works, and the daemon's memory stays bounded.
+//! Policies that misbehave: each fails only its own call, the next call works, and the daemon's memory stays bounded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use crate::node::{self, Node};
 use tenure_policy::WasmPolicy;
 use tenure_types::ErrorCode;
 
-/// The most memory that this program may ever have had, compilers included; one bomb that works takes more.
+/// The peak memory that this program may reach, compilers included; a single bomb that works exceeds it.
 const MOST_KIB: u64 = 512 << 10;
 
 fn hostile() -> Arc<WasmPolicy> {
@@ -18,7 +18,7 @@ fn define(misbehaviour: &str) -> Result<Node, tenure_types::Error> {
     Node::define(&hostile(), &format!(r#"{{"subnet": "10.1.2.0/24", "misbehave": "{misbehaviour}"}}"#))
 }
 
-/// The most memory that this program ever had, in KiB.
+/// The peak memory of this program, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -40,7 +40,7 @@ fn each_misbehaviour_fails_its_own_call_alone() {
         ("long-list", PolicyFailed, "fuel"),
         ("chatter", PolicyFailed, "ran longer than 50 ms"),
         ("not-an-address", PolicyFailed, "which is not an address"),
-        ("many-tags", PolicyFailed, "attributes of an allocation that are not kept: 100 attributes"),
+        ("many-tags", PolicyFailed, "it returned invalid attributes of an allocation: 100 attributes"),
         ("ugly-tag", PolicyFailed, "the value of attribute tag"),
         ("nothing", ProposalRejected, "it has no address of pool 0"),
         ("outside", ProposalRejected, "8.8.8.8 is outside pool 0"),
@@ -53,7 +53,7 @@ fn each_misbehaviour_fails_its_own_call_alone() {
     ] {
         let mut node = define(misbehaviour).unwrap();
         if misbehaviour == "held" {
-            // Its first proposal is a free one: nothing is held yet.
+            // Its first proposal is a free address, since nothing is held yet.
             assert_eq!(node.add("first", &[]).unwrap(), ["10.1.2.2"]);
         }
         let error = node.add("victim", &[]).unwrap_err();
@@ -87,12 +87,8 @@ fn each_wrong_definition_is_refused() {
         ("define-long-list", ErrorCode::PolicyFailed, "fuel"),
         ("define-not-a-subnet", ErrorCode::PolicyFailed, "\"everywhere\", which is not a subnet"),
         ("define-unknown-cooling", ErrorCode::PolicyFailed, "sometimes\u{fffd}[2J"),
-        (
-            "define-unknown-supply",
-            ErrorCode::PolicyFailed,
-            "a supply of a pool that this version does not know",
-        ),
-        ("define-unknown-need", ErrorCode::PolicyFailed, "a need of a pool that this version does not know"),
+        ("define-unknown-supply", ErrorCode::PolicyFailed, "a pool supply that this version does not know"),
+        ("define-unknown-need", ErrorCode::PolicyFailed, "a pool need that this version does not know"),
         (
             "define-supplied-ranges",
             ErrorCode::ProposalRejected,
@@ -101,17 +97,17 @@ fn each_wrong_definition_is_refused() {
         (
             "define-ugly-pool",
             ErrorCode::PolicyFailed,
-            "it called a pool \"a pool\u{fffd}\", which is no name",
+            "it named a pool \"a pool\u{fffd}\", which is not a valid name",
         ),
         (
             "define-ugly-range",
             ErrorCode::PolicyFailed,
-            "it called a range \"a range\u{fffd}\", which is no name",
+            "it named a range \"a range\u{fffd}\", which is not a valid name",
         ),
         (
             "define-twice-an-attribute",
             ErrorCode::PolicyFailed,
-            "attributes of a range that are not kept: attribute a",
+            "it returned invalid attributes of a range: attribute a",
         ),
         ("define-many-attributes", ErrorCode::PolicyFailed, "100 attributes, and 32 is the most"),
         ("define-long-attribute", ErrorCode::PolicyFailed, "the value of attribute note"),

@@ -1,4 +1,4 @@
-//! Policies that keep a state: it changes together with an accepted proposal, or not at all.
+//! Policies that keep state: it changes only together with an accepted proposal.
 
 use crate::node::{self, Asker, Node, example};
 use tenure_types::{ErrorCode, PolicyName, PolicyStamp};
@@ -20,12 +20,12 @@ fn rotation_racks_take_turns_by_what_was_kept() {
     assert_eq!(add(&mut node, "c3"), "10.1.0.3");
     assert_eq!((node.book.count("rack", "a"), node.book.count("rack", "b")), (2, 1));
     assert_eq!(node.state, b"a");
-    // A proposal that is not accepted leaves it as it was: this owner has its addresses already.
+    // A rejected proposal leaves the state unchanged: this owner already has its addresses.
     let error = node.add_with_state(Asker::Container("c3")).unwrap_err();
     assert_eq!(error.code, ErrorCode::ProposalRejected);
     assert_eq!(node.state, b"a");
     assert_eq!(add(&mut node, "c4"), "10.2.0.3");
-    // Where nobody keeps states it is a policy all the same.
+    // Where the host keeps no state, it still works as a policy.
     assert_eq!(node.add("c5", &[]).unwrap(), ["10.1.0.4"]);
     assert_eq!(node.add("c6", &[]).unwrap(), ["10.1.0.5"]);
 }
@@ -51,7 +51,7 @@ fn a_state_is_bounded_and_a_policy_that_fails_changes_none() {
         node
     };
     for (misbehaviour, cause) in [
-        ("state-long", "its state has 262144 bytes, and 16384 is the most"),
+        ("state-long", "its state is 262144 bytes, and the limit is 16384"),
         ("state-spin", "ran longer than 50 ms"),
         ("state-trap", "unreachable"),
     ] {
@@ -65,7 +65,7 @@ fn a_state_is_bounded_and_a_policy_that_fails_changes_none() {
     node.add_with_state(Asker::Container("c1")).unwrap();
     assert_eq!(node.state, b"kept");
     let error = hostile.migrate(b"long", hostile.stamp(), &node.book).unwrap_err();
-    assert!(error.cause.contains("its state has 262144 bytes"), "{error}");
+    assert!(error.cause.contains("its state is 262144 bytes"), "{error}");
 
     let host_local = node::load("host-local", tenure_policy::embedded::HOST_LOCAL);
     let mut node = Node::define(&host_local, r#"{"subnet": "10.1.2.0/24"}"#).unwrap();

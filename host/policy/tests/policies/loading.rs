@@ -29,7 +29,7 @@ fn policies(state: &Path, files: &[(&str, &Path, &str)]) -> Policies {
     Policies::with_runtime(runtime, files, state).unwrap()
 }
 
-/// What serves a network, as soon as it is known whether it loads.
+/// The policy pinned by a stamp, once it has loaded or failed.
 fn pinned(policies: &Policies, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
     loop {
         match policies.find_pinned(stamp) {
@@ -54,7 +54,7 @@ fn what_is_no_policy_is_refused_with_the_reason() {
     ));
     let other = component(r#"(import "somebody:else/thing" (instance))"#);
     assert!(refusal(&other).contains(
-        "it imports somebody:else/thing, which is not offered; a policy may import tenure:ipam only"
+        "it imports somebody:else/thing, which is not offered; a policy may import only tenure:ipam"
     ));
     let newer = component(r#"(import "tenure:ipam/kernel@0.1.0" (instance (export "f" (func))))"#);
     assert!(
@@ -92,10 +92,14 @@ fn the_exports_are_those_of_the_interface_or_nothing_is_loaded() {
         refusal(&wat::parse_str(text).unwrap())
     };
     for (interface, function, cause) in [
-        ("somebody:else/thing", "define", "it must export define of tenure:ipam/network@0.1.0, and does not"),
-        ("tenure:ipam/network@0.2.0", "define", "and exports tenure:ipam/network@0.2.0"),
-        ("tenure:ipam/network@0.1.0", "defined", "which is missing there"),
-        ("tenure:ipam/network@0.1.0", "define", "its define is not that of tenure:ipam/network@0.1.0 ("),
+        ("somebody:else/thing", "define", "it must export define of tenure:ipam/network@0.1.0, but does not"),
+        ("tenure:ipam/network@0.2.0", "define", "but exports tenure:ipam/network@0.2.0"),
+        ("tenure:ipam/network@0.1.0", "defined", "but that interface lacks it"),
+        (
+            "tenure:ipam/network@0.1.0",
+            "define",
+            "its define does not have the type of tenure:ipam/network@0.1.0 (",
+        ),
     ] {
         let text = exporting(interface, function);
         assert!(text.contains("it is not a policy of this interface: ") && text.contains(cause), "{text}");
@@ -107,7 +111,7 @@ fn the_exports_are_those_of_the_interface_or_nothing_is_loaded() {
 fn a_component_that_needs_more_memory_than_allowed_names_the_setting() {
     let text = "(component (core module $m (memory 257)) (core instance (instantiate $m)))";
     let text = refusal(&wat::parse_str(text).unwrap());
-    let cause = "it begins with more memory, 17 MiB, than it may have, 16 MiB (sandbox.memory_mib)";
+    let cause = "its initial memory, 17 MiB, exceeds the limit of 16 MiB (sandbox.memory_mib)";
     assert!(text.ends_with(cause), "{text}");
 }
 
@@ -170,10 +174,10 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
 
     fs::remove_file(&file).unwrap();
     load().unwrap();
-    // Not even the catalogue needs to know it any more.
+    // The catalogue need not even list it any more.
     let stamp = PolicyStamp { name: name("mine"), digest: digest.into() };
     assert_eq!(pinned(&policies(state.path(), &[]), &stamp).unwrap().stamp().as_ref(), &stamp);
-    // A copy that was changed is none.
+    // A modified copy is not used.
     let kept = state.path().join("policies").join(format!("{}.wasm", stamp.digest));
     fs::write(&kept, embedded::HOST_LOCAL).unwrap();
     let error: Error = pinned(&policies(state.path(), &[]), &stamp).map(|_| ()).unwrap_err();
@@ -199,7 +203,7 @@ fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
         load();
         assert_eq!(fs::read(&compiled).unwrap(), good, "what was tampered with stayed");
     }
-    // One that others could have written is not believed, however right it looks.
+    // A file that others could have written is not trusted, however right it looks.
     let before = self::inode(&compiled);
     fs::set_permissions(&compiled, fs::Permissions::from_mode(0o666)).unwrap();
     load();
@@ -212,7 +216,7 @@ fn inode(path: &Path) -> u64 {
     path.metadata().unwrap().ino()
 }
 
-/// Its one function cannot be compiled; that it imports what nobody offers is known before.
+/// A component whose only function cannot be compiled: its forbidden imports are reported first.
 #[test]
 fn imports_are_checked_before_anything_is_compiled() {
     let invalid = "(core module (func (result i32)))";
@@ -228,7 +232,8 @@ fn imports_are_checked_before_anything_is_compiled() {
     }
 }
 
-/// A device and a directory are no files, a file of gigabytes is not read, and a FIFO without a writer is not waited for.
+/// Devices and directories are not files, a file of gigabytes is not read, and a FIFO without a writer does not
+/// block.
 #[test]
 fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
     let state = tempfile::tempdir().unwrap();
@@ -249,7 +254,7 @@ fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
         ("device", "not a regular file"),
         ("directory", "not a regular file"),
         ("fifo", "not a regular file"),
-        ("sparse", "it has 3072 MiB, and 64 MiB is the most"),
+        ("sparse", "it is 3072 MiB, and the limit is 64 MiB"),
     ] {
         let error = node::wait(policies.load(&name(policy))).map(|_| ()).unwrap_err();
         assert_eq!(error.code, ErrorCode::PolicyUnloadable);
@@ -257,7 +262,8 @@ fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
     }
 }
 
-/// What failed is not tried again for each request, and its reason is remembered; an operator's word tries it at once.
+/// A failed policy is not retried for each request, and its error is remembered; an operator's request retries it at
+/// once.
 #[test]
 fn a_policy_that_failed_is_remembered_and_an_operator_tries_it_again() {
     let state = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Real components in the real sandbox, each answer checked by a real book.
+//! Real components in the real sandbox; a real book checks each answer.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test is part of it")]
 

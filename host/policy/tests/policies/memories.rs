@@ -1,11 +1,11 @@
-//! Components with several memories: admitted, and what they have together is what counts.
+//! Components with several memories are admitted, and their sum counts.
 
 use crate::node::{self, Node};
 use tenure_policy::embedded;
 use tenure_types::{ErrorCode, PolicyName};
 use wasmparser::{Parser, Payload};
 
-/// A component that also has these memories, of so many pages each.
+/// A component with additional memories of these numbers of pages.
 fn with_memories(component: &[u8], pages: &[u32]) -> Vec<u8> {
     let mut depth = 0;
     let mut modules = 0;
@@ -23,7 +23,7 @@ fn with_memories(component: &[u8], pages: &[u32]) -> Vec<u8> {
     let mut bytes = component.to_vec();
     for (index, pages) in (modules..).zip(pages) {
         let module = wat::parse_str(format!("(module (memory {pages}))")).unwrap();
-        // A core module's section, and a core instance's: one instance, of that module, without arguments.
+        // A core module section, and a core instance section with one instance of that module, without arguments.
         bytes.extend([1, u8::try_from(module.len()).unwrap()]);
         bytes.extend(module);
         bytes.extend([2, 4, 1, 0, index, 0]);
@@ -31,7 +31,7 @@ fn with_memories(component: &[u8], pages: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// Pages of a MiB.
+/// The pages of one MiB.
 const MIB: u32 = 16;
 
 #[test]
@@ -64,5 +64,5 @@ fn more_than_four_are_refused() {
     let error =
         node::runtime().load(&PolicyName::new("five").unwrap(), &bytes, None).map(|_| ()).unwrap_err();
     assert_eq!(error.code, ErrorCode::PolicyUnloadable);
-    assert!(error.cause.ends_with("it has 5 memories, and 4 is the most"), "{error}");
+    assert!(error.cause.ends_with("it has 5 memories, and the limit is 4"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A network served by a policy, with a book and the ledger's checks: what is between the engine and a policy.
+//! A network served by a policy, with a book and the ledger's checks: a minimal engine around a policy.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tenure_types::{
     Request, Sandbox,
 };
 
-/// The sandbox of a test program.
+/// The sandbox that a test program shares.
 pub(crate) fn runtime() -> Arc<Runtime> {
     static RUNTIME: OnceLock<Arc<Runtime>> = OnceLock::new();
     Arc::clone(RUNTIME.get_or_init(|| {
@@ -30,7 +30,7 @@ pub(crate) fn build(package: &str) -> Vec<u8> {
     built(|builder| builder.component(package))
 }
 
-/// Builds and loads a policy that is one of the SDK's examples.
+/// Builds and loads one of the SDK's example policies.
 pub(crate) fn example(name: &str) -> Arc<WasmPolicy> {
     load(name, &built(|builder| builder.example("tenure-sdk", name)))
 }
@@ -66,12 +66,12 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Arc<WasmPolicy> {
     Arc::new(runtime().load(&PolicyName::new(name).unwrap(), bytes, None).unwrap())
 }
 
-/// Who asks for addresses.
+/// The owner that a request is made for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker<'a> {
-    /// A container of which nothing else is known.
+    /// A container about which nothing else is known.
     Container(&'a str),
-    /// A container of a pod, by its namespace and name.
+    /// A container of a pod, by the pod's namespace and name.
     Pod(&'a str, &'a str, &'a str),
     /// An agent's claim.
     Claim(&'a str, &'a str),
@@ -101,12 +101,13 @@ impl Asker<'_> {
     }
 }
 
-/// One network and its book. It plays the host's part: what the engine does with a proposal, and what a supplier does with ranges.
+/// One network and its book. It plays the host: it applies proposals as the engine does, and ranges as a supplier
+/// does.
 pub(crate) struct Node {
     policy: Arc<WasmPolicy>,
     pub(crate) book: Arc<Book>,
     clock: u64,
-    /// What the policy keeps, where it keeps a state.
+    /// The policy's state, if it keeps one.
     pub(crate) state: Vec<u8>,
 }
 
@@ -159,7 +160,7 @@ impl Node {
         self.admit(&request, &proposal).map(|allocation| addresses(&allocation))
     }
 
-    /// The same with a policy that keeps a state, which changes only together with the accepted proposal.
+    /// The same with a policy that keeps state, which changes only together with an accepted proposal.
     pub(crate) fn add_with_state(&mut self, asker: Asker<'_>) -> Result<Vec<String>, Error> {
         let request = self.request(asker, &[]);
         let Outcome { proposal, state } = self.policy.propose_with(&request, &self.state, &self.book)?;
@@ -177,7 +178,7 @@ impl Node {
         Ok(allocation)
     }
 
-    /// Asks the policy what should be done.
+    /// Asks the policy for a plan.
     pub(crate) fn plan(&self, state: &PlanState) -> Result<Vec<Effect>, Error> {
         self.policy.plan(state, &self.book)
     }
@@ -189,7 +190,7 @@ impl Node {
         self.apply(&fact);
     }
 
-    /// Has a range hand nothing more out.
+    /// Drains a range.
     pub(crate) fn drain(&mut self, pool: &str, range: &str) {
         let (pool, range) = (PoolName::new(pool).unwrap(), RangeName::new(range).unwrap());
         let now = self.now();
@@ -197,7 +198,7 @@ impl Node {
         self.apply(&fact);
     }
 
-    /// Takes a range out of a pool.
+    /// Withdraws a range from a pool.
     pub(crate) fn withdraw(&mut self, pool: &str, range: &str) {
         let (pool, range) = (PoolName::new(pool).unwrap(), RangeName::new(range).unwrap());
         let now = self.now();
@@ -205,19 +206,19 @@ impl Node {
         self.apply(&fact);
     }
 
-    /// Releases what a container owns.
+    /// Releases what a container holds.
     pub(crate) fn release(&mut self, container: &str) {
         self.release_as(Asker::Container(container));
     }
 
-    /// Releases what somebody owns.
+    /// Releases what an asker holds.
     pub(crate) fn release_as(&mut self, asker: Asker<'_>) {
         let now = self.now();
         let fact = self.book.release(&asker.owner(), now, "del").unwrap();
         self.apply(&fact);
     }
 
-    /// Lets every freed address become free.
+    /// Ends the cooling of all addresses.
     pub(crate) fn thaw(&mut self) {
         let now = self.now();
         Arc::make_mut(&mut self.book).expire(now, Duration::ZERO);
@@ -228,7 +229,7 @@ impl Node {
         Arc::make_mut(&mut self.book).apply(place, fact).unwrap();
     }
 
-    /// Whether anybody owns an address.
+    /// Whether anyone holds an address.
     pub(crate) fn holds(&self, address: &str) -> bool {
         self.book.holder(address.parse::<IpAddr>().unwrap()).is_some()
     }

@@ -1,4 +1,5 @@
-//! Policies that plan, with a supply that does what they ask for: ranges come, drain and go while addresses are held.
+//! Policies that plan, with a supply that follows the plans: ranges are added, drained and withdrawn while addresses
+//! are held.
 
 use crate::node::{self, Node, example};
 use tenure_policy::{Demand, Effect, EffectKind, Object, PlanState, embedded};
@@ -12,25 +13,25 @@ fn effect(kind: EffectKind, pairs: &[(&str, &str)]) -> Effect {
     Effect { kind, pool: 0, attributes: attributes(pairs) }
 }
 
-/// So many requests wait for the first pool.
+/// This many requests wait for the first pool.
 fn waiting(waiting: u32) -> PlanState {
     let demands = vec![Demand { pool: 0, waiting, attributes: Attributes::default() }];
     PlanState { demands, ..PlanState::default() }
 }
 
-/// A range of a subnet, under a name and with a label.
+/// A range of a subnet with a name and a label.
 fn range(subnet: &str, ends: (&str, &str), name: &str, label: (&str, &str)) -> Range {
     let subnet: ipnet::IpNet = subnet.parse().unwrap();
     let range = Range::new(subnet, ends.0.parse().unwrap(), ends.1.parse().unwrap(), None, 32).unwrap();
     range.named(RangeName::new(name).unwrap()).with(attributes(&[label]))
 }
 
-/// A prefix that was delegated to an interface.
+/// A prefix delegated to an interface.
 fn prefix(interface: &str, name: &str, ends: (&str, &str)) -> Range {
     range("10.0.0.0/16", ends, name, ("interface", interface))
 }
 
-/// Interfaces with room for so many prefixes, and so many more interfaces.
+/// Interfaces with room for these numbers of prefixes, and a number of interfaces that can still be attached.
 fn interfaces(slots: &[(&str, &str)], free: &str) -> PlanState {
     let object = |(name, slots): &(&str, &str)| Object {
         kind: "interface".into(),
@@ -50,7 +51,7 @@ fn aws_eni_hands_out_from_the_fullest_interface_and_plans_for_what_is_short() {
     assert_eq!(error.code, ErrorCode::NotYet);
     assert_eq!(error.code.cni(), 11, "the runtime tries again");
 
-    // 20 wait and 8 are to be spare: two prefixes, of which the one interface has room for one.
+    // 20 requests wait and 8 addresses should be spare: two prefixes, of which the one interface has room for one.
     let state = PlanState { demands: waiting(20).demands, ..interfaces(&[("eni-1", "1")], "1") };
     let assign = effect(EffectKind::AssignPrefix, &[("interface", "eni-1"), ("count", "1")]);
     let attach = effect(EffectKind::AttachInterface, &[("prefixes", "1")]);
@@ -62,7 +63,7 @@ fn aws_eni_hands_out_from_the_fullest_interface_and_plans_for_what_is_short() {
     node.supply("eni", prefix("eni-1", "10.0.1.16/28", ("10.0.1.16", "10.0.1.31")));
     node.supply("eni", prefix("eni-2", "10.0.2.16/28", ("10.0.2.16", "10.0.2.31")));
     node.supply("eni", prefix("eni-2", "10.0.2.32/28", ("10.0.2.32", "10.0.2.47")));
-    // All 16 of a prefix are handed out, those of the fullest interface first.
+    // All 16 addresses of a prefix are assigned, those of the fullest interface first.
     for fourth in 16..32 {
         assert_eq!(node.add(&format!("a{fourth}"), &[]).unwrap(), [format!("10.0.1.{fourth}")]);
     }
@@ -71,14 +72,14 @@ fn aws_eni_hands_out_from_the_fullest_interface_and_plans_for_what_is_short() {
     let source = &held.addresses.first().unwrap().source;
     assert_eq!(source.range_attributes.get("interface"), Some("eni-2"), "what is needed to route it");
 
-    // 31 are spare: one of the prefixes goes, and nobody's address with it.
+    // 31 addresses are spare: one prefix is released, in which no address is held.
     let unused = effect(EffectKind::ReleasePrefix, &[("range", "10.0.2.32/28")]);
     assert_eq!(node.plan(&interfaces(&[], "0")).unwrap(), [unused]);
     node.drain("eni", "10.0.2.32/28");
     assert_eq!(node.plan(&interfaces(&[], "0")).unwrap(), []);
     node.withdraw("eni", "10.0.2.32/28");
 
-    // An interface that goes keeps its owners; who is released from it does not come back to it.
+    // The owners on a draining interface keep their addresses; released ones do not return to it.
     node.drain("eni", "10.0.1.16/28");
     node.release("a16");
     node.thaw();
@@ -109,17 +110,18 @@ fn cluster_range_fills_a_block_asks_for_another_and_gives_one_back() {
     assert_eq!(node.plan(&PlanState::default()).unwrap(), [ask("2")]);
     node.supply("pods", block("b", ("10.8.2.0", "10.8.2.15")));
     assert_eq!(node.add("d", &[]).unwrap(), ["10.8.1.10"], "the fuller block first");
-    assert_eq!(node.plan(&PlanState::default()).unwrap(), [], "without the other too little would be left");
+    assert_eq!(node.plan(&PlanState::default()).unwrap(), [], "without it too few addresses would be left");
 
     for container in ["c0", "c1", "c2"] {
         node.release(container);
     }
-    // What cools is not free, and a block is not given back while something cools in it.
+    // An address that is cooling down is not free, and a block is not returned while one of its addresses is cooling
+    // down.
     assert_eq!(node.plan(&PlanState::default()).unwrap(), []);
     node.thaw();
     let give_back = effect(EffectKind::GiveBackBlock, &[("block", "b")]);
     assert_eq!(node.plan(&PlanState::default()).unwrap(), std::slice::from_ref(&give_back));
-    // The handshake: drained first, so that nothing comes into it, then gone.
+    // The handshake: drain the block first, so that nothing new comes into it, then withdraw it.
     node.drain("pods", "b");
     let pending = PlanState { pending: vec![give_back], ..PlanState::default() };
     assert_eq!(node.plan(&pending).unwrap(), []);
@@ -154,8 +156,8 @@ fn a_wrong_plan_is_no_plan() {
         ("plan-spin", ErrorCode::PolicyFailed, "ran longer than 50 ms"),
         ("plan-grow", ErrorCode::PolicyFailed, "wanted more than 16 MiB of memory"),
         ("plan-trap", ErrorCode::PolicyFailed, "unreachable"),
-        ("plan-long-list", ErrorCode::PolicyFailed, "it plans 2000 effects, and 256 is the most"),
-        ("plan-no-pool", ErrorCode::PolicyFailed, "an effect on pool number 7, and the network has 1 pools"),
+        ("plan-long-list", ErrorCode::PolicyFailed, "it plans 2000 effects, and the limit is 256"),
+        ("plan-no-pool", ErrorCode::PolicyFailed, "an effect on pool 7, but the network has only 1"),
         (
             "plan-unknown",
             ErrorCode::PolicyFailed,
@@ -164,7 +166,7 @@ fn a_wrong_plan_is_no_plan() {
         (
             "plan-many-attributes",
             ErrorCode::PolicyFailed,
-            "attributes of an effect that are not kept: 100 attributes",
+            "it returned invalid attributes of an effect: 100 attributes",
         ),
         ("plan-refuse", ErrorCode::NotYet, "later"),
     ] {

@@ -1,4 +1,4 @@
-//! What is removed from the state directory when nobody names it any more.
+//! Removal of files in the state directory that are no longer used.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ fn name(text: &str) -> PolicyName {
     PolicyName::new(text).unwrap()
 }
 
-/// A catalogue that has a file's component beside the embedded ones, if one is given.
+/// A catalogue of the embedded policies and, if given, a file's.
 fn policies(state: &Path, file: Option<&Path>) -> Policies {
     let limits = Limits { concurrency: 2, ..Limits::default() };
     let runtime = Runtime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
@@ -23,7 +23,7 @@ fn policies(state: &Path, file: Option<&Path>) -> Policies {
     Policies::with_runtime(runtime, files, state).unwrap()
 }
 
-/// Files of a directory by name.
+/// The names of a directory's files.
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(directory)
         .unwrap()
@@ -33,11 +33,11 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A state directory with what a component leaves that no catalogue has any more, and its digest.
+/// Fills a state directory with the files of a component that no catalogue names any more; returns its digest.
 fn left_by_mine(state: &Path) -> String {
     let file = state.join("mine.wasm");
     let mut component = embedded::HIGHEST_FIRST.to_vec();
-    // A custom section of no bytes: another component that does the same.
+    // An empty custom section: a different component with the same behaviour.
     component.extend([0, 1, 0]);
     fs::write(&file, &component).unwrap();
     let before = policies(state, Some(&file));

@@ -1,4 +1,4 @@
-//! The child's part: it gives up what it does not need, reads, compiles and writes.
+//! The child's side: drops privileges and limits itself, then reads, compiles and writes.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,22 +10,22 @@ use rustix::process::{
 
 use super::here;
 
-/// What tells a child that it is one; the seconds that it has follow.
+/// The argument that marks a child; its limit of processor seconds follows.
 pub(super) const ARGUMENT: &str = "--compile-policy-from-standard-input";
 
-/// The child's address space.
+/// The child's address space, in bytes.
 const MEMORY: u64 = 2 << 30;
 
-/// What the child may open beside its pipes: what a program looks at when it starts.
+/// The most files that the child may have open: its pipes, and what a program opens at startup.
 const FILES: u64 = 16;
 
-/// The child's priority: whatever serves requests comes first.
+/// The child's niceness: serving requests takes precedence.
 const NICE: i32 = 10;
 
-/// Where the kernel is told whom to end first when memory runs out, and what: this child, before nearly everything else.
+/// The file and value that make this child one of the first processes that the kernel kills when memory runs out.
 const OUT_OF_MEMORY: (&str, &str) = ("/proc/self/oom_score_adj", "800");
 
-/// Compiles and says so, if this process was started for it. The first thing that a daemon's `main` does.
+/// Compiles if this process was started for it, and returns its exit code. A daemon's `main` must call it first.
 #[must_use]
 pub fn maybe_run_compiler_child() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -51,15 +51,15 @@ fn serve(seconds: u64) -> Result<(), String> {
 }
 
 fn confine(seconds: u64) -> io::Result<()> {
-    // It does not outlive the daemon, whose thread waits for it.
+    // The child does not outlive the daemon's thread that waits for it.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let (file, adjustment) = OUT_OF_MEMORY;
-    // The daemon may be spared by the kernel's choice, and its child would be with it.
+    // The daemon may be protected from the OOM killer, and its child inherits that.
     match fs::write(file, adjustment) {
         Err(error) if fs::read_to_string(file)?.starts_with('-') => return Err(error),
         _ => {}
     }
-    // Where even that is forbidden, it compiles as everybody else.
+    // If even that is forbidden, the child compiles at the usual priority.
     let _ = setpriority_process(None, NICE);
     for (resource, most) in [
         (Resource::As, MEMORY),
@@ -69,7 +69,8 @@ fn confine(seconds: u64) -> io::Result<()> {
         (Resource::Nproc, 0),
         (Resource::Nofile, FILES),
     ] {
-        // Where both are the same, the kernel ends a child whose time is over without saying why.
+        // If both limits are equal, the kernel sends SIGKILL at once, without SIGXCPU, and the parent cannot tell why
+        // the child died.
         let maximum = if resource == Resource::Cpu { most + 1 } else { most };
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(maximum) })?;
     }

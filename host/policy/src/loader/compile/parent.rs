@@ -1,4 +1,4 @@
-//! The parent's part: it starts the child with as few rights as it can, feeds it, and ends it when its time is over.
+//! The parent's side: starts the child with as few privileges as possible, feeds it, and kills it at its deadline.
 
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,22 +12,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::child::ARGUMENT;
 use crate::text::clean;
 
-/// The most bytes of compiled code; the largest policies of other languages' tools have a quarter of it.
+/// The most bytes of compiled code; the largest policies that other languages' tools produce need a quarter of it.
 const MOST_CODE: u64 = 256 << 20;
 
-/// The most bytes of words.
+/// The most bytes of the child's error output.
 const MOST_WORDS: u64 = 4 << 10;
 
-/// How many times its processor time the child may take by the clock: it gives way to everybody else.
+/// The child's wall-clock limit as a multiple of its processor time, since it yields to everything else.
 const BY_THE_CLOCK: u32 = 3;
 
-/// The user and group that own nothing.
+/// The user and group `nobody`.
 const NOBODY: u32 = 65534;
 
-/// What the daemon needs to make its child nobody: `CAP_SETGID` and `CAP_SETUID`.
+/// The capabilities that the daemon needs to run its child as `nobody`: `CAP_SETGID` and `CAP_SETUID`.
 const TO_BE_ANOTHER: u64 = 1 << 6 | 1 << 7;
 
-/// Compiles in a child that has so much processor time.
+/// Compiles in a child that may use this much processor time.
 pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
     let cannot = |error: std::io::Error| format!("cannot start the compiler: {error}");
     let too_long = || format!("it takes more than {} s to compile (sandbox.compile_seconds)", time.as_secs());
@@ -39,13 +39,13 @@ pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
         let watching = scope.spawn(move || {
             let late = ended.recv_timeout(time * BY_THE_CLOCK) == Err(RecvTimeoutError::Timeout);
             if late {
-                // It was not waited for yet, so the number is still its own.
+                // The child has not been waited for yet, so its PID has not been reused.
                 let _ = kill_process(pid, Signal::KILL);
             }
             late
         });
         scope.spawn(move || {
-            // A child that died early has closed its end; its status says more than this error.
+            // A child that died early has closed its end; its exit status says more than this error.
             input.map(|mut input| input.write_all(bytes))
         });
         let words = scope.spawn(move || {
@@ -55,7 +55,7 @@ pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
         });
         let mut compiled = Vec::new();
         let _ = output.map(|output| output.take(MOST_CODE + 1).read_to_end(&mut compiled));
-        // Whatever it still has to say, it is over: it has closed its output, or has written more than it may.
+        // The child is done either way: it has closed its output, or has exceeded the limit.
         if compiled.len() as u64 > MOST_CODE {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -63,7 +63,7 @@ pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
         (compiled, words.join().unwrap_or_default(), watching.join().unwrap_or(false))
     });
     if compiled.len() as u64 > MOST_CODE {
-        return Err(format!("it becomes more than {} MiB of code", MOST_CODE >> 20));
+        return Err(format!("it compiles to more than {} MiB of code", MOST_CODE >> 20));
     }
     let status = child.0.wait().map_err(cannot)?;
     if status.success() {
@@ -73,7 +73,7 @@ pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
         return Err(too_long());
     }
     match clean(String::from_utf8_lossy(&words).trim()).as_str() {
-        "" => Err(format!("the compiler gave up on it ({status})")),
+        "" => Err(format!("the compiler failed ({status})")),
         cause => Err(cause.to_owned()),
     }
 }
@@ -92,7 +92,7 @@ fn start(time: Duration) -> std::io::Result<Child> {
     if may_be_another() {
         let as_nobody = command.uid(NOBODY).gid(NOBODY).spawn();
         match as_nobody {
-            // The program may be where only root can start it.
+            // The program may be in a directory that only root can execute from.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 command.uid(0).gid(0);
             }
@@ -102,7 +102,8 @@ fn start(time: Duration) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Whether the daemon may start somebody else's process. Not asking the kernel to try: a filter might end the child for it.
+/// Whether the daemon may start a process as another user. It does not just try, since a seccomp filter might kill
+/// the child for it.
 fn may_be_another() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -110,12 +111,12 @@ fn may_be_another() -> bool {
     rustix::process::geteuid().is_root() && effective & TO_BE_ANOTHER == TO_BE_ANOTHER
 }
 
-/// A child that is ended with whoever waits for it.
+/// A child that is killed when its waiter is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended, and been waited for, already.
+        // The child may already have exited and been waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

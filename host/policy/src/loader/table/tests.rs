@@ -10,12 +10,12 @@ fn failed(missing: bool) -> Failed {
     Failed { error: Error::new(ErrorCode::PolicyUnloadable, "on purpose"), missing }
 }
 
-/// Whether a policy waits from a second on.
+/// Whether a policy is queued at this second.
 fn waits(table: &mut Table, name: &str, rank: Rank, second: u64) -> bool {
     table.want(&named(name), rank, Duration::from_secs(second), |_| true).1
 }
 
-/// For how many seconds a policy that fails each time is left alone.
+/// The pauses of a policy that always fails, in seconds.
 fn pauses(missing: bool) -> Vec<u64> {
     let (mut table, mut now) = (Table::default(), 0);
     assert!(waits(&mut table, "p", Rank::Configured, now));
@@ -32,7 +32,11 @@ fn pauses(missing: bool) -> Vec<u64> {
 #[test]
 fn what_failed_is_left_alone_for_longer_each_time() {
     assert_eq!(pauses(false), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
-    assert_eq!(pauses(true), [1, 2, 4, 5, 5, 5, 5, 5, 5, 5, 5], "only its bytes were missing");
+    assert_eq!(
+        pauses(true),
+        [1, 2, 4, 5, 5, 5, 5, 5, 5, 5, 5],
+        "retries are frequent while only the bytes are missing"
+    );
 }
 
 #[test]
@@ -46,7 +50,7 @@ fn what_serves_comes_first_and_what_was_wanted_first_of_the_same_rank() {
     ];
     for (name, rank) in wanted {
         assert!(waits(&mut table, name, rank, 0));
-        assert!(!waits(&mut table, name, rank, 0), "once is enough");
+        assert!(!waits(&mut table, name, rank, 0), "it is queued only once");
     }
     let order: Vec<_> = std::iter::from_fn(|| table.next()).map(|next| next.name.to_string()).collect();
     assert_eq!(order, ["used", "built-in", "file", "other-file"]);
@@ -62,7 +66,7 @@ fn who_asks_has_it_loaded_at_once_and_all_who_ask_are_told() {
     assert_eq!(table.awaited(), [named("p")]);
     let ((first, mut one), (second, mut two)) = (oneshot::channel(), oneshot::channel());
     assert!(table.ask(&named("p"), first));
-    assert_eq!(table.next(), None, "it waits no longer");
+    assert_eq!(table.next(), None, "it no longer waits");
     assert!(!table.ask(&named("p"), second), "it is running");
     table.ended(&named("p"), Err(failed(false)), Duration::ZERO);
     for told in [&mut one, &mut two] {
@@ -87,5 +91,5 @@ fn what_nobody_names_any_more_is_forgotten_unless_it_is_loaded_or_about_to_be() 
         table.forget(&named(name));
     }
     assert_eq!((table.unloaded(), table.next()), (vec![named("running")], None));
-    assert!(waits(&mut table, "failed", Rank::Configured, 0), "it begins anew");
+    assert!(waits(&mut table, "failed", Rank::Configured, 0), "it starts over");
 }
