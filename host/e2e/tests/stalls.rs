@@ -380,7 +380,7 @@ fn networks_bounded() -> anyhow::Result<()> {
     }
     let refused = add("one-more", "host-local")?;
     let error = refused.error_code(TOO_MANY_NETWORKS)?;
-    ensure!(error.msg.contains("network one-more would be one more than 3"), "{error:?}");
+    ensure!(error.msg.contains("cannot create network one-more: the limit is 3 networks"), "{error:?}");
     ensure!(daemon.networks()?.len() == 3, "{:?}", daemon.networks()?);
     shim.call("ADD", &Attachment::of("another"), &config("net-1", "host-local"))?.address()?;
     Ok(())

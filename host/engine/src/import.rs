@@ -1,9 +1,9 @@
-//! Taking over what another IPAM handed out: the ledger's checks as for an ADD, but no policy is asked.
+//! Importing the allocations of another IPAM: the ledger checks them as for an ADD, but no policy is called.
 //!
-//! An import comes in parts, each durable when it is answered. A few claims of it at a time are judged and staged with the book
-//! held, so that nothing waits for more than those. New owners are refused until it ends: an ADD between two parts could get an
-//! address that lives. A network that the import makes remembers that durably, so that an import that was cut off is repeated. A
-//! dry run judges a copy of the book instead, by the same rules.
+//! An import arrives in parts, each durable when it is answered. Claims are judged and staged a few at a time with
+//! the book locked, so that other requests wait only briefly. ADD for new owners is refused until the import ends:
+//! between two parts it could assign an address that is in use. The network durably records that an import of it is
+//! in progress, so an interrupted import has to be repeated. A dry run judges a copy of the book, by the same rules.
 
 mod claim;
 
@@ -21,38 +21,40 @@ use crate::define::Wanted;
 use crate::engine::{Engine, defect};
 use crate::networks::{Alone, Served};
 
-/// How many claims are judged with the book held.
+/// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;
 
-/// What is to be taken over, but for the claims.
+/// The parameters of an import.
 #[derive(Debug, Clone)]
 pub struct Import {
     /// The network.
     pub network: NetworkName,
-    /// What defines it, where it is not defined yet or is to be defined anew.
+    /// The policy and configuration to define or redefine it with, if any.
     pub definition: Option<(PolicyName, Arc<NetworkConfig>)>,
-    /// Whether the source never names two owners of one address, so that a claim ends what was taken over from the source before.
+    /// Whether the source never names two owners of one address. A new claim then ends the allocation imported
+    /// earlier from the same source.
     pub exclusive: bool,
-    /// Whether anything is to change.
+    /// Whether to make the changes; false for a dry run.
     pub apply: bool,
 }
 
-/// An import under way.
+/// An import in progress.
 #[derive(Debug)]
 pub struct Importing {
     network: NetworkName,
     exclusive: bool,
-    /// The policy that serves the network, which no import asks.
+    /// The policy that serves the network; an import does not call it.
     policy: Arc<PolicyStamp>,
-    /// Allocations from this one on were made by the import itself.
+    /// The first generation of this import; earlier allocations were there before.
     since: Generation,
-    /// What a dry run changes instead of the book.
+    /// The copy of the book that a dry run changes.
     draft: Option<Box<Book>>,
-    /// Keeps new owners from the network until the import has ended, or was given up.
+    /// While this exists, the network refuses new owners.
     _under_way: Option<Arc<()>>,
 }
 
-/// Refuses a new owner while an import of the network is under way, or was cut off: an address that was not taken over yet may live.
+/// Refuses a new owner while an import of the network is in progress or was interrupted: an address not yet imported
+/// may be in use.
 pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
     let Some(served) = served else { return Ok(()) };
     let under_way = Arc::strong_count(&served.imports) > 1;
@@ -61,25 +63,27 @@ pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
     }
     let name = served.book.name();
     let cause = match under_way {
-        true => format!("an import of network {name} is under way"),
+        true => format!("an import of network {name} is in progress"),
         false => format!(
-            "an import of network {name} was cut off; run the same `tenurectl import --apply` again to resume it"
+            "an import of network {name} was interrupted; run the same `tenurectl import --apply` again to resume it"
         ),
     };
     Err(Error::new(ErrorCode::NotTakenOver, cause))
 }
 
 impl Engine {
-    /// Begins an import: what defines the network is durable when this returns.
+    /// Begins an import. The network's definition is durable when this returns.
     ///
-    /// It is served while ADD is refused for want of a state: this is one way to get one.
+    /// Works while ADD is refused because the state was lost: an import is one way to restore it.
     ///
     /// # Errors
-    /// `UnknownNetwork` when the network is neither there nor defined, and what its policy says of the definition.
+    /// `UnknownNetwork` when the network does not exist and `import` does not define it, and the policy's own errors
+    /// about the configuration.
     pub async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
         if let Some((policy, _)) = &import.definition {
-            // An operator waits for it, and no network does. Whether it is needed, and why it is not there, comes out below.
+            // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
+            // the policy is needed at all.
             drop(self.ports.catalogue.load(policy).await);
         }
         let slot = match import.definition {
@@ -113,7 +117,7 @@ impl Engine {
             return Ok(Importing { network, exclusive, policy, since, draft: None, _under_way: under_way });
         }
         let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
-        // Copying a large book takes its time, and nobody needs to wait for it.
+        // Copying a large book takes time; release the turn first.
         drop(alone);
         let mut draft = match (book, &defined) {
             (Some(book), _) => book.as_ref().clone(),
@@ -130,10 +134,10 @@ impl Engine {
         Ok(Importing { network, exclusive, policy, since, draft, _under_way: None })
     }
 
-    /// Judges a part of the claims; says what became of each, in their order. What is said to be taken over or held is durable.
+    /// Judges a part of the claims and returns the outcome of each, in order. Outcomes are durable when this returns.
     ///
     /// # Errors
-    /// `CheckpointFailed` and `DiskFull`; what was taken over by then is taken over.
+    /// `CheckpointFailed` and `DiskFull`; claims taken over before the error stay taken over.
     pub async fn import(&self, importing: &mut Importing, part: &[Claim]) -> Result<Vec<Result<Imported>>> {
         let policy = Arc::clone(&importing.policy);
         let rules = Rules {
@@ -171,10 +175,10 @@ impl Engine {
         .await
     }
 
-    /// Ends an import that has judged all there is. The network that it made serves new owners from now on, durably.
+    /// Ends an import after its last part. The network serves new owners from then on, durably.
     ///
     /// # Errors
-    /// `CheckpointFailed` and `DiskFull`; then it is as if the import were cut off.
+    /// `CheckpointFailed` and `DiskFull`; the import then counts as interrupted.
     pub async fn end_import(&self, importing: Importing) -> Result<()> {
         if importing.draft.is_some() {
             return Ok(());
@@ -192,7 +196,7 @@ impl Engine {
         ticket.durable().await
     }
 
-    /// What the network is to be, unless that is what it is.
+    /// The definition that the import asks for; `None` if the network has it already, or is fixed.
     async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<(Wanted, Definition)>> {
         let Some((policy, config)) = &import.definition else { return Ok(None) };
         let name = &import.network;

@@ -1,4 +1,4 @@
-//! CHECK, STATUS and looking in: nothing here changes a book.
+//! CHECK, STATUS and queries: nothing here changes a book, except that cooldowns expire.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::import;
 use crate::ports::CatalogueEntry;
 use crate::wrong::{exhausted, unavailable};
 
-/// An allocation as it is listed.
+/// An allocation in a listing.
 #[derive(Debug, Clone)]
 pub struct Listed {
     /// The allocation.
     pub allocation: Arc<Allocation>,
-    /// Whether some address of it lies outside the network's present ranges.
+    /// Whether any of its addresses is outside the network's present ranges.
     pub outside: bool,
-    /// Whether another allocation has its address.
+    /// Whether another allocation holds one of its addresses, so that this one waits for it.
     pub waiting: bool,
 }
 
 impl Engine {
-    /// A network's allocations after one of them, in the order in which they were made, and no more than so many: a large book is
-    /// looked at in parts, so that nobody waits for it.
+    /// Lists at most `most` of a network's allocations made after the given one, in order. A large book is read in
+    /// parts, so that no request waits for the whole listing.
     pub async fn list(&self, network: &NetworkName, after: Generation, most: usize) -> Vec<Listed> {
         let Some(slot) = self.networks.get(network) else { return Vec::new() };
         let state = slot.state();
@@ -42,10 +42,10 @@ impl Engine {
         book.allocations_after(after).take(most).map(listed).collect()
     }
 
-    /// An owner's addresses, if it has any.
+    /// Returns an owner's addresses.
     ///
     /// # Errors
-    /// `UnknownAttachment` when it has none.
+    /// `UnknownAttachment` when the owner has none.
     pub async fn check(&self, network: &NetworkName, owner: &Owner) -> Result<Grant> {
         self.observed("check", network, Some(owner), async {
             let held = match self.networks.get(network) {
@@ -63,10 +63,10 @@ impl Engine {
         .await
     }
 
-    /// Whether an ADD with this configuration would find what it needs.
+    /// Checks whether an ADD with this configuration could be served.
     ///
     /// # Errors
-    /// `Unavailable` when it would not; `InvalidConfig` and the policy's own errors for a configuration that is wrong.
+    /// `Unavailable` when it could not; `InvalidConfig` and the policy's own errors for an invalid configuration.
     pub async fn status(
         &self,
         network: &NetworkName,
@@ -87,7 +87,7 @@ impl Engine {
         if let Some(slot) = self.networks.get(name) {
             import::admits(slot.state().as_ref()).map_err(named)?;
         }
-        // What an ADD would be served by, and what it would make of the configuration.
+        // Find the policy that an ADD would use, and whether it would redefine the network.
         let (policy, by, full) = {
             let book = self.book(name).await;
             let choice = self.committer.choice(name).filter(|_| book.is_some());
@@ -116,10 +116,10 @@ impl Engine {
         }
     }
 
-    /// A network's book as of now. What it shows stays as it was; the network goes on without it.
+    /// A snapshot of a network's book. Later changes of the network do not show in it.
     pub async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
         let slot = self.networks.get(network)?;
-        // Where somebody else has the turn, a policy may have a share of the book, and whoever asked it has let go what had cooled.
+        // If somebody else has the turn, a policy may share the book; its caller has already expired the cooldowns.
         if let Some(served) = slot.try_lock().as_deref_mut().and_then(Option::as_mut) {
             self.expire(served, self.now());
         }
@@ -132,7 +132,7 @@ impl Engine {
         self.networks.names()
     }
 
-    /// What serves a network, and what did before.
+    /// The policy that serves a network, and the earlier ones.
     #[must_use]
     pub fn choices(&self, network: &NetworkName) -> Option<(Choice, Vec<Choice>)> {
         let choices = self.committer.choices();
@@ -140,19 +140,19 @@ impl Engine {
         Some((served.now.clone(), served.before.iter().cloned().collect()))
     }
 
-    /// What is known of each policy.
+    /// The catalogue's policies and their state.
     #[must_use]
     pub fn policies(&self) -> Vec<CatalogueEntry> {
         self.ports.catalogue.list()
     }
 
-    /// What is under way right now.
+    /// The current load.
     #[must_use]
     pub fn load(&self) -> Load {
         self.admission.load()
     }
 
-    /// Now, by the clock that requests are ordered by.
+    /// The current time, by the clock that orders requests.
     #[must_use]
     pub fn now(&self) -> Moment {
         self.ports.clock.now()

@@ -1,14 +1,14 @@
-//! The networks of the node, each with its book and the policy that serves it.
+//! The node's networks, each with its book and the policy that serves it.
 //!
-//! The map is behind a `std::sync::RwLock`, held for a look-up only. Each network has two locks:
+//! The map is behind a `std::sync::RwLock`, held only for a look-up. Each network has two locks:
 //!
-//! - A fair async one says whose turn it is. Whoever changes the network or asks its policy has it, so a slow policy makes
-//!   its own network wait and no other.
-//! - A `std::sync::Mutex` inside of it guards the state, held to look or to change and never across an await. Whoever only
-//!   looks takes this one alone: the checkpoint's thread, CHECK and operators never wait for a policy.
+//! - The turn, a fair async lock. Changing the network or calling its policy requires it, so a slow policy delays
+//!   only its own network.
+//! - A `std::sync::Mutex` around the state, held to read or to change it, never across an await. Readers take only
+//!   this lock: the checkpoint's thread, CHECK and operators never wait for a policy.
 //!
-//! A policy that is being asked has a share of the book. Nobody changes the book meanwhile, since that takes the turn; so a
-//! change copies nothing.
+//! A policy shares the book (an `Arc`) during a call. Nobody changes the book meanwhile, because that requires the
+//! turn; so a change never copies the book.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -23,62 +23,63 @@ use crate::bounds::Bounds;
 use crate::committer::Committer;
 use crate::ports::{Images, Policy};
 
-/// Every network that the ledger has a book of.
+/// All networks that have a book.
 pub(crate) struct Networks {
     slots: RwLock<BTreeMap<NetworkName, Arc<Slot>>>,
-    /// How many there may be; those that were recovered stay.
+    /// The maximum number of networks; recovered ones stay even if they exceed it.
     most: AtomicUsize,
-    /// Networks that were removed, and where in the log: a snapshot must say so, where the log beside it has facts of them.
+    /// Removed networks, with the place of the removal in the log. A snapshot must list those that its log still has
+    /// facts of.
     gone: Mutex<BTreeMap<NetworkName, u64>>,
 }
 
-/// What snapshots are made of.
+/// The source of the snapshots' pages.
 pub(crate) struct Snapshots {
     pub(crate) networks: Arc<Networks>,
     pub(crate) committer: Arc<Committer>,
 }
 
-/// One network's place in the map; empty until the network's first record is staged.
+/// One network's entry in the map; empty until the network's first fact is staged.
 #[derive(Default)]
 pub(crate) struct Slot {
     turn: tokio::sync::Mutex<()>,
     state: Mutex<Option<Served>>,
 }
 
-/// A network that exists.
+/// The state of an existing network.
 pub(crate) struct Served {
-    /// Shared with the policy that is being asked, which drops it when it has answered; so changing it copies nothing.
+    /// Shared with a policy during a call, which drops it before it answers; so changing it copies nothing.
     pub(crate) book: Arc<Book>,
-    /// The policy that defined it; `None` from a restart until the first request that needs it.
+    /// The policy that serves it; `None` from a restart until the first request that needs it.
     pub(crate) policy: Option<Arc<dyn Policy>>,
-    /// Shared with each import that is under way.
+    /// Shared with each import in progress; the reference count tells whether there is one.
     pub(crate) imports: Arc<()>,
-    /// The bounds that its ranges were last found to lie in; others make them be looked at again.
+    /// The bounds that the network last passed; under any other bounds it is checked again.
     pub(crate) within: Option<Arc<Bounds>>,
 }
 
 impl Served {
-    /// A network with its book, not used yet.
+    /// A network with this book, no policy and no imports.
     pub(crate) fn new(book: Book) -> Self {
         Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None }
     }
 }
 
-/// A network's turn: nobody else changes it. The state is looked at in between.
+/// A network's turn: nobody else changes the network. The state can still be read by others.
 pub(crate) struct Alone<'slot> {
     slot: &'slot Slot,
     turn: tokio::sync::MutexGuard<'slot, ()>,
 }
 
-/// A network's turn together with its state.
+/// A network's turn together with its locked state.
 pub(crate) struct Held<'slot> {
-    // Let go of first, so that whoever has the turn next finds the state free.
+    // Dropped first, so that the next one in turn finds the state unlocked.
     state: MutexGuard<'slot, Option<Served>>,
     turn: tokio::sync::MutexGuard<'slot, ()>,
     slot: &'slot Slot,
 }
 
-/// A slot that may have been made for this request; one that is left empty goes with it.
+/// A slot that may have been created for this request. If it is still empty on drop, it is removed.
 pub(crate) struct Entered<'networks> {
     networks: &'networks Networks,
     name: NetworkName,
@@ -100,12 +101,12 @@ impl Networks {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Remembers that a network was removed, as of a place in the log, until a snapshot's log begins behind it.
+    /// Records that a network was removed at a place in the log, until a snapshot's log begins after that place.
     pub(crate) fn bury(&self, name: &NetworkName, place: u64) {
         hold(&self.gone).insert(name.clone(), place);
     }
 
-    /// The networks that were removed at this place or behind it; the others are forgotten.
+    /// The networks removed at or after this place; forgets the others.
     fn gone_since(&self, first: u64) -> Vec<NetworkName> {
         let mut gone = hold(&self.gone);
         gone.retain(|_, place| *place >= first);
@@ -116,7 +117,7 @@ impl Networks {
         self.slots.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// The network's slot, made if need be.
+    /// The network's slot, created if necessary.
     pub(crate) fn get_or_create(&self, name: &NetworkName) -> Result<Entered<'_>, Error> {
         let slot = match self.get(name) {
             Some(slot) => slot,
@@ -124,7 +125,7 @@ impl Networks {
                 let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
                 let most = self.most.load(Ordering::Relaxed);
                 if slots.len() >= most && !slots.contains_key(name) {
-                    let cause = format_args!("network {name} would be one more than {most}");
+                    let cause = format_args!("cannot create network {name}: the limit is {most} networks");
                     return Err(Error::new(ErrorCode::TooManyNetworks, cause));
                 }
                 Arc::clone(slots.entry(name.clone()).or_default())
@@ -133,12 +134,12 @@ impl Networks {
         Ok(Entered { networks: self, name: name.clone(), slot })
     }
 
-    /// The network's slot, if it has one.
+    /// The network's slot, if there is one.
     pub(crate) fn known(&self, name: &NetworkName) -> Option<Entered<'_>> {
         Some(Entered { networks: self, name: name.clone(), slot: self.get(name)? })
     }
 
-    /// The names of the networks that exist, in order.
+    /// The names of the existing networks, in order.
     pub(crate) fn names(&self) -> Vec<NetworkName> {
         self.all().into_iter().filter(|(_, slot)| slot.state().is_some()).map(|(name, _)| name).collect()
     }
@@ -163,7 +164,7 @@ impl Drop for Entered<'_> {
             return;
         }
         let mut slots = self.networks.slots.write().unwrap_or_else(PoisonError::into_inner);
-        // The map's reference and ours; whoever else has come in does the same behind us.
+        // At most the map's reference and this one. Any other holder does the same check when it drops its own.
         if slots.get(&self.name).is_some_and(|slot| Arc::strong_count(slot) <= 2 && slot.state().is_none()) {
             slots.remove(&self.name);
         }
@@ -171,23 +172,23 @@ impl Drop for Entered<'_> {
 }
 
 impl Slot {
-    /// Waits for the network's turn, for whoever is going to wait while having it.
+    /// Waits for the network's turn, for a caller that awaits something during it.
     pub(crate) async fn alone(&self) -> Alone<'_> {
         Alone { slot: self, turn: self.turn.lock().await }
     }
 
-    /// Waits for the network's turn, for whoever changes it and waits for nothing.
+    /// Waits for the network's turn and locks the state, for a caller that awaits nothing meanwhile.
     pub(crate) async fn lock(&self) -> Held<'_> {
         self.alone().await.hold()
     }
 
-    /// The network, unless somebody else works on it or is about to.
+    /// Takes the turn and locks the state, unless somebody else has the turn or waits for it.
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
         let turn = self.turn.try_lock().ok()?;
         Some(Held { state: self.state(), turn, slot: self })
     }
 
-    /// The state as it is, whoever's turn it is; only to look at it.
+    /// Locks the state without the turn, for reading only.
     pub(crate) fn state(&self) -> MutexGuard<'_, Option<Served>> {
         hold(&self.state)
     }
@@ -204,7 +205,7 @@ impl<'slot> Alone<'slot> {
 }
 
 impl<'slot> Held<'slot> {
-    /// Lets go of the state and keeps the turn.
+    /// Unlocks the state and keeps the turn.
     pub(crate) fn look(self) -> Alone<'slot> {
         Alone { slot: self.slot, turn: self.turn }
     }
@@ -225,10 +226,11 @@ impl DerefMut for Held<'_> {
 }
 
 impl Networks {
-    /// A network's page of a snapshot; `None` where it never was, or is about to be.
+    /// A network's page of a snapshot; `None` if the network has no state yet and was not removed.
     fn page(&self, name: &NetworkName) -> Option<Page> {
         if let Some(slot) = self.get(name) {
-            // A large book takes a moment: where nobody has the turn, whoever comes waits for it asleep.
+            // Imaging a large book takes a moment. With the turn taken, newcomers await the turn instead of blocking
+            // a thread on the state's mutex.
             let _turn = slot.turn.try_lock();
             if let Some(served) = slot.state().as_ref() {
                 return Some(Page::Book(Box::new(served.book.image())));
@@ -242,7 +244,7 @@ impl Networks {
 impl Images for Snapshots {
     fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
         let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
-        // Who is removed in between is among the latter.
+        // A network removed between the two calls is in the second list.
         let mut names: BTreeSet<NetworkName> = networks.all().into_iter().map(|(name, _)| name).collect();
         names.extend(networks.gone_since(first));
         let books = names.into_iter().filter_map(move |name| networks.page(&name));

@@ -1,6 +1,7 @@
-//! What the engine needs from outside, as traits: a clock, policies and a journal.
+//! The engine's ports, as traits: the clock, the policies, the journal and the observer.
 //!
-//! The daemon plugs in the kernel's clock, WASM components and the checkpoint; tests and the simulation plug in their own.
+//! The daemon plugs in the kernel's clock, WASM components, the checkpoint, and metrics and logging; tests and the
+//! simulation plug in their own.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use tenure_types::{
 };
 use tokio::sync::oneshot;
 
-/// Tells the time.
+/// A time source.
 pub trait Clock: Send + Sync + 'static {
-    /// Now, by `CLOCK_BOOTTIME` for decisions and by the wall for people.
+    /// The current time: `CLOCK_BOOTTIME` for decisions, wall-clock time for people.
     fn now(&self) -> Moment;
 
-    /// A monotonic reading for measuring how long something took.
+    /// A monotonic reading, to measure durations.
     fn monotonic(&self) -> Duration;
 }
 
-/// Hears what became of each request: metrics, and the log.
+/// Receives the outcome of each request, for metrics and the log.
 pub trait Observer: Send + Sync + 'static {
     /// A request was answered.
     fn request(&self, decision: &Decision<'_>);
@@ -33,115 +34,116 @@ pub trait Observer: Send + Sync + 'static {
     /// A policy failed a call, or the ledger refused what it answered.
     fn policy_failed(&self, _policy: &PolicyStamp, _failure: PolicyFailure) {}
 
-    /// So many lines of a policy's were left out of the log.
+    /// This many log lines of a policy were dropped.
     fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
-    /// The journal wrote so many facts with one sync, or could not; its log is this long now.
+    /// The journal wrote `written` facts with one sync, or failed to; `log_bytes` is the log's length now.
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
 
-    /// The journal goes on in another log, or found one when it was opened; it is this long.
+    /// The journal switched to another log, or opened an existing one, of this length.
     fn log(&self, _log_bytes: u64) {}
 }
 
-/// One request and what became of it.
+/// One request and its outcome.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
-    /// `add`, `del`, `check`, `gc`, `status`, `activate`, `import` or `reap`.
+    /// `add`, `del`, `check`, `gc`, `status`, `activate`, `define`, `remove`, `supply`, `import` or `reap`.
     pub verb: &'static str,
     /// The network.
     pub network: &'a NetworkName,
     /// The owner, where the verb has one.
     pub owner: Option<&'a Owner>,
-    /// Why it was refused, if it was.
+    /// Why it failed, if it did.
     pub error: Option<&'a Error>,
-    /// From the request's arrival to its answer.
+    /// The time from the request's arrival to its answer.
     pub took: Duration,
 }
 
-/// An answer that takes its time, and takes it on nobody's thread but its own. Dropping it gives the question up.
+/// A policy's pending answer. It never blocks the polling thread; dropping it cancels the call.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// One loaded policy. Each call is a fresh instance that sees nothing of any other call.
+/// One loaded policy. Each call runs in a fresh instance and shares no state with other calls.
 pub trait Policy: Send + Sync + 'static {
     /// Its name and digest.
     fn stamp(&self) -> &Arc<PolicyStamp>;
 
-    /// How many lines of its were left out of the log since this was asked last.
+    /// How many of its log lines were dropped since the last call of this method.
     fn silenced(&self) -> u64 {
         0
     }
 
-    /// Makes pools of a network's configuration.
+    /// Derives a network's definition, its pools, from its configuration.
     ///
     /// # Errors
-    /// `InvalidConfig` when the configuration is wrong, `PolicyFailed` when the policy is.
+    /// `InvalidConfig` when the configuration is invalid, `PolicyFailed` when the policy fails.
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition>;
 
-    /// Proposes addresses. Nothing else changes the network's book meanwhile, and the book is given back before the answer:
-    /// who changes it next copies nothing.
+    /// Proposes addresses. Nobody changes the network's book meanwhile, and the policy drops `book` before it
+    /// answers, so that the next change copies nothing.
     ///
     /// # Errors
-    /// `PoolExhausted`, `AddressUnavailable` and `PolicyRefused` are the policy's own answers, `PolicyFailed` is its failure.
+    /// `PoolExhausted`, `AddressUnavailable` and `PolicyRefused` are the policy's own answers; `PolicyFailed` means
+    /// that it failed.
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal>;
 }
 
 /// The policies of this node, by name.
 pub trait Catalogue: Send + Sync + 'static {
-    /// Finds a policy. One that is not loaded is loaded from now on, but nobody waits for it here: a look-up and no more.
+    /// Looks up a policy. If it is not loaded, this starts loading it and does not wait.
     ///
     /// # Errors
-    /// `UnknownPolicy` when the catalogue has no such name, `NotReady` while it is being compiled, `PolicyUnloadable` when it
-    /// is known not to be what it should be.
+    /// `UnknownPolicy` when the catalogue has no such name, `NotReady` while it is being compiled, `PolicyUnloadable`
+    /// when loading it has failed.
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error>;
 
-    /// Finds the very component that a network was last served by, in the node's own copy if need be.
+    /// Finds the exact component that last served a network, from the node's own copy if necessary.
     ///
     /// # Errors
     /// As [`find`](Self::find).
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error>;
 
-    /// Loads a policy at once, however often that has failed before, and waits for it: for an operator, not for a request.
+    /// Loads a policy now and waits for it, even if loading has failed before. For operators, not for requests.
     ///
     /// # Errors
     /// `UnknownPolicy` and `PolicyUnloadable`.
     fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>>;
 
-    /// The names of the catalogue with what is known of each.
+    /// The catalogue's policies and their state.
     fn list(&self) -> Vec<CatalogueEntry>;
 
-    /// What the node waits for before it can serve what it served before, in words.
+    /// What is still loading before the node can serve all networks that it served before, as text for people.
     fn awaited(&self) -> Option<String>;
 }
 
-/// A line of the catalogue.
+/// An entry of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueEntry {
-    /// The policy; its digest is empty while it could not be read.
+    /// The policy; its digest is empty as long as the file cannot be read.
     pub stamp: PolicyStamp,
     /// `embedded`, or the file's path.
     pub source: String,
     /// Why it cannot be used now.
     pub problem: Option<String>,
-    /// Whether that is only because it is still being compiled.
+    /// Whether the only problem is that it is still being compiled.
     pub loading: bool,
 }
 
 /// Makes facts durable, in the order in which they were staged.
 pub trait Journal: Send + Sync + 'static {
-    /// Queues facts to be made durable together, in one group or not at all, and gives them places in the log, one after the
-    /// other from the one that is returned. Never blocks; called with the state held that the facts change.
+    /// Queues facts to be made durable together, all or none, and assigns them consecutive places in the log,
+    /// starting at the one returned. Never blocks; the caller holds the lock on the state that the facts change.
     fn stage(&self, facts: &[Fact]) -> (u64, Ticket);
 
-    /// A ticket that resolves when everything staged so far is durable; at once when it already is.
+    /// A ticket that resolves when everything staged so far is durable; immediately if it already is.
     ///
-    /// It fails while the log is being reopened after a failed sync, since what memory says is not yet what the disk says.
+    /// It fails while the log is being reopened after a failed sync, because the disk does not yet match memory.
     fn barrier(&self) -> Ticket;
 
     /// Why an ADD would fail now (`DiskFull`, `CheckpointFailed`), if it would.
     fn health(&self) -> Result<(), Error>;
 }
 
-/// Resolves when what was staged is durable, or fails when it could not be made so.
+/// Resolves when the staged facts are durable, or when making them durable has failed.
 #[derive(Debug)]
 pub struct Ticket(oneshot::Receiver<Result<(), Error>>);
 
@@ -153,10 +155,10 @@ impl Ticket {
         (sender, Self(receiver))
     }
 
-    /// Waits until what was staged is on disk.
+    /// Waits until the staged facts are on disk.
     ///
     /// # Errors
-    /// `CheckpointFailed` or `DiskFull`; also when the journal has stopped.
+    /// `CheckpointFailed` or `DiskFull`; `CheckpointFailed` also when the journal has stopped.
     pub async fn durable(self) -> Result<(), Error> {
         self.0
             .await
@@ -164,11 +166,12 @@ impl Ticket {
     }
 }
 
-/// Gives the journal what a snapshot is made of.
+/// Supplies the journal with the pages of a snapshot.
 pub trait Images: Send + Sync + 'static {
-    /// The whole state, in pages. Each is looked at when it is asked for, and says the place in the log that it is true as of.
-    /// The log that goes on beside them begins with the place `first`; what only concerns facts before it may be left out.
+    /// The whole state, in pages. Each page is made when the iterator reaches it, and records the place in the log
+    /// that it is current as of. The log that accompanies the snapshot begins at place `first`; state that matters
+    /// only to earlier facts may be left out.
     ///
-    /// Waits for each network's book, and must not be called from within an async task.
+    /// Blocks on each network's state, so do not call it from an async task.
     fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send>;
 }

@@ -1,14 +1,14 @@
-//! Ending one allocation: what is meant is known to be gone, and neither a later owner is hit nor one that has asked again.
+//! Ending one specific allocation that is known to be over. A later owner, or a renewed allocation, is not affected.
 
 use tenure_types::{Allocation, End, Result};
 
 use crate::engine::Engine;
 
 impl Engine {
-    /// Frees an allocation that is known to be over, if it is still that allocation, not renewed since, which its owner has; says
-    /// whether it was.
+    /// Frees an allocation that is known to be over, if its owner still has it and has not renewed it. Returns
+    /// whether it was freed.
     ///
-    /// `words` are an operator's, kept in the record behind the reason; they may be empty.
+    /// `words` is an operator's comment, appended to the reason in the log; it may be empty.
     ///
     /// # Errors
     /// As [`del`](Self::del).

@@ -1,4 +1,4 @@
-//! DEL and GC: giving addresses back.
+//! DEL and GC: releasing addresses.
 
 use std::collections::HashSet;
 
@@ -13,28 +13,28 @@ use crate::ports::Ticket;
 pub struct Del {
     /// The network.
     pub network: NetworkName,
-    /// Whose addresses are given back.
+    /// The owner whose addresses are released.
     pub owner: Owner,
-    /// When the caller's request began; an allocation asked for later is not meant.
+    /// When the caller's request began; allocations requested later are kept.
     pub requested_at: Moment,
 }
 
-/// A GC: what the runtime still knows of.
+/// A GC: the attachments that the runtime still knows.
 #[derive(Debug, Clone)]
 pub struct Gc {
     /// The network.
     pub network: NetworkName,
-    /// The attachments that stay.
+    /// The attachments to keep.
     pub valid: HashSet<(ContainerId, InterfaceName)>,
-    /// When the caller's request began; an allocation asked for later stays.
+    /// When the caller's request began; allocations requested later are kept.
     pub requested_at: Moment,
 }
 
 impl Engine {
-    /// Frees an owner's addresses. Succeeds when there are none.
+    /// Frees an owner's addresses. Succeeds if there are none.
     ///
     /// # Errors
-    /// `CheckpointFailed` when the release is not durable yet: the caller tries again. `Overloaded`, as for an ADD.
+    /// `CheckpointFailed` when the release is not durable: the caller has to retry. `Overloaded`, as for an ADD.
     pub async fn del(&self, del: Del) -> Result<()> {
         self.observed("del", &del.network, Some(&del.owner), self.serve_del(&del)).await
     }
@@ -57,10 +57,11 @@ impl Engine {
         ticket.durable().await
     }
 
-    /// Frees the attachments of a network that its runtime no longer lists, and nobody else's addresses.
+    /// Frees the addresses of a network's attachments that its runtime no longer lists. Owners other than attachments
+    /// keep theirs. Returns the number of allocations freed.
     ///
     /// # Errors
-    /// `CheckpointFailed` when a release is not durable yet.
+    /// `CheckpointFailed` when a release is not durable.
     pub async fn gc(&self, gc: Gc) -> Result<usize> {
         self.observed("gc", &gc.network, None, self.serve_gc(&gc)).await
     }
@@ -84,7 +85,7 @@ impl Engine {
                 .map(|allocation| allocation.owner.clone())
                 .collect();
             for owner in &gone {
-                // Each ticket is covered by the barrier below.
+                // The barrier below covers each ticket.
                 drop(self.release(served, owner, requested_at, "gc")?);
             }
             (gone.len(), self.ports.journal.barrier())
@@ -93,7 +94,8 @@ impl Engine {
         Ok(freed)
     }
 
-    /// Stages and applies the end of an owner's allocation, if it has one that was last asked for before the caller's request.
+    /// Stages and applies the end of an owner's allocation, if the owner has one and last requested it no later than
+    /// `requested_at`.
     pub(crate) fn release(
         &self,
         served: &mut Served,

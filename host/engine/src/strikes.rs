@@ -1,13 +1,13 @@
-//! Which policies keep failing, and for how long their calls are refused at once.
+//! Policies that keep failing, and how long their calls are refused without being made.
 //!
 //! ```text
-//! fine ──fails──▶ counted ──fails more often than not──▶ benched ──its time is over──▶ one call decides
+//! fine ──fails──▶ counted ──fails more often than not──▶ benched ──its time is up────▶ one trial call
 //!   ▲               │  ▲                                    ▲ │                              │
 //!   └──answers──────┘  └──────────── answers ───────────────┼─┴──── fails: twice as long ────┘
 //! ```
 //!
-//! Counted for each network by itself: one network's configuration may be what a policy cannot take, and others that are
-//! served by the same policy go on. The map is behind a `std::sync::Mutex`; while nothing fails, an atomic says so.
+//! Failures are counted separately for each network: one network's configuration may break a policy that serves other
+//! networks well. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,16 @@ use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
 use crate::admission::hold;
 
-/// How many calls more must fail than are answered.
+/// A policy is benched once this many more calls have failed than were answered.
 const MOST: u32 = 5;
 
-/// How long a policy is benched the first time; each time doubles it.
+/// How long a policy is benched the first time; each further time doubles it.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// The longest time.
+/// The longest time that a policy is benched.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How many are counted at most: a network that is never defined has a name all the same.
+/// The maximum number of counts. Bounded, because requests can name networks that are never defined.
 const COUNTED: usize = 1024;
 
 type Key = (NetworkName, PolicyName, Arc<str>);
@@ -35,14 +35,14 @@ type Key = (NetworkName, PolicyName, Arc<str>);
 #[derive(Debug, Default)]
 pub(crate) struct Strikes {
     counted: Mutex<HashMap<Key, Count>>,
-    /// Whether anything is counted.
+    /// Whether there is any count.
     any: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Count {
     strikes: u32,
-    /// How often it was benched since it was last fine.
+    /// How often it was benched since its count was last zero.
     benched: u32,
     until: Duration,
     /// Why the last call failed.
@@ -50,7 +50,7 @@ struct Count {
 }
 
 impl Strikes {
-    /// Refuses a call of a policy that is benched.
+    /// Refuses a call to a benched policy.
     pub(crate) fn check(
         &self,
         network: &NetworkName,
@@ -68,7 +68,7 @@ impl Strikes {
         }
     }
 
-    /// Counts what came of a call.
+    /// Counts the outcome of a call.
     pub(crate) fn count<T>(
         &self,
         network: &NetworkName,
@@ -116,7 +116,7 @@ impl Strikes {
         }
     }
 
-    /// The policies that are benched now: the network and the policy, and what there is to say.
+    /// The benched policies: `network/policy`, and the message.
     pub(crate) fn benched(&self, now: Duration) -> Vec<(String, String)> {
         if !self.any.load(Ordering::Acquire) {
             return Vec::new();
@@ -139,12 +139,10 @@ impl Count {
         let cause = &self.cause;
         let left = self.until.saturating_sub(now);
         let when = match left.is_zero() {
-            true => "tried again with the next request".to_owned(),
-            false => format!("refused for {} s", left.as_millis().div_ceil(1000)),
+            true => "the next request tries it again".to_owned(),
+            false => format!("its calls are refused for {} s", left.as_millis().div_ceil(1000)),
         };
-        format!(
-            "policy {policy} keeps failing on network {network}, so its calls are {when}; the last: {cause}"
-        )
+        format!("policy {policy} keeps failing on network {network}; {when}; last failure: {cause}")
     }
 }
 
@@ -184,13 +182,16 @@ mod tests {
         assert_eq!(refusal.code, ErrorCode::PolicyBenched);
         assert_eq!(
             refusal.cause,
-            "policy p@d keeps failing on network net, so its calls are refused for 1 s; the last: it ran longer than 50 ms"
+            "policy p@d keeps failing on network net; its calls are refused for 1 s; last failure: it ran longer than 50 ms"
         );
         assert_eq!(strikes.benched(at(10)), [("net/p".to_owned(), refusal.cause)]);
-        assert!(strikes.check(&network("other"), &policy(), at(10)).is_ok(), "others go on");
+        assert!(
+            strikes.check(&network("other"), &policy(), at(10)).is_ok(),
+            "other networks are not affected"
+        );
         let mut now = at(11);
         for pause in [2, 4, 8, 16, 32, 60, 60] {
-            assert!(!refused(now), "one call decides");
+            assert!(!refused(now), "one trial call is made");
             fail(now);
             assert!(refused(now + at(pause) - Duration::from_millis(1)), "{pause} s");
             now += at(pause);
@@ -198,7 +199,7 @@ mod tests {
         (0..5).for_each(|_| strikes.count(&net, &policy(), &Ok(()), now));
         assert_eq!(strikes.benched(now), []);
         (0..4).for_each(|_| fail(now));
-        assert!(!refused(now), "it begins anew");
+        assert!(!refused(now), "the count starts again at zero");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ranges that the host supplies: they come, drain and go while addresses of them are held.
+//! Ranges supplied by the host: they are added, drained and withdrawn even while their addresses are held.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use tenure_types::{Error, ErrorCode, Moment, NetworkName, PoolName, Range, Range
 use crate::engine::{Defining, Engine};
 use crate::ports::Ticket;
 
-/// A change of what the host supplies to a pool.
+/// A change to the ranges that the host supplies to a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supply {
-    /// The pool has one more range.
+    /// Adds a range to a pool.
     Add {
         /// The pool.
         pool: PoolName,
         /// The range.
         range: Box<Range>,
     },
-    /// A range hands nothing more out, or does so again.
+    /// Starts or stops draining a range. A draining range hands out nothing.
     Drain {
         /// The pool.
         pool: PoolName,
         /// The range.
         range: RangeName,
-        /// Whether it drains.
+        /// Whether it is to drain.
         draining: bool,
     },
-    /// A range is gone. What is held in it stays its owners'.
+    /// Removes a range. Addresses held in it stay with their owners.
     Withdraw {
         /// The pool.
         pool: PoolName,
@@ -37,10 +37,10 @@ pub enum Supply {
 }
 
 impl Engine {
-    /// Changes what the host supplies to a network; durable when this returns, all of it or nothing.
+    /// Changes the ranges that the host supplies to a network, all changes or none; durable when this returns.
     ///
     /// # Errors
-    /// `UnknownNetwork`, `OutOfBounds`, and `InvalidConfig` where a pool cannot have a range.
+    /// `UnknownNetwork`, `OutOfBounds`, and `InvalidConfig` when a pool cannot take a range.
     pub async fn supply(&self, network: &NetworkName, changes: &[Supply]) -> Result<()> {
         self.observed("supply", network, None, self.serve_supply(network, changes)).await
     }
@@ -88,7 +88,7 @@ impl Engine {
     }
 }
 
-/// The facts of all changes, each judged with those before it done.
+/// The facts of all changes, each checked with the earlier ones applied.
 fn facts(book: &Book, changes: &[Supply], at: Moment) -> Result<Vec<Fact>, InvalidDefinition> {
     let mut draft = book.without_owners();
     let mut facts = Vec::new();

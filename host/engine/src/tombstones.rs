@@ -1,8 +1,9 @@
-//! When DELs began, so that an ADD that a DEL has overtaken does not succeed behind its back.
+//! Remembers when DELs began, so that an ADD that was overtaken by its DEL fails.
 //!
-//! Runtimes kill a slow ADD and send DEL at once, so the ADD may still be on its way in. A tombstone is kept for a while, and
-//! there is a bound on how many are: a DEL may name anything. Whatever began before what is remembered is refused, so nothing
-//! slips through. Nothing is known of the DELs of an engine before this one.
+//! Runtimes kill a slow ADD and send DEL immediately, so the ADD may arrive after the DEL. Tombstones expire after a
+//! while, and their number is bounded, because a DEL may name anything. An ADD that began before the period that the
+//! tombstones cover is refused, so none slips through. The period begins at the earliest when the engine starts: it
+//! knows nothing of DELs served by an earlier engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -11,18 +12,18 @@ use tenure_types::Moment;
 
 use crate::admission::Key;
 
-/// How long a DEL is remembered; an ADD that began longer ago than this is refused as well.
+/// How long a DEL is remembered; an ADD that began longer ago is refused as well.
 const LIFE: Duration = Duration::from_secs(600);
 
-/// How many DELs are remembered.
+/// The maximum number of DELs remembered.
 const MOST: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Tombstones {
-    /// When the last DEL of a key began, in nanoseconds of the boot's clock.
+    /// When the latest DEL of each key began, in nanoseconds of the boot clock.
     began: HashMap<Key, u64>,
     oldest_first: VecDeque<(Moment, Key)>,
-    /// Since when every DEL is remembered.
+    /// Every DEL that began at or after this time is remembered.
     since: u64,
     most: usize,
 }
@@ -33,7 +34,7 @@ impl Tombstones {
         Self { began, oldest_first, since: since.boot_ns, most: MOST }
     }
 
-    /// Remembers that a DEL began at a moment.
+    /// Records when a DEL began.
     pub(crate) fn bury(&mut self, key: &Key, began: Moment, now: Moment) {
         let began_at = self.began.entry(key.clone()).or_default();
         *began_at = (*began_at).max(began.boot_ns);
@@ -49,7 +50,7 @@ impl Tombstones {
 
     fn forget_oldest(&mut self, too_early: bool) {
         let Some((buried_at, key)) = self.oldest_first.pop_front() else { return };
-        // A later DEL of the key has an entry of its own.
+        // A later DEL of the key has its own entry.
         let Some(began) = self.began.get(&key).copied().filter(|began| *began <= buried_at.boot_ns) else {
             return;
         };
@@ -59,7 +60,7 @@ impl Tombstones {
         }
     }
 
-    /// Whether no DEL that an ADD of this key would have to know of can have overtaken it.
+    /// Whether it is certain that no DEL has overtaken an ADD of this key.
     pub(crate) fn is_alive(&self, key: &Key, began: Moment, now: Moment) -> bool {
         let remembered = now.since(began) < LIFE && began.boot_ns >= self.since;
         remembered && self.began.get(key).is_none_or(|buried| began.boot_ns > *buried)
@@ -86,7 +87,7 @@ mod tests {
     fn beyond_the_bound_the_oldest_go_and_nothing_slips_through() {
         let mut tombstones = Tombstones { most: 10, ..Tombstones::new(at(100)) };
         for number in 0..1000 {
-            // Each DEL of two began before the one that came in front of it.
+            // Every second DEL began before the one that arrived ahead of it.
             let began = 1000 + number * 10 - (number % 2) * 15;
             tombstones.bury(&key(number), at(began), at(2000 + number * 10));
             tombstones.bury(&key(number), at(began), at(2001 + number * 10));
@@ -95,7 +96,7 @@ mod tests {
         let now = at(20_000);
         for number in 0..1000 {
             let began = 1000 + number * 10 - (number % 2) * 15;
-            assert!(!tombstones.is_alive(&key(number), at(began), now), "ADD {number} came behind its DEL");
+            assert!(!tombstones.is_alive(&key(number), at(began), now), "ADD {number} arrived after its DEL");
         }
         assert!(tombstones.is_alive(&key(5), now, now) && tombstones.is_alive(&key(5000), now, now));
     }

@@ -1,6 +1,6 @@
-//! Undoing an ADD whose caller is gone or whose fact could not be made durable.
+//! Undoing an ADD whose caller went away or whose fact could not be made durable.
 //!
-//! The undo takes the ADD's turn along, so that neither a DEL nor a repeated ADD of the same key sees it half done.
+//! The undo keeps the ADD's turn, so neither a DEL nor a repeated ADD of the same key sees it half done.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::ports::Clock;
 
 pub(crate) type Sender = mpsc::UnboundedSender<Orphan>;
 
-/// An allocation that nobody waits for.
+/// An allocation whose ADD was abandoned.
 pub(crate) struct Orphan {
     slot: Arc<Slot>,
     owner: Owner,
     generation: Generation,
-    /// Held until the allocation is gone.
+    /// Held until the allocation is released.
     turn: Turn,
 }
 
-/// The task that undoes what callers abandoned.
+/// The task that undoes abandoned ADDs.
 pub struct Abandoned {
-    /// Unbounded, since a drop cannot wait; each has addresses, which are bounded.
+    /// Unbounded, because a drop cannot wait. Each orphan holds an address, and addresses are limited.
     orphans: mpsc::UnboundedReceiver<Orphan>,
     committer: Arc<Committer>,
     clock: Arc<dyn Clock>,
@@ -41,7 +41,8 @@ pub(crate) fn channel(committer: Arc<Committer>, clock: Arc<dyn Clock>) -> (Send
 }
 
 impl Abandoned {
-    /// Undoes abandoned allocations until the engine is gone: each as soon as its own network's turn comes, whatever the others do.
+    /// Undoes abandoned allocations, until the engine is dropped and none is left. Each waits only for its own
+    /// network's turn, independently of the others.
     pub async fn run(mut self) {
         let mut undoing = FuturesUnordered::new();
         let mut is_open = true;
@@ -70,14 +71,14 @@ async fn undo(committer: Arc<Committer>, clock: Arc<dyn Clock>, orphan: Orphan) 
     }
     let reason = End::Undone.reason();
     let Some(fact) = served.book.release(&orphan.owner, clock.now(), reason) else { return };
-    // Nobody waits for the ticket: until the fact is durable the address is merely not handed out again.
+    // No need to wait for the ticket: whatever uses the address next is staged after this fact.
     if let Err(conflict) = committer.commit_one(&mut served.book, fact) {
-        tracing::error!(%conflict, owner = %orphan.owner, "an abandoned ADD could not be undone");
+        tracing::error!(%conflict, owner = %orphan.owner, "cannot undo an abandoned ADD");
     }
-    tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD whose caller is gone");
+    tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD that was abandoned or could not be made durable");
 }
 
-/// Undoes an allocation when dropped, unless it was disarmed.
+/// Undoes an allocation when dropped, unless disarmed.
 pub(crate) struct Undo {
     sender: Sender,
     orphan: Option<Orphan>,
@@ -103,9 +104,9 @@ impl Undo {
 impl Drop for Undo {
     fn drop(&mut self) {
         if let Some(mut orphan) = self.orphan.take() {
-            // It waits for its network's turn, which others may have who wait for a place.
+            // The undo waits for its network's turn, and the current holder of that turn may be waiting for a place.
             orphan.turn.leave_place();
-            // Fails only when the engine's task is gone; then the daemon is stopping and recovery looks again.
+            // Fails only when the task has ended: the daemon is stopping, and recovery deals with the allocation.
             let _ = self.sender.send(orphan);
         }
     }

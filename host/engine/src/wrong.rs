@@ -1,4 +1,5 @@
-//! What is wrong with the node, put together: what others have said, and what the journal and the books say when asked.
+//! The complete list of conditions: those set by other parts, and those derived from the journal, the policies and
+//! the books.
 
 use std::sync::Arc;
 
@@ -8,20 +9,20 @@ use tenure_types::{Condition, ConditionName, Error, ErrorCode, Need, Result, Sev
 use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
 
-/// The conditions that the journal tells of when it is asked.
+/// The conditions derived from the journal's health.
 const JOURNALS: [(ConditionName, ErrorCode); 2] = [
     (ConditionName::CheckpointFailed, ErrorCode::CheckpointFailed),
     (ConditionName::DiskFull, ErrorCode::DiskFull),
 ];
 
 impl Engine {
-    /// Where the parts of the daemon say what is wrong.
+    /// The list on which the daemon's parts set their conditions.
     #[must_use]
     pub fn conditions(&self) -> &Arc<Conditions> {
         &self.conditions
     }
 
-    /// What is wrong with the node now, the worst first. The one list that every answer about the node is made from.
+    /// The node's current conditions, the worst first. Every report on the node's health is made from this list.
     #[must_use]
     pub fn whats_wrong(&self) -> Vec<Condition> {
         let trouble = self.ports.journal.health().err();
@@ -35,7 +36,7 @@ impl Engine {
         self.conditions.list()
     }
 
-    /// Looks at what is known of each policy; nothing is read or compiled for it.
+    /// Updates the conditions about policies. Nothing is read or compiled.
     fn look_at_policies(&self) {
         match self.ports.catalogue.awaited() {
             Some(awaited) => self.conditions.set(ConditionName::Starting, "", awaited),
@@ -46,7 +47,7 @@ impl Engine {
             let Some(problem) = entry.problem else { continue };
             let of = if entry.loading { &mut loading } else { &mut unloadable };
             let name = entry.stamp.name;
-            let message = format!("policy {name} of {} cannot be used: {problem}", entry.source);
+            let message = format!("cannot use policy {name} from {}: {problem}", entry.source);
             of.push((name.to_string(), message));
         }
         self.conditions.replace(ConditionName::PoliciesLoading, loading);
@@ -55,7 +56,7 @@ impl Engine {
         self.conditions.replace(ConditionName::PolicyBenched, benched);
     }
 
-    /// Why ADD fails on this node, if it does.
+    /// Fails if ADD fails on this node, with the reason.
     ///
     /// # Errors
     /// `NotReady`, `DiskFull` or `CheckpointFailed`.
@@ -65,13 +66,13 @@ impl Engine {
         worst.map_or(Ok(()), |condition| Err(conditions::error(condition)))
     }
 
-    /// Why this ADD is refused, whoever sends it; the short way to what [`readiness`](Self::readiness) says.
+    /// Refuses an ADD that the node's state does not allow: a cheap form of [`readiness`](Self::readiness).
     pub(crate) fn admits(&self) -> Result<()> {
         self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
     }
 
-    /// Looks for pools without a free address, and for networks that hand out what is no longer allowed. A network that is busy
-    /// right now is as it was.
+    /// Updates the conditions about exhausted pools and out-of-bounds networks. A busy network keeps its present
+    /// conditions.
     pub fn look_at_networks(&self) {
         let (now, bounds) = (self.now(), self.bounds());
         let before = self.conditions.list();
@@ -106,7 +107,7 @@ impl Engine {
     }
 }
 
-/// Says that a pool has no address that an ADD could get, if so.
+/// The message for a pool that has no address for an ADD; `None` if it has one.
 fn exhaustion(book: &Book, index: usize) -> Option<String> {
     if !book.is_exhausted(index) {
         return None;
@@ -122,7 +123,7 @@ fn exhaustion(book: &Book, index: usize) -> Option<String> {
     })
 }
 
-/// Says why no ADD could get what it needs, if so: a pool that every grant needs is exhausted, or all that there are.
+/// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are.
 pub(crate) fn exhausted(book: &Book) -> Option<String> {
     let pools = || book.pools().iter().enumerate();
     let needed = pools().filter(|(_, pool)| pool.need == Need::Always);
@@ -136,7 +137,7 @@ pub(crate) fn exhausted(book: &Book) -> Option<String> {
     messages.filter(|messages| !messages.is_empty()).map(|messages| messages.join("; "))
 }
 
-/// What STATUS answers for something that an ADD would meet.
+/// The STATUS error for a cause that would make an ADD fail.
 pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, cause)
 }

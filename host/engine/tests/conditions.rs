@@ -1,4 +1,4 @@
-//! What is wrong with a node, as the engine tells it.
+//! The node's conditions, as the engine reports them.
 
 #[cfg(test)]
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]
@@ -25,7 +25,7 @@ async fn a_condition_keeps_its_beginning_and_ends() {
     assert!(bench.address(1).await.is_ok());
     conditions.clear(ConditionName::RuntimeUnreachable, "");
     conditions.set(ConditionName::RuntimeUnreachable, "", "gone again");
-    assert!(bench.engine.whats_wrong()[0].since > began, "it began anew");
+    assert!(bench.engine.whats_wrong()[0].since > began, "a new start time");
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn the_worst_is_told_first_and_decides_readiness() {
     conditions.set(ConditionName::SocketMissing, "", "cni.sock was deleted");
     assert_eq!(names(&bench), ["socket-missing", "metrics-listener"]);
     assert_eq!(bench.engine.readiness().unwrap_err().cause, "cni.sock was deleted");
-    assert!(bench.address(1).await.is_ok(), "whoever still reaches the daemon is served");
+    assert!(bench.address(1).await.is_ok(), "a caller that still reaches the daemon is served");
     conditions.set(ConditionName::StateLost, "", "the state was lost");
     assert_eq!(bench.address(2).await.unwrap_err().code, ErrorCode::NotReady);
     conditions.clear(ConditionName::StateLost, "");
@@ -55,7 +55,7 @@ async fn the_journals_trouble_is_a_condition_while_it_lasts() {
         assert_eq!(bench.address(1).await.unwrap_err().code, code);
     }
     bench.journal.set_health(None);
-    assert!(bench.address(1).await.is_ok(), "at once, whoever has asked since or not");
+    assert!(bench.address(1).await.is_ok(), "served as soon as the journal recovers");
     assert!(names(&bench).is_empty());
 }
 
@@ -70,7 +70,7 @@ async fn a_full_pool_is_named_until_an_address_is_free() {
     assert!(bench.engine.readiness().is_ok(), "other networks are served");
     bench.engine.del(bench.del(1)).await.unwrap();
     bench.engine.look_at_networks();
-    assert_eq!(names(&bench), ["pool-exhausted"], "it cools");
+    assert_eq!(names(&bench), ["pool-exhausted"], "the address is cooling down");
     bench.tick(30_000);
     bench.engine.look_at_networks();
     assert!(names(&bench).is_empty());
@@ -89,7 +89,7 @@ async fn a_status_answers_for_the_configuration_that_it_brings() {
     assert_eq!(
         status("first", "what?").await,
         Err(ErrorCode::InvalidConfig),
-        "its ADD would define the network anew"
+        "its ADD would redefine the network"
     );
     assert_eq!(status("missing", "10.0.0.0/29").await, Err(ErrorCode::UnknownPolicy));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Networks that an operator or the daemon's configuration defines, and what bounds them.
+//! Networks defined by an operator or by the daemon's configuration, and their bounds.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helpers are not seen as tests")]
 
@@ -59,7 +59,7 @@ async fn what_an_operator_defined_no_call_changes() {
 
     assert_eq!(defined(&bench, Definer::Operator, "10.0.0.0/29").await.unwrap(), would);
     assert!(!defined(&bench, Definer::Operator, "10.0.0.0/29").await.unwrap().changed);
-    // Neither the ranges nor the policy of the call.
+    // Neither the call's ranges nor its policy apply.
     assert_eq!(add(&bench, 1, "10.9.0.0/29").await.unwrap(), "10.0.0.2");
 
     assert_eq!(code(defined(&bench, Definer::Operator, "10.1.0.0/29").await), ErrorCode::RangesWouldChange);
@@ -88,7 +88,7 @@ async fn a_network_is_removed_when_it_holds_nothing_and_made_anew_by_the_next_ca
 async fn what_the_configuration_defines_is_nobody_elses() {
     let bench = Bench::new(8, 8);
     bound(&bench, "net", NetworkBounds { configured: true, ..NetworkBounds::default() });
-    // Before it is defined, no call defines it.
+    // Until the configuration has defined it, no call can.
     let refused = bench.address(1).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotReady);
     assert!(refused.cause.contains("networks.net"), "{refused}");
@@ -104,7 +104,7 @@ async fn what_the_configuration_defines_is_nobody_elses() {
     assert_eq!(code(defined(&bench, Definer::Operator, "10.0.0.0/29").await), ErrorCode::OutOfBounds);
     assert_eq!(code(bench.engine.remove_network(&network(), false).await), ErrorCode::OutOfBounds);
 
-    // No longer in the configuration, it stays as it is, and is the operator's.
+    // Once removed from the configuration, it stays unchanged and belongs to the operator.
     bound(&bench, "net", NetworkBounds::default());
     bench.engine.leave_to_operator(&network()).await.unwrap();
     let book = bench.engine.book(&network()).await.unwrap();
@@ -112,7 +112,7 @@ async fn what_the_configuration_defines_is_nobody_elses() {
     assert_eq!(add(&bench, 2, "10.9.0.0/29").await.unwrap(), "10.0.0.3");
     let facts = bench.journal.facts().len();
     bench.engine.leave_to_operator(&network()).await.unwrap();
-    assert_eq!(bench.journal.facts().len(), facts, "once is enough");
+    assert_eq!(bench.journal.facts().len(), facts, "the second call changes nothing");
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_network_of_a_call_is_taken_over_by_the_configuration_as_it_is() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
     bound(&bench, "net", NetworkBounds { configured: true, ..NetworkBounds::default() });
-    assert_eq!(add(&bench, 2, "10.9.0.0/29").await.unwrap(), "10.0.0.3", "no call changes it any more");
+    assert_eq!(add(&bench, 2, "10.9.0.0/29").await.unwrap(), "10.0.0.3", "calls can no longer change it");
 }
 
 #[tokio::test]
@@ -132,10 +132,10 @@ async fn ranges_out_of_bounds_are_refused_also_those_that_were_there_before() {
     assert!(refused.cause.contains("networks.net.within allows only 10.0.0.0/16"), "{refused}");
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
 
-    // Bounds that change while the network serves.
+    // The bounds change while the network serves.
     bound(&bench, "net", within("10.5.0.0/16"));
     assert_eq!(code(bench.address(2).await), ErrorCode::OutOfBounds);
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "what is held stays its owner's");
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "a held address stays with its owner");
     bench.engine.look_at_networks();
     let told = bench.engine.whats_wrong();
     assert_eq!((told[0].name, told[0].subject.as_str()), (ConditionName::NetworkOutOfBounds, "net"));
@@ -166,7 +166,7 @@ async fn a_network_that_has_its_ranges_for_itself_is_overlapped_by_none() {
     assert_eq!(refused.code, ErrorCode::OutOfBounds);
     assert!(refused.cause.ends_with("networks.own.exclusive is set"), "{refused}");
 
-    // What overlaps a network that is to have its ranges for itself from now on is refused, and the network itself is not.
+    // When a network becomes exclusive, networks that overlap it are refused, and the network itself is not.
     bound(&bench, "net", exclusive());
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
     let mut shared = bench.add(2);

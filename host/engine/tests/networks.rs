@@ -1,4 +1,4 @@
-//! Networks that come, change and go while others look at them or do the same.
+//! Networks that are defined, changed and removed while other requests read or change them.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
@@ -27,7 +27,7 @@ fn define(name: &str, subnet: &str) -> Define {
     }
 }
 
-/// The networks that a snapshot says are gone, whose log begins with this place.
+/// The removed networks in a snapshot whose log begins at this place.
 fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
     let pages = bench.engine.images().pages(first);
     let gone = pages.filter_map(|page| match page {
@@ -52,11 +52,11 @@ async fn a_network_is_removed_when_it_holds_nothing_and_may_be_defined_anew() {
     assert_eq!(engine.remove_network(&network(), true).await, Ok(false), "there is none");
 
     bench.tick(1);
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "what cooled went with the network");
-    assert_eq!(gone(&bench, 1), BTreeMap::new(), "it is there again");
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "its cooldowns were removed with the network");
+    assert_eq!(gone(&bench, 1), BTreeMap::new(), "the network exists again");
 }
 
-/// A log from before the removal has facts of the network; one from behind it has none.
+/// A log that begins before the removal has facts of the network; one that begins after it has none.
 #[tokio::test]
 async fn a_snapshot_says_who_was_removed_since_its_log_began() {
     let bench = Bench::new(8, 8);
@@ -69,11 +69,15 @@ async fn a_snapshot_says_who_was_removed_since_its_log_began() {
     let (a, b) = (places["a"], places["b"]);
     assert_eq!(gone(&bench, a), places);
     assert_eq!(gone(&bench, a + 1), BTreeMap::from([("b".to_owned(), b)]));
-    assert_eq!(gone(&bench, 1), BTreeMap::from([("b".to_owned(), b)]), "no later log begins before that one");
+    assert_eq!(
+        gone(&bench, 1),
+        BTreeMap::from([("b".to_owned(), b)]),
+        "no later log begins earlier than this one"
+    );
     assert_eq!(gone(&bench, b + 1), BTreeMap::new());
 }
 
-/// The map had an empty place for it as long as the node lived, which counts as a network.
+/// Regression: an empty entry stayed in the map for ever and counted as a network.
 #[tokio::test]
 async fn nothing_stays_of_a_network_that_is_removed_while_somebody_asks_for_it() {
     let bench = Bench::new(8, 8);
@@ -94,7 +98,8 @@ async fn nothing_stays_of_a_network_that_is_removed_while_somebody_asks_for_it()
     }
 }
 
-/// Defining looked whom an operator had chosen, then waited for its turn, and put its own policy in the place of a newer choice.
+/// Regression: a definition read the operator's choice before it waited for its turn, and then overwrote a newer
+/// choice.
 #[tokio::test]
 async fn what_an_operator_chooses_while_a_definition_waits_stands() {
     let bench = Bench::new(8, 8);
@@ -119,7 +124,7 @@ async fn what_an_operator_chooses_while_a_definition_waits_stands() {
     assert_eq!((&serves.policy.name, serves.by), (&last, Chooser::Operator));
 }
 
-/// Each looks at the other's ranges while it changes its own.
+/// Each reads the other's ranges while it changes its own.
 #[test]
 fn two_networks_that_want_their_ranges_for_themselves_may_change_at_once() {
     let bench = Bench::new(8, 8);

@@ -1,4 +1,4 @@
-//! A policy that does not answer makes its own network wait, and nobody else.
+//! A policy that does not answer delays its own network and no other.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
@@ -24,7 +24,7 @@ fn of(add: Add, network: &str) -> Add {
     add
 }
 
-/// An ADD on the network of the tests whose policy has the book and does not answer.
+/// An ADD whose policy has the book and never answers.
 fn stalled(bench: &Bench, number: u32) -> Add {
     bench.add_with(number, "stalled", "10.0.0.0/29")
 }
@@ -35,7 +35,7 @@ async fn the_checkpoint_and_whoever_only_looks_wait_for_no_policy() {
     bench.address(1).await.unwrap();
     let mut add = pin!(bench.engine.add(stalled(&bench, 2), fits));
     assert!(poll_once(add.as_mut()).is_pending());
-    // Would block this very thread for ever.
+    // If this waited for the policy, the test would hang here.
     let mut pages = bench.engine.images().pages(1);
     let Some(Page::Book(image)) = pages.next() else { panic!() };
     assert_eq!(image.allocations.len(), 1);
@@ -59,8 +59,8 @@ async fn a_stalled_network_takes_one_place_however_many_of_its_requests_wait() {
         );
     }
     drop(waiting);
-    assert_eq!(bench.engine.load(), Load::default(), "they went away, and nothing stays behind");
-    assert!(bench.address(100).await.is_ok(), "nor in the network itself");
+    assert_eq!(bench.engine.load(), Load::default(), "the abandoned requests leave nothing behind");
+    assert!(bench.address(100).await.is_ok(), "nor does the network's turn stay taken");
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn what_was_abandoned_is_undone_behind_no_other_networks_policy() {
         assert!(poll_once(first.as_mut()).is_pending() && poll_once(second.as_mut()).is_pending());
         bench.journal.resolve(&Ok(()));
     }
-    // The first network's turn is taken before its undo has come to it.
+    // A stalled ADD takes the first network's turn before the undo gets it.
     let mut stalled = pin!(bench.engine.add(stalled(&bench, 4), fits));
     assert!(poll_once(stalled.as_mut()).is_pending());
     while bench.engine.check(&other, &owner(3)).await.is_ok() {
@@ -104,7 +104,7 @@ async fn a_policy_that_keeps_failing_is_refused_at_once_on_its_network_and_no_ot
     assert_eq!(
         bench.engine.add(failing(8), fits).await.unwrap_err().code,
         ErrorCode::PolicyFailed,
-        "one call decides"
+        "one trial call is made"
     );
     assert_eq!(bench.engine.add(failing(9), fits).await.unwrap_err().code, ErrorCode::PolicyBenched);
 }

@@ -1,4 +1,4 @@
-//! What comes and goes without its runtime's word: imports, and allocations whose sandbox is gone.
+//! Allocations that begin or end without a call of their runtime: imports, and reaped leaks.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
 
@@ -16,7 +16,7 @@ use tenure_engine::{Claim, Gc, Import, Imported, Importing, Place};
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{ConditionName, End, ErrorCode, NetworkConfig, Owner, PolicyName, Result};
 
-/// A claim as one source makes it that has a file for each address; `number` 0 is nobody.
+/// A claim as made by a source that keeps one file per address; `number` 0 means no known owner.
 fn claim(number: u32, places: &[(&str, &str)]) -> Claim {
     let place = |(address, claim): &(&str, &str)| Place {
         address: address.parse().unwrap(),
@@ -30,7 +30,7 @@ fn claim(number: u32, places: &[(&str, &str)]) -> Claim {
     }
 }
 
-/// Imports all in one part from a source that may name two owners of an address, defining the network.
+/// Imports all claims in one part, from a source that may name two owners of an address; defines the network.
 async fn import(bench: &Bench, claims: &[Claim], apply: bool) -> Vec<String> {
     import_from(bench, claims, false, apply).await
 }
@@ -59,7 +59,7 @@ fn words(outcomes: Vec<Result<Imported>>) -> Vec<String> {
     outcomes.into_iter().map(word).collect()
 }
 
-/// Whose what is, in the order in which it was taken over.
+/// The owners, in the order in which they were imported.
 async fn owners(bench: &Bench) -> Vec<String> {
     let book = bench.engine.book(&network()).await.unwrap();
     let show = |held: &Arc<tenure_types::Allocation>| {
@@ -84,10 +84,10 @@ async fn a_dry_run_says_what_an_import_would_do_and_changes_nothing() {
     let expected = [
         "taken",
         "unknown: 10.0.0.4 is held by c1/eth0",
-        "unknown: 10.9.0.1 is in no range of network net",
-        "unknown: it is named for 2 addresses, and has one from each of 1 pools",
+        "unknown: 10.9.0.1 is not in any range of network net",
+        "unknown: the claim has 2 addresses, but the network assigns one from each of its 1 pools",
         "unknown: empty",
-        "it has no address",
+        "the claim has no address",
     ];
     assert_eq!(said, expected);
     assert!(bench.journal.facts().is_empty());
@@ -105,7 +105,11 @@ async fn a_dry_run_says_what_an_import_would_do_and_changes_nothing() {
     assert_eq!(owners(&bench).await, expected);
     for _ in 0..2 {
         let again = import(&bench, &all, true).await;
-        assert_eq!((again[0].as_str(), &again[1..]), ("held", &said[1..]), "again, it says the same");
+        assert_eq!(
+            (again[0].as_str(), &again[1..]),
+            ("held", &said[1..]),
+            "repeating the import gives the same outcomes"
+        );
     }
     assert_eq!(owners(&bench).await, expected);
 }
@@ -117,7 +121,7 @@ async fn what_an_unknown_owner_may_have_is_given_to_nobody() {
         [claim(1, &[("10.0.0.2", "a")]), claim(2, &[("10.0.0.2", "b")]), claim(0, &[("10.0.0.3", "c")])];
     import(&bench, &all, true).await;
     bench.tick(1);
-    // Two claimed it: when the one who is known gives it back, the other may be there still.
+    // Two owners claimed it: when the known one releases it, the other may still use it.
     bench.engine.del(bench.del(1)).await.unwrap();
     bench.engine.del(bench.del(2)).await.unwrap();
     let gc = Gc { network: network(), valid: HashSet::new(), requested_at: bench.now() };
@@ -130,10 +134,7 @@ async fn what_an_unknown_owner_may_have_is_given_to_nobody() {
     let held = bench.engine.book(&network()).await.unwrap().holder(address).cloned().unwrap();
     assert_eq!(held.owner, Owner::Unknown { address });
     for end in [End::Del, End::Gc] {
-        assert!(
-            !bench.engine.reap(&held, end, "").await.unwrap(),
-            "{end:?} says nothing of an unknown owner"
-        );
+        assert!(!bench.engine.reap(&held, end, "").await.unwrap(), "{end:?} does not end an unknown owner");
     }
     assert!(bench.engine.reap(&held, End::Operator, "nobody answers").await.unwrap());
     let facts = bench.journal.facts();
@@ -149,7 +150,11 @@ async fn what_was_imported_is_kept_from_others_and_is_its_owners() {
     let bench = Bench::new(8, 8);
     import(&bench, &[claim(1, &[("10.0.0.2", "a")])], true).await;
     assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "its runtime's next ADD answers the same");
+    assert_eq!(
+        bench.address(1).await.unwrap(),
+        "10.0.0.2",
+        "its runtime's next ADD returns the same address"
+    );
     let again =
         [claim(1, &[("10.0.0.2", "a")]), claim(1, &[("10.0.0.5", "b")]), claim(9, &[("10.0.0.3", "c")])];
     let said = import(&bench, &again, true).await;
@@ -177,7 +182,7 @@ async fn an_import_again_does_not_bring_back_what_has_ended() {
     assert!(bench.engine.reap(&held, End::Operator, "").await.unwrap());
     assert_eq!(import(&bench, &all, true).await, ["released", "released"]);
     assert!(owners(&bench).await.is_empty());
-    // A file that was written anew is another claim, whoever it names.
+    // A file that was rewritten is a new claim, whichever owner it names.
     assert_eq!(import(&bench, &[claim(1, &[("10.0.0.2", "later")])], true).await, ["taken"]);
 }
 
@@ -186,7 +191,7 @@ async fn the_source_says_by_now_whose_an_address_is() {
     let bench = Bench::new(8, 8);
     let before = [claim(1, &[("10.0.0.2", "a")]), claim(2, &[("10.0.0.3", "b"), ("10.0.0.4", "c")])];
     import_from(&bench, &before, true, true).await;
-    // The other IPAM went on: it ended c1 and gave its address to c3, and the stray file of c2 was removed.
+    // The other IPAM kept running: it released c1 and assigned its address to c3, and the stray file of c2 was removed.
     let after = [claim(3, &[("10.0.0.2", "d")]), claim(2, &[("10.0.0.3", "b")])];
     assert_eq!(import_from(&bench, &after, true, true).await, ["taken", "taken"]);
     assert_eq!(import_from(&bench, &after, true, true).await, ["held", "held"]);
@@ -203,7 +208,7 @@ async fn an_imported_owner_is_answered_when_its_import_is_durable() {
     let mut import = pin!(bench.engine.import(&mut importing, &claims));
     assert!(poll_once(import.as_mut()).is_pending());
     let mut add = pin!(bench.engine.add(early, fits));
-    assert!(poll_once(add.as_mut()).is_pending(), "a crash now would make it another pod's");
+    assert!(poll_once(add.as_mut()).is_pending(), "after a crash now, another pod could get the address");
     bench.journal.resolve(&Ok(()));
     assert_eq!(add.await.unwrap().addresses[0].address.addr().to_string(), "10.0.0.2");
     import.await.unwrap();
@@ -216,7 +221,7 @@ async fn what_was_asked_for_again_is_not_gone() {
     let gone = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
     bench.tick(1);
     bench.address(1).await.unwrap();
-    assert!(!bench.engine.reap(&gone, End::Leak, "").await.unwrap(), "it is another request's now");
+    assert!(!bench.engine.reap(&gone, End::Leak, "").await.unwrap(), "a newer request has renewed it");
     let again = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).unwrap().as_ref().clone();
     assert!(bench.engine.reap(&again, End::Leak, "").await.unwrap());
 }
@@ -228,17 +233,17 @@ async fn nobody_new_is_served_before_an_import_has_ended() {
     let mut importing = begin(&bench, true, true).await;
     bench.engine.import(&mut importing, &claims).await.unwrap();
     assert_eq!(bench.address(7).await.unwrap_err().code, ErrorCode::NotTakenOver);
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "who has an address is answered");
-    // It was cut off, and what is still to come may live.
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "an owner with an address gets its answer");
+    // The import was interrupted, and addresses not yet imported may be in use.
     drop(importing);
     let refused = bench.address(7).await.unwrap_err();
-    assert!(refused.code == ErrorCode::NotTakenOver && refused.cause.contains("cut off"), "{refused}");
-    assert_eq!(import(&bench, &claims, false).await, ["held"], "a dry run ends nothing");
+    assert!(refused.code == ErrorCode::NotTakenOver && refused.cause.contains("interrupted"), "{refused}");
+    assert_eq!(import(&bench, &claims, false).await, ["held"], "a dry run does not finish the import");
     assert_eq!(bench.address(7).await.unwrap_err().code, ErrorCode::NotTakenOver);
     assert_eq!(import(&bench, &claims, true).await, ["held"]);
     assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
 
-    // The same where the network served before.
+    // The same for a network that was serving before.
     let importing = begin(&bench, true, true).await;
     assert_eq!(bench.address(8).await.unwrap_err().code, ErrorCode::NotTakenOver);
     drop(importing);
@@ -263,8 +268,8 @@ async fn a_late_reap_does_not_free_the_next_life() {
     bench.engine.add(bench.add(1), fits).await.unwrap();
     let first = bench.engine.book(&network()).await.unwrap().owned_by(&owner(1)).cloned().unwrap();
     assert!(bench.engine.reap(&first, End::Leak, "").await.unwrap());
-    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "it is gone already");
+    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "it has ended already");
     bench.engine.add(bench.add(1), fits).await.unwrap();
-    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "its owner has another now");
+    assert!(!bench.engine.reap(&first, End::Leak, "").await.unwrap(), "its owner has a new allocation");
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The engine between ports that the test holds in its hands.
+//! The path of a request, with ports that the test controls.
 
 #[cfg(test)]
 mod support;
@@ -36,10 +36,10 @@ async fn a_repeated_add_that_began_later_is_durable_before_it_is_answered() {
     bench.journal.resolve(&Ok(()));
     assert_eq!(again.await.unwrap(), first, "the same allocation");
     bench.engine.del(held_up).await.unwrap();
-    assert!(bench.engine.check(&network(), &owner(1)).await.is_ok(), "the DEL meant the ADD before");
+    assert!(bench.engine.check(&network(), &owner(1)).await.is_ok(), "that DEL was for the earlier ADD");
     bench.tick(1);
     bench.engine.del(bench.del(1)).await.unwrap();
-    assert!(bench.engine.check(&network(), &owner(1)).await.is_err(), "this one means it");
+    assert!(bench.engine.check(&network(), &owner(1)).await.is_err(), "this DEL is for the repeated ADD");
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_repeated_del_waits_for_what_the_first_could_not_make_durable() {
     assert!(del.await.is_err());
     bench.journal.hold();
     let mut again = pin!(bench.engine.del(bench.del(1)));
-    assert!(poll_once(again.as_mut()).is_pending(), "memory has nothing left to free, the disk has");
+    assert!(poll_once(again.as_mut()).is_pending(), "the address is free in memory, but not on disk");
     bench.journal.resolve(&Ok(()));
     assert!(again.await.is_ok());
 }
@@ -109,7 +109,7 @@ async fn an_add_whose_caller_is_gone_is_undone_before_anyone_sees_it() {
         assert!(poll_once(add.as_mut()).is_pending());
     }
     bench.journal.resolve(&Ok(()));
-    // The DEL's turn comes behind the undo's.
+    // The DEL waits until the undo gives up its turn.
     bench.engine.del(bench.del(1)).await.unwrap();
     assert_eq!(
         bench.engine.check(&network(), &owner(1)).await.unwrap_err().code,
@@ -135,7 +135,7 @@ async fn an_add_that_cannot_be_made_durable_is_undone() {
     assert!(poll_once(add.as_mut()).is_pending());
     bench.journal.resolve(&Err(broken()));
     assert_eq!(add.await.unwrap_err().code, ErrorCode::CheckpointFailed);
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3", "the first address cools");
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3", "the first address is cooling down");
 }
 
 #[tokio::test]
@@ -157,14 +157,14 @@ async fn an_add_older_than_any_tombstone_is_refused() {
     assert_eq!(bench.engine.add(ancient, fits).await.unwrap_err().code, ErrorCode::Superseded);
 }
 
-/// The engine before may have answered a DEL that this one knows nothing of.
+/// An earlier engine may have served a DEL that this one does not know of.
 #[tokio::test]
 async fn an_add_that_began_before_the_engine_did_is_refused() {
     let bench = Bench::new(8, 8);
     let mut early = bench.add(1);
     early.request.requested_at.boot_ns -= 1;
     assert_eq!(bench.engine.add(early, fits).await.unwrap_err().code, ErrorCode::Superseded);
-    assert!(bench.address(1).await.is_ok(), "what begins with it is served");
+    assert!(bench.address(1).await.is_ok(), "an ADD that began with the engine is served");
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn load_beyond_the_queue_is_refused_at_once() {
         assert_eq!((bench.engine.load().in_flight, bench.engine.load().queued), (1, 1));
         assert_eq!(bench.engine.add(bench.add(3), fits).await.unwrap_err().code, ErrorCode::Overloaded);
     }
-    assert_eq!(bench.engine.load().queued, 0, "a caller that went away left the queue");
+    assert_eq!(bench.engine.load().queued, 0, "a caller that goes away leaves the queue");
     bench.journal.resolve(&Ok(()));
     serving.await.unwrap();
     assert!(bench.address(3).await.is_ok());
@@ -204,7 +204,10 @@ async fn a_lie_fails_its_request_alone() {
     let bench = Bench::new(8, 8);
     let error = bench.engine.add(bench.add_with(1, "liar", "10.0.0.0/29"), fits).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ProposalRejected);
-    assert_eq!(error.cause, "policy liar@d proposed what network net forbids: 203.0.113.7 is outside pool 0");
+    assert_eq!(
+        error.cause,
+        "policy liar@d made an invalid proposal for network net: 203.0.113.7 is outside pool 0"
+    );
     assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
     let outcomes = bench.outcomes.requests();
     assert_eq!(outcomes, [("add", Some(ErrorCode::ProposalRejected)), ("add", None)]);
@@ -226,8 +229,8 @@ async fn every_failure_of_a_policy_is_told_by_its_kind() {
         failure("first@d", PolicyFailure::Rejected),
         failure("first@d", PolicyFailure::Trap),
     ];
-    assert_eq!(heard.failures, failures, "a refusal of its own is no failure");
-    assert_eq!(heard.calls, 7, "each question counts: five definitions and two proposals");
+    assert_eq!(heard.failures, failures, "a policy's own refusal is not a failure");
+    assert_eq!(heard.calls, 7, "each call counts: five definitions and two proposals");
 }
 
 #[tokio::test]
@@ -237,7 +240,7 @@ async fn a_start_that_lies_in_the_future_counts_as_now() {
     del.requested_at.boot_ns += 3_600_000_000_000;
     bench.engine.del(del).await.unwrap();
     bench.tick(1);
-    bench.address(1).await.expect("an ADD that began later is refused");
+    bench.address(1).await.expect("an ADD that began later is served");
     bench.engine.del(bench.del(1)).await.unwrap();
 
     bench.tick(1);
@@ -247,7 +250,7 @@ async fn a_start_that_lies_in_the_future_counts_as_now() {
     bench.tick(1);
     bench.engine.del(bench.del(2)).await.unwrap();
     let left = bench.engine.check(&network(), &owner(2)).await.unwrap_err();
-    assert_eq!(left.code, ErrorCode::UnknownAttachment, "its DEL did not mean it");
+    assert_eq!(left.code, ErrorCode::UnknownAttachment, "its DEL did not free it");
 }
 
 #[tokio::test]
@@ -280,7 +283,7 @@ async fn an_activated_policy_wins_over_the_configuration() {
         bench.engine.activate(&network(), &missing, false).await.unwrap_err().code,
         ErrorCode::UnknownPolicy
     );
-    assert_eq!(bench.address(3).await.unwrap(), "10.0.0.5", "the one before goes on serving");
+    assert_eq!(bench.address(3).await.unwrap(), "10.0.0.5", "the previous policy keeps serving");
 }
 
 #[tokio::test]
@@ -307,11 +310,15 @@ async fn status_says_when_an_add_would_fail() {
     let bench = Bench::new(8, 8);
     let add = bench.add_with(1, "first", "10.0.0.0/30");
     let status = || bench.engine.status(&add.request.network, &add.policy, &add.config);
-    assert!(status().await.is_ok(), "not used yet, and nothing speaks against it");
+    assert!(status().await.is_ok(), "the network does not exist yet, and an ADD would succeed");
     bench.engine.add(add.clone(), fits).await.unwrap();
     assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable);
     bench.engine.del(bench.del(1)).await.unwrap();
-    assert_eq!(status().await.unwrap_err().code, ErrorCode::Unavailable, "strict: it cools");
+    assert_eq!(
+        status().await.unwrap_err().code,
+        ErrorCode::Unavailable,
+        "the address is cooling down, and cooling is strict"
+    );
     bench.tick(30_000);
     assert!(status().await.is_ok());
     bench.engine.conditions().set(ConditionName::Stopping, "", "draining");
@@ -320,7 +327,7 @@ async fn status_says_when_an_add_would_fail() {
     bench.engine.conditions().clear(ConditionName::Stopping, "");
     bench.journal.set_health(Some(Error::new(ErrorCode::DiskFull, "no space")));
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);
-    assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is served all the same");
+    assert!(bench.engine.del(bench.del(9)).await.is_ok(), "DEL is still served");
 }
 
 #[tokio::test]

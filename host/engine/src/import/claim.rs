@@ -1,14 +1,14 @@
-//! One claim of another IPAM, and what becomes of it.
+//! One claim of another IPAM, and its outcome.
 //!
 //! ```text
-//!                      the source says by now whose it is
+//!                a later import of the source names the owner
 //!            ┌─────────────────────────────────────────────┐
 //!            ▼                                             │
 //!   claim ─▶ taken: its owner has the addresses            │
 //!     │                                                    │
-//!     ├────▶ unknown: refused, or of nobody ───────────────┘   never free, until an operator or a boot ends it
-//!     ├────▶ held: its owner has them already
-//!     └────▶ released: it was taken over before, and has ended since
+//!     ├────▶ unknown: refused, or no known owner ──────────┘   never free until an operator or a reboot ends it
+//!     ├────▶ held: its owner already has the addresses
+//!     └────▶ released: it was taken over earlier, and has ended since
 //! ```
 
 use std::net::IpAddr;
@@ -22,16 +22,16 @@ use tenure_types::{
     PolicyStamp, Proposal, Request, Result, Sandbox,
 };
 
-/// An owner with the addresses that another IPAM says it uses.
+/// An owner and the addresses that it uses, according to another IPAM.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// Who owns them, or why nobody knows.
+    /// The owner, or why it is unknown.
     pub owner: Result<Owner, String>,
     /// One address of each pool, in any order.
     pub places: Vec<Place>,
     /// The pod behind it, where known.
     pub pod: Option<PodIdentity>,
-    /// The IPAM and where its state lies.
+    /// The IPAM and the location of its state.
     pub source: String,
 }
 
@@ -40,29 +40,30 @@ pub struct Claim {
 pub struct Place {
     /// The address.
     pub address: IpAddr,
-    /// What tells this claim of it from a later one; empty where nothing does.
+    /// Distinguishes this claim of the address from a later one; empty if nothing does.
     pub claim: String,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// The ledger takes it over.
+    /// The claim was taken over into the ledger.
     Taken,
-    /// The ledger has it already.
+    /// The owner already has exactly these addresses.
     Held,
-    /// It was taken over before and has ended since, so it says nothing of who lives now.
+    /// The claim was taken over earlier and its allocation has ended since, so it does not show who uses the
+    /// addresses now.
     Released,
-    /// Its owner does not get the addresses, for this reason; they are kept for an unknown one.
+    /// The owner does not get the addresses, for this reason; an unknown owner holds them.
     Unknown(String),
 }
 
-/// By which rules claims are judged.
+/// The rules by which claims are judged.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
-    /// Whether a claim ends an earlier one of its source.
+    /// Whether a claim ends an earlier claim of the same source.
     pub(super) exclusive: bool,
-    /// From this allocation on none is ended, since this very import has made it.
+    /// Allocations from this generation on are never ended: this import made them.
     pub(super) since: Generation,
     /// The policy that serves the network.
     pub(super) policy: &'a Arc<PolicyStamp>,
@@ -74,7 +75,7 @@ pub(super) struct Rules<'a> {
 type Commit<'a, B> = &'a mut dyn FnMut(&mut B, LedgerFact) -> Result<()>;
 
 impl Claim {
-    /// Judges the claim and commits what follows.
+    /// Judges the claim and commits the resulting facts.
     pub(super) fn take<B: Borrow<Book>>(
         &self,
         held: &mut B,
@@ -86,7 +87,7 @@ impl Claim {
         let living: Vec<&Place> = self.places.iter().filter(|place| !over(place)).collect();
         if living.is_empty() {
             return match self.places.is_empty() {
-                true => Err(Error::new(ErrorCode::AddressUnavailable, "it has no address")),
+                true => Err(Error::new(ErrorCode::AddressUnavailable, "the claim has no address")),
                 false => Ok(Imported::Released),
             };
         }
@@ -116,7 +117,7 @@ impl Claim {
         }
     }
 
-    /// Whether the source, by making this claim, says that what was taken over from it before is over.
+    /// Whether this claim shows that an allocation imported earlier from the same source is over.
     fn supersedes(&self, holder: &Allocation, place: &Place, rules: Rules<'_>) -> bool {
         let Some(origin) = holder.origin.as_ref().filter(|origin| origin.source == self.source) else {
             return false;
@@ -145,11 +146,13 @@ impl Claim {
         let network = book.network();
         let (named, pools) = (living.len(), network.pools.len());
         if named > pools {
-            return Err(format!("it is named for {named} addresses, and has one from each of {pools} pools"));
+            return Err(format!(
+                "the claim has {named} addresses, but the network assigns one from each of its {pools} pools"
+            ));
         }
         let locate = |place: &&Place| match book.locate(place.address) {
             Some((pool, _)) => Ok((pool, place.address)),
-            None => Err(format!("{} is in no range of network {}", place.address, network.name)),
+            None => Err(format!("{} is not in any range of network {}", place.address, network.name)),
         };
         let proposal = Proposal::of(living.iter().map(locate).collect::<Result<Vec<_>, _>>()?);
         let request = Request {
@@ -163,7 +166,7 @@ impl Claim {
         let mut allocation = book
             .admit_living(&request, &proposal, rules.policy, rules.now, &ending)
             .map_err(|violation| violation.to_string())?;
-        // In the order of the pools, which is that of the allocation's addresses.
+        // In the order of the allocation's addresses, which is that of the pools.
         let claim = |address: IpAddr| living.iter().find(|place| place.address == address);
         let claims = allocation.addresses.iter().map(|held| claim(held.ip()));
         allocation.origin = Some(Box::new(Origin {
@@ -174,7 +177,7 @@ impl Claim {
         Ok(allocation)
     }
 
-    /// Keeps what the claim's owner does not get for whoever lives there.
+    /// Lets an unknown owner hold the addresses that the claim's owner does not get: somebody may be using them.
     fn hold<B: Borrow<Book>>(
         &self,
         held: &mut B,
@@ -202,7 +205,7 @@ impl Claim {
     }
 }
 
-/// Whether an allocation has these addresses and no others.
+/// Whether an allocation has exactly these addresses.
 fn has_exactly(held: &Allocation, living: &[&Place]) -> bool {
     let mut has: Vec<IpAddr> = held.addresses.iter().map(AssignedAddress::ip).collect();
     let mut wants: Vec<IpAddr> = living.iter().map(|place| place.address).collect();

@@ -1,4 +1,4 @@
-//! An engine whose ports are in the test's hands.
+//! An engine whose ports the test controls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tenure_types::{
     Sandbox,
 };
 
-/// An engine with everything around it in the test's hands.
+/// An engine and the ports that the test controls it with.
 pub(crate) struct Bench {
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<ManualClock>,
@@ -84,12 +84,12 @@ pub(crate) fn owner(number: u32) -> Owner {
     }
 }
 
-/// A caller that can use any addresses.
+/// A caller that accepts any addresses.
 pub(crate) fn fits(_: &[tenure_types::AssignedAddress]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a future as far as it gets without anyone else.
+/// Polls a future once.
 pub(crate) fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
