@@ -1,7 +1,7 @@
-//! Builds a policy crate for `wasm32-unknown-unknown` and makes a component of it.
+//! Builds a policy crate for `wasm32-unknown-unknown` and turns it into a component.
 //!
-//! The same sources and the same compiler give the same bytes wherever they lie, so that a digest means something:
-//! paths are cut out of the module, and nothing else of the machine gets into it.
+//! The same sources and the same compiler give the same bytes in any directory, so that a digest identifies a policy:
+//! paths are remapped, and nothing else machine-specific gets into the module.
 
 mod toolchain;
 
@@ -10,19 +10,20 @@ use std::process::Command;
 
 pub use toolchain::Toolchain;
 
-/// What policies are compiled for: no clock, no files, no randomness to import.
+/// The target of policies: it has no clock, files or randomness to import.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The cargo profile that policies are built with.
 pub const PROFILE: &str = "policy";
 
-/// Bytes of a policy's stack. A small one keeps what a call touches together, which the host clears in place afterwards.
+/// The stack size of a policy in bytes. A small stack keeps the memory that a call touches together, which the host
+/// clears in place afterwards.
 const STACK: u32 = 128 << 10;
 
-/// Why there is no component.
+/// Why a component could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// There is no way to build for the target here.
+    /// No toolchain here can build for the target.
     #[error("cannot build for {TARGET}: {0}")]
     NoToolchain(String),
     /// A command could not be started.
@@ -33,7 +34,7 @@ pub enum BuildError {
     Cargo {
         /// The package.
         package: String,
-        /// What cargo said.
+        /// The output of cargo.
         output: String,
     },
     /// The module could not be read.
@@ -53,30 +54,30 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder for the workspace at a path.
+    /// Creates a builder for the workspace at a path.
     ///
-    /// The target directory is the builder's own: a build script runs while cargo holds the lock on the outer one.
+    /// The target directory must not be the outer one: a build script runs while cargo holds the lock on that.
     ///
     /// # Errors
-    /// [`BuildError::NoToolchain`] when nothing here can build for the target; the text says what to install.
+    /// [`BuildError::NoToolchain`] if no toolchain here can build for the target; its message says what to install.
     pub fn new(workspace: impl Into<PathBuf>, target_dir: impl Into<PathBuf>) -> Result<Self, BuildError> {
         Ok(Self { workspace: workspace.into(), target_dir: target_dir.into(), toolchain: Toolchain::find()? })
     }
 
-    /// Builds a package and gives the component's bytes.
+    /// Builds a package and returns the component's bytes.
     ///
     /// # Errors
-    /// [`BuildError`] with what the compiler said.
+    /// [`BuildError`] with the compiler's output.
     pub fn component(&self, package: &str) -> Result<Vec<u8>, BuildError> {
         let file = format!("{}.wasm", package.replace('-', "_"));
         let module = self.module(package, &["--lib"], Path::new(&file))?;
         encode(package, &module)
     }
 
-    /// Builds an example of a package that is a policy, and gives the component's bytes.
+    /// Builds an example of a package and returns the component's bytes.
     ///
     /// # Errors
-    /// [`BuildError`] with what the compiler said.
+    /// [`BuildError`] with the compiler's output.
     pub fn example(&self, package: &str, example: &str) -> Result<Vec<u8>, BuildError> {
         let file = Path::new("examples").join(format!("{}.wasm", example.replace('-', "_")));
         let module = self.module(package, &["--example", example], &file)?;
@@ -101,7 +102,7 @@ impl Builder {
         std::fs::read(&path).map_err(|error| BuildError::Read(path, error))
     }
 
-    /// Sizes the stack, and cuts this machine's paths out of what the compiler writes.
+    /// Sets the stack size, and removes this machine's paths from the compiler's output.
     fn flags(&self) -> String {
         let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
         let mut flags = vec![format!("-Clink-arg=-zstack-size={STACK}"), remap(&self.workspace, ".")];
@@ -114,10 +115,10 @@ impl Builder {
     }
 }
 
-/// Makes a component of a module whose bindings carry the description of its world.
+/// Turns a module into a component. Its bindings must contain the description of its world.
 ///
 /// # Errors
-/// [`BuildError::Encode`] when the module has no such description, or imports what it does not describe.
+/// [`BuildError::Encode`] if the module lacks this description or imports something that it does not describe.
 pub fn encode(package: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
     let refuse = |error: &dyn std::fmt::Display| BuildError::Encode(package.into(), format!("{error:#}"));
     wit_component::ComponentEncoder::default()
@@ -128,7 +129,7 @@ pub fn encode(package: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
         .map_err(|error| refuse(&error))
 }
 
-/// A cargo that inherits nothing of an outer cargo's choices, which are for the host.
+/// A command that does not inherit an outer cargo's settings, which are for the host.
 fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in [

@@ -1,4 +1,5 @@
-//! `tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT`: builds a policy of the workspace at hand and writes the component.
+//! `tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT`: builds a policy of the workspace in the current directory and writes
+//! the component.
 
 use std::error::Error;
 use std::path::Path;

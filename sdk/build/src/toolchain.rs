@@ -1,6 +1,6 @@
-//! Finds a compiler for policies.
+//! Finds a toolchain for policies.
 //!
-//! In this order: the target of the running toolchain, the target that rustup adds to it, the standard library built
+//! In this order: the running toolchain's installed target; the target added by rustup; the standard library built
 //! from source (`rust-src`, or Debian's `rust-web-src` with `rustc-web` and `cargo-web`).
 
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use std::process::Command;
 
 use crate::{BuildError, TARGET, bare};
 
-/// A way to build for the target.
+/// A toolchain that can build for the target.
 #[derive(Debug, Clone)]
 pub struct Toolchain {
     cargo: PathBuf,
-    /// The standard library's source, where it is built along.
+    /// The standard library's source, if it has to be built too.
     source: Option<PathBuf>,
 }
 
 impl Toolchain {
-    /// Finds a compiler, and says on standard error what it installs for one.
+    /// Finds a toolchain. If it has to add a target, it says so on standard error.
     pub(crate) fn find() -> Result<Self, BuildError> {
-        // Inside a build script cargo names itself; `cargo` in the path may be another one.
+        // In a build script, cargo sets CARGO to itself; the `cargo` in the path may be another one.
         let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
         let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
         let sysroot = PathBuf::from(said(bare(&rustc).args(["--print", "sysroot"]))?);
@@ -28,7 +28,7 @@ impl Toolchain {
             return Ok(Self { cargo, source: None });
         }
         if let Some(toolchain) = rustup_name(&sysroot) {
-            eprintln!("adding {TARGET} to {toolchain} by rustup");
+            eprintln!("adding {TARGET} to {toolchain} with rustup");
             said(bare("rustup").args(["target", "add", TARGET, "--toolchain", &toolchain]))?;
             if installed() {
                 return Ok(Self { cargo, source: None });
@@ -43,11 +43,11 @@ impl Toolchain {
         ))
     }
 
-    /// A cargo command for the target, without its arguments.
+    /// A cargo command for the target, without arguments.
     pub(crate) fn cargo(&self) -> Command {
         let mut cargo = bare(&self.cargo);
         if self.source.is_some() {
-            // A distribution's compiler is a stable one, and building the standard library is not stable yet.
+            // A distribution's compiler is a stable one, and building the standard library is still unstable.
             cargo.env("RUSTC_BOOTSTRAP", "1");
             cargo.args(["-Zbuild-std=std,panic_abort"]);
             if said(Command::new("rust-lld").args(["-flavor", "wasm", "--version"])).is_err() {
@@ -57,19 +57,19 @@ impl Toolchain {
         cargo
     }
 
-    /// The standard library's source, where it is built along.
+    /// The standard library's source, if it has to be built too.
     pub(crate) fn source(&self) -> Option<&Path> {
         self.source.as_deref()
     }
 }
 
-/// The name that rustup gives a toolchain, when the sysroot is one of rustup's.
+/// The rustup name of a toolchain, if the sysroot is one of rustup's.
 fn rustup_name(sysroot: &Path) -> Option<String> {
     let parent = sysroot.parent()?;
     (parent.file_name()? == "toolchains").then(|| sysroot.file_name()?.to_str().map(Into::into))?
 }
 
-/// What a command prints, without the line's end.
+/// The trimmed standard output of a command.
 fn said(command: &mut Command) -> Result<String, BuildError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| BuildError::Run(program.clone(), error))?;

@@ -1,6 +1,6 @@
-//! Names with values.
+//! Name-value pairs.
 
-/// Names with values, in the order in which they came.
+/// Name-value pairs, in the order in which they were added.
 ///
 /// ```
 /// use tenure_sdk_config::Attributes;
@@ -20,13 +20,13 @@ impl Attributes {
         Self(Vec::new())
     }
 
-    /// The value of a name; of several, the first.
+    /// The value of a name; if the name is repeated, the first one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Gives a name a value, whether it had one or not.
+    /// Sets the value of a name, replacing an old one.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(key, _)| *key == name) {
@@ -35,14 +35,14 @@ impl Attributes {
         }
     }
 
-    /// The same attributes and one more.
+    /// These attributes and one more.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// All names with their values.
+    /// All name-value pairs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -55,7 +55,7 @@ impl Attributes {
 }
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Attributes {
-    /// Takes them as they come, a repeated name too.
+    /// Keeps all pairs, even those with repeated names.
     fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
         Self(attributes.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }

@@ -1,8 +1,8 @@
-//! What is wrong with a configuration.
+//! Errors in a configuration.
 
 use std::fmt;
 
-/// A configuration that is wrong, and where.
+/// An error in a configuration, and where it is.
 ///
 /// ```
 /// let error = tenure_sdk_config::ConfigError::new("ipam.spare", "must be a string");
@@ -10,14 +10,14 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The key's path, such as `ipam.ranges[0][1].subnet`; empty for the whole.
+    /// The key's path, such as `ipam.ranges[0][1].subnet`; empty for the whole configuration.
     pub path: String,
     /// What is wrong with it.
     pub message: String,
 }
 
 impl ConfigError {
-    /// A configuration that is wrong at a path.
+    /// An error at a path.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }

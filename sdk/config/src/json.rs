@@ -1,4 +1,5 @@
-//! A configuration as JSON, read by path: keys match in any case, as Go's do, and a wrong value is reported with its path.
+//! A configuration as JSON, read by path: keys are case-insensitive, as in Go, and an error names the path of the
+//! wrong value.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::{ConfigError, Subnet};
 
-/// A JSON value whose object keeps its keys as they were written.
+/// A JSON value. An object keeps its keys as written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     /// `null`.
@@ -16,7 +17,7 @@ pub enum Json {
     Bool(bool),
     /// Any number.
     Number(f64),
-    /// A text.
+    /// A string.
     Text(String),
     /// A list.
     List(Vec<Json>),
@@ -24,7 +25,7 @@ pub enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// A value and the path of the key that it stands under.
+/// A value and its path.
 ///
 /// ```
 /// use tenure_sdk_config::Node;
@@ -42,31 +43,32 @@ pub struct Node {
 }
 
 impl Node {
-    /// Reads JSON text that stands at a path.
+    /// Parses the JSON text at a path.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// If it is not valid JSON.
     pub fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
         let value = serde_json::from_str(text).map_err(|error| ConfigError::new(path, error.to_string()))?;
         Ok(Self { path: path.into(), value })
     }
 
-    /// Where it stands.
+    /// The path of the value.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The value itself.
+    /// The value.
     #[must_use]
     pub fn value(&self) -> &Json {
         &self.value
     }
 
-    /// A key of an object; nothing when it is absent or null. Of keys that differ in case only, the last counts.
+    /// The value of an object's key; `None` if it is absent or null. If keys differ only in case, the last one
+    /// counts.
     ///
     /// # Errors
-    /// When this is not an object.
+    /// If this is not an object.
     pub fn get(&self, key: &str) -> Result<Option<Self>, ConfigError> {
         let Json::Object(entries) = &self.value else { return Err(self.wrong("must be an object")) };
         let found = entries.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
@@ -75,10 +77,10 @@ impl Node {
             .map(|(_, value)| Self { path: format!("{}.{key}", self.path), value: value.clone() }))
     }
 
-    /// The items of a list; none for null.
+    /// The items of a list; none if it is null.
     ///
     /// # Errors
-    /// When this is not a list.
+    /// If this is not a list.
     pub fn items(&self) -> Result<Vec<Self>, ConfigError> {
         let items = match &self.value {
             Json::Null => return Ok(Vec::new()),
@@ -92,10 +94,10 @@ impl Node {
         Ok(items.iter().enumerate().map(node).collect())
     }
 
-    /// The entries of an object, in the order in which they were written; none for null.
+    /// The entries of an object, in the order in which they were written; none if it is null.
     ///
     /// # Errors
-    /// When this is not an object.
+    /// If this is not an object.
     pub fn entries(&self) -> Result<Vec<(String, Self)>, ConfigError> {
         let entries = match &self.value {
             Json::Null => return Ok(Vec::new()),
@@ -108,11 +110,12 @@ impl Node {
         Ok(entries.iter().map(node).collect())
     }
 
-    /// The value at a path that begins with this one's own, such as `ipam.zones.blue` or `ipam.ranges[0]`; nothing where any
-    /// part of it is absent or null.
+    /// The value at a path that starts with this value's own, such as `ipam.zones.blue` or `ipam.ranges[0]`; `None`
+    /// if any part of it is absent or null.
     ///
     /// # Errors
-    /// When the path is not one of this value's, or leads through what is neither an object nor a list.
+    /// If the path does not start with this value's own, is malformed, or leads through something that is neither an
+    /// object nor a list.
     pub fn find(&self, path: &str) -> Result<Option<Self>, ConfigError> {
         let no_path = || ConfigError::new(path, format!("not a path such as {}.ranges[0]", self.path));
         let mut rest = path.strip_prefix(self.path.as_str()).ok_or_else(no_path)?;
@@ -132,26 +135,30 @@ impl Node {
         Ok(node)
     }
 
-    /// A whole number of at least 0.
+    /// A non-negative integer.
     ///
     /// # Errors
-    /// When this is not such a number.
+    /// If this is not such a number.
     pub fn count(&self) -> Result<u32, ConfigError> {
         match self.value {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the guard has checked it"
+            )]
             Json::Number(number)
                 if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) =>
             {
                 Ok(number as u32)
             }
-            _ => Err(self.wrong("must be a whole number of at least 0")),
+            _ => Err(self.wrong("must be a non-negative integer")),
         }
     }
 
-    /// A text.
+    /// A string.
     ///
     /// # Errors
-    /// When this is not a text.
+    /// If this is not a string.
     pub fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
             Json::Text(text) => Ok(text),
@@ -159,10 +166,10 @@ impl Node {
         }
     }
 
-    /// An address; nothing for an empty text. An IPv4-mapped address is read as IPv4.
+    /// An address; `None` for an empty string. An IPv4-mapped address is read as IPv4.
     ///
     /// # Errors
-    /// When this is not an address.
+    /// If this is not an address.
     pub fn address(&self) -> Result<Option<IpAddr>, ConfigError> {
         match self.text()? {
             "" => Ok(None),
@@ -176,13 +183,13 @@ impl Node {
     /// A subnet.
     ///
     /// # Errors
-    /// When this is not a subnet.
+    /// If this is not a subnet.
     pub fn subnet(&self) -> Result<Subnet, ConfigError> {
         let text = self.text()?;
         text.parse().map_err(|_| self.wrong(format!("invalid CIDR address: {text}")))
     }
 
-    /// Says that this value is wrong.
+    /// An error at this value's path.
     #[must_use]
     pub fn wrong(&self, message: impl Into<String>) -> ConfigError {
         ConfigError::new(self.path.clone(), message)
@@ -195,7 +202,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Takes whatever comes.
+/// Accepts any value.
 struct Any;
 
 impl<'de> Visitor<'de> for Any {
@@ -213,12 +220,12 @@ impl<'de> Visitor<'de> for Any {
         Ok(Json::Bool(value))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a JSON number is what JavaScript makes of it")]
+    #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles, as in JavaScript")]
     fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
         Ok(Json::Number(value as f64))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a JSON number is what JavaScript makes of it")]
+    #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles, as in JavaScript")]
     fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
         Ok(Json::Number(value as f64))
     }

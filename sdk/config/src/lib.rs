@@ -1,7 +1,7 @@
 //! Reads a network's configuration: JSON by path, subnets, and ranges as the reference host-local reads them.
 //!
-//! Pure: it is given texts and gives values. The host answers `configuration.ranges` with it, so that no policy has to read CIDRs
-//! itself; policies in Rust may also use it directly, through the SDK.
+//! Pure: it turns strings into values. The host implements `configuration.ranges` with it, so that policies need not
+//! parse CIDRs themselves; policies in Rust may also use it directly, through the SDK.
 
 mod attributes;
 mod error;

@@ -1,11 +1,11 @@
-//! Ranges of addresses, and the sets that a configuration puts them in.
+//! Address ranges, and the sets that a configuration groups them in.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::{Attributes, Subnet};
 
-/// A run of addresses inside one subnet; both ends belong to it.
+/// A range of addresses inside one subnet, including both ends.
 ///
 /// ```
 /// use tenure_sdk_config::Range;
@@ -18,24 +18,24 @@ use crate::{Attributes, Subnet};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// Tells it apart within its pool; empty stands for its own text.
+    /// Unique within its pool; if empty, the range's text is its name.
     pub name: String,
-    /// The subnet, whose network, broadcast and gateway addresses are never handed out.
+    /// The subnet. Its network, broadcast and gateway addresses are never assigned.
     pub subnet: Subnet,
     /// The first address.
     pub first: IpAddr,
     /// The last address.
     pub last: IpAddr,
-    /// Handed out with each address of the range, never itself handed out.
+    /// The gateway that is returned with each address of the range. It is never assigned itself.
     pub gateway: Option<IpAddr>,
-    /// The prefix length that an address of the range is handed out with.
+    /// The prefix length that is returned with each address of the range.
     pub prefix_length: u8,
-    /// Labels to ask the ledger by. A grant keeps those of its ranges.
+    /// Labels to query the ledger by. An allocation records those of its ranges.
     pub attributes: Attributes,
 }
 
 impl Range {
-    /// A range without a name, a gateway and attributes, handed out with its subnet's prefix length.
+    /// A range with its subnet's prefix length, and without a name, a gateway or attributes.
     #[must_use]
     pub fn new(subnet: Subnet, first: IpAddr, last: IpAddr) -> Self {
         let prefix_length = subnet.prefix_length();
@@ -43,7 +43,7 @@ impl Range {
         Self { name, subnet, first, last, gateway: None, prefix_length, attributes }
     }
 
-    /// Whether an address lies between the ends.
+    /// Whether an address is in the range.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.first.is_ipv4() && self.first <= address && address <= self.last
@@ -56,14 +56,14 @@ impl Range {
     }
 }
 
-/// As host-local writes it: `10.1.2.2-10.1.2.254`.
+/// As host-local prints it: `10.1.2.2-10.1.2.254`.
 impl fmt::Display for Range {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}-{}", self.first, self.last)
     }
 }
 
-/// Ranges that serve the same need, in the order in which they are used. tenure makes a pool of each set.
+/// Ranges that serve the same purpose, in the order in which they are used. tenure makes a pool of each set.
 ///
 /// ```
 /// use tenure_sdk_config::{Range, RangeSet};
@@ -77,14 +77,14 @@ impl fmt::Display for Range {
 pub struct RangeSet(pub Vec<Range>);
 
 impl RangeSet {
-    /// The range that an address lies in.
+    /// The range that contains an address.
     #[must_use]
     pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
         self.0.iter().find(|range| range.contains(address))
     }
 }
 
-/// As host-local writes it: the ranges, separated by commas.
+/// As host-local prints it: the ranges, separated by commas.
 impl fmt::Display for RangeSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, range) in self.0.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! The configuration keys `ranges`, `subnet`, `rangeStart`, `rangeEnd` and `gateway`, as the reference host-local reads them.
+//! The configuration keys `ranges`, `subnet`, `rangeStart`, `rangeEnd` and `gateway`, read as the reference
+//! host-local reads them.
 //!
-//! Defaults, order and error texts are host-local's, because people grep for them; the key's path is added. A range may also have a
-//! `rangeName` and `rangeAttributes`, which host-local ignores.
+//! Defaults, order and error messages are host-local's, because people grep for them; the key's path is added. A
+//! range may also have a `rangeName` and `rangeAttributes`, which host-local ignores.
 
 #[cfg(test)]
 mod tests;
@@ -14,22 +15,23 @@ use crate::{Attributes, ConfigError, Json, Node, Range, RangeSet, Subnet};
 /// The host attribute that holds `runtimeConfig.ipRanges`.
 pub const RUNTIME_RANGES: &str = "runtime-config.ip-ranges";
 
-/// The path of the configuration as a whole.
+/// The path of the whole configuration.
 const WHOLE: &str = "ipam";
 
-/// What ranges are read from.
+/// The strings that ranges are read from.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'a> {
     /// The `ipam` object of the CNI configuration, as JSON text.
     pub ipam: &'a str,
-    /// The JSON text of `runtimeConfig.ipRanges`, when the runtime gave it.
+    /// The JSON text of `runtimeConfig.ipRanges`, if the runtime passed it.
     pub runtime_ranges: Option<&'a str>,
 }
 
 /// Reads the range sets at a path of the configuration.
 ///
-/// The path `ipam` is the whole of it: `runtimeConfig.ipRanges` first, then the single range of old configurations, then `ranges`.
-/// Any other path is that of an object with these keys, or of a list of range sets.
+/// The path `ipam` is the whole configuration: first `runtimeConfig.ipRanges`, then the single range of old
+/// configurations, then
+/// `ranges`. Any other path must lead to an object with these keys, or to a list of range sets.
 ///
 /// ```
 /// use tenure_sdk_config::{Texts, read};
@@ -71,14 +73,14 @@ pub fn read(texts: Texts<'_>, path: &str) -> Result<Vec<RangeSet>, ConfigError> 
 
 const NO_RANGES: &str = "no IP ranges specified";
 
-/// A range set that is not read yet: its path, and its ranges.
+/// A range set that has not been read yet: its path and its ranges.
 type Member = (String, Vec<Node>);
 
 fn member(set: &Node) -> Result<Member, ConfigError> {
     Ok((set.path().to_owned(), set.items()?))
 }
 
-/// The range sets of an object: those that come first, its own single range, and its `ranges`.
+/// The range sets of an object: `first`, then its own single range, then its `ranges`.
 fn members(object: &Node, first: Vec<Node>) -> Result<Vec<Member>, ConfigError> {
     let before_single = first.len();
     let mut sets = first;
@@ -92,7 +94,7 @@ fn members(object: &Node, first: Vec<Node>) -> Result<Vec<Member>, ConfigError> 
     Ok(members)
 }
 
-/// One range set.
+/// Reads one range set.
 fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError> {
     let invalid =
         |path: &str, message: &str| ConfigError::new(path, format!("invalid range set {index}: {message}"));
@@ -117,12 +119,12 @@ fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError
     Ok(RangeSet(ranges))
 }
 
-/// Ranges that do not overlap, by their first addresses: a thousand of them are compared in no time.
+/// Ranges that do not overlap, sorted by their first address, so that comparing a thousand of them is fast.
 #[derive(Default)]
 struct Taken(BTreeMap<IpAddr, IpAddr>);
 
 impl Taken {
-    /// Whether a range shares an address with one of these. Families do not mix: all of v4 sorts before all of v6.
+    /// Whether a range overlaps one of these. Families do not mix: all IPv4 addresses sort before all IPv6 addresses.
     fn overlaps(&self, range: &Range) -> bool {
         self.0.range(..=range.last).next_back().is_some_and(|(_, last)| *last >= range.first)
     }
@@ -132,7 +134,8 @@ impl Taken {
     }
 }
 
-/// One range, with its defaults: the gateway is the subnet's first address, the ends are its first and last usable ones.
+/// Reads one range. By default the gateway is the subnet's first address, and the ends are its first and last usable
+/// addresses.
 fn range(node: &Node) -> Result<Range, ConfigError> {
     let Some(key) = node.get("subnet")? else { return Err(node.wrong("missing subnet")) };
     let subnet = key.subnet()?;
@@ -153,7 +156,9 @@ fn range(node: &Node) -> Result<Range, ConfigError> {
     if let Some((key, gateway)) =
         gateway.as_ref().filter(|(_, gateway)| gateway.is_ipv4() != subnet.network().is_ipv4())
     {
-        return Err(key.wrong(format!("gateway {gateway} is not of the family of network {subnet}")));
+        return Err(
+            key.wrong(format!("gateway {gateway} and network {subnet} are of different address families"))
+        );
     }
     let start = address(node, "rangeStart")?;
     if let Some((key, start)) = start.as_ref().filter(|(_, start)| !subnet.contains(*start)) {
@@ -176,18 +181,18 @@ fn range(node: &Node) -> Result<Range, ConfigError> {
     Ok(Range { name, gateway, attributes, ..Range::new(subnet, first, last) })
 }
 
-/// An object whose values are texts.
+/// Reads an object whose values are strings.
 fn attributes(node: &Node) -> Result<Attributes, ConfigError> {
     node.entries()?.into_iter().map(|(name, value)| Ok((name, value.text()?.to_owned()))).collect()
 }
 
-/// A key that holds an address, with its value.
+/// The address under a key, with the key's node.
 fn address(node: &Node, key: &str) -> Result<Option<(Node, IpAddr)>, ConfigError> {
     let Some(key) = node.get(key)? else { return Ok(None) };
     Ok(key.address()?.map(|address| (key, address)))
 }
 
-/// The last address that can be an owner's: a v4 subnet keeps its broadcast address.
+/// The last assignable address: an IPv4 subnet reserves its broadcast address.
 fn last_usable(subnet: Subnet) -> IpAddr {
     match subnet.broadcast() {
         IpAddr::V4(broadcast) => std::net::Ipv4Addr::from(u32::from(broadcast).saturating_sub(1)).into(),
@@ -195,7 +200,8 @@ fn last_usable(subnet: Subnet) -> IpAddr {
     }
 }
 
-/// Refuses sets that share an address. Which two are named is the reference's choice: the first set that overlaps with a later one.
+/// Refuses sets that overlap. As in the reference plugin, the error names the first set that overlaps with a later
+/// one.
 fn refuse_overlapping(sets: &[RangeSet], members: &[Member]) -> Result<(), ConfigError> {
     let mut all = Taken::default();
     let ranges = || sets.iter().flat_map(|set| &set.0);

@@ -1,10 +1,10 @@
-//! A subnet in CIDR notation, with as much arithmetic as a policy needs.
+//! A subnet in CIDR notation, with the arithmetic that policies need.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address and a prefix length; host bits may be set until [`is_network`](Self::is_network) says otherwise.
+/// An address and a prefix length. Host bits may be set; [`is_network`](Self::is_network) checks that.
 ///
 /// ```
 /// use tenure_sdk_config::Subnet;
@@ -22,7 +22,7 @@ pub struct Subnet {
 }
 
 impl Subnet {
-    /// The address as it was written.
+    /// The address as written.
     #[must_use]
     pub fn address(self) -> IpAddr {
         self.address
@@ -34,7 +34,7 @@ impl Subnet {
         self.prefix_length
     }
 
-    /// How many bits an address of this family has.
+    /// The number of bits of an address of this family.
     #[must_use]
     pub fn bits(self) -> u8 {
         if self.address.is_ipv4() { 32 } else { 128 }
@@ -52,7 +52,7 @@ impl Subnet {
         self.with(number(self.address) | self.host_mask())
     }
 
-    /// The address that lies `offset` behind the network address, if the subnet has it.
+    /// The address at `offset` from the network address, if it is in the subnet.
     #[must_use]
     pub fn nth(self, offset: u128) -> Option<IpAddr> {
         (offset <= self.host_mask()).then(|| self.with(number(self.network()) | offset))
@@ -64,7 +64,7 @@ impl Subnet {
         self.network() == self.address
     }
 
-    /// Whether an address lies in the subnet.
+    /// Whether an address is in the subnet.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4()
@@ -76,7 +76,7 @@ impl Subnet {
         if host_bits == 128 { u128::MAX } else { (1 << host_bits) - 1 }
     }
 
-    /// An address of this family.
+    /// An address of this family from a number.
     fn with(self, number: u128) -> IpAddr {
         match self.address {
             IpAddr::V4(_) => {
@@ -100,7 +100,7 @@ impl FromStr for Subnet {
     fn from_str(text: &str) -> Result<Self, InvalidSubnet> {
         let (address, prefix_length) = text.split_once('/').ok_or(InvalidSubnet)?;
         let address: IpAddr = address.parse().map_err(|_| InvalidSubnet)?;
-        // `parse` would take a sign.
+        // `parse` would accept a sign.
         if !prefix_length.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(InvalidSubnet);
         }
@@ -116,7 +116,7 @@ impl fmt::Display for Subnet {
     }
 }
 
-/// A text that is no subnet.
+/// A string that is not a subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidSubnet;
 

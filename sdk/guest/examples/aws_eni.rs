@@ -1,4 +1,5 @@
-//! A sketch of AWS interfaces: hand out from the fullest one, and keep `"warm": 16` addresses free by assigning prefixes.
+//! A sketch for AWS network interfaces: assign addresses of the fullest one, and keep `"warm": 16` addresses free by
+//! assigning prefixes.
 
 use tenure_sdk::ledger::{Direction, Shelf, room};
 use tenure_sdk::{
@@ -6,14 +7,14 @@ use tenure_sdk::{
     Request, State, configuration,
 };
 
-/// The one pool, and the label that says which interface a range is on.
+/// The only pool, and the label that names a range's interface.
 const POOL: u32 = 0;
 const INTERFACE: &str = "interface";
 
-/// Addresses of a prefix.
+/// The addresses of a prefix.
 const PREFIX: u32 = 16;
 
-/// Addresses of network interfaces.
+/// Assigns addresses of network interfaces.
 #[derive(Debug)]
 pub struct AwsEni;
 

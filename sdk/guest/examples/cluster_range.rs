@@ -1,4 +1,5 @@
-//! A sketch of a cluster's blocks: hand out from the fullest one, ask for another when little is left, give back one that is unused.
+//! A sketch for blocks of a cluster: assign addresses of the fullest block, request another when few are free, and
+//! return an unused one.
 
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
@@ -6,13 +7,13 @@ use tenure_sdk::{
     Request, State,
 };
 
-/// The label that says which block a range is.
+/// The label that names a range's block.
 const BLOCK: &str = "block";
 
-/// Free addresses below which another block is asked for.
+/// A block is requested when fewer addresses than this are free.
 const LOW: u32 = 8;
 
-/// Addresses of leased blocks.
+/// Assigns addresses of leased blocks.
 #[derive(Debug)]
 pub struct ClusterRange;
 

@@ -1,7 +1,8 @@
-//! Delegated: names have fixed addresses, and agents have ranges of their own that they use first.
+//! Delegated: names have fixed addresses, and agents have their own ranges, which they use first.
 //!
-//! `"fixed": {"cilium/router": "10.1.2.1"}` gives an agent's claim or a pod (`NAMESPACE/NAME`) one address, which lies in a range's subnet
-//! and outside of all ranges; `"rangeAttributes": {"for": "agents"}` keeps a range for agents.
+//! `"fixed": {"cilium/router": "10.1.2.1"}` gives an agent's claim or a pod (`NAMESPACE/NAME`) one address, which
+//! must be in a range's subnet and outside all ranges; `"rangeAttributes": {"for": "agents"}` reserves a range for
+//! agents.
 
 use tenure_sdk::ledger::{self, Pool, room};
 use tenure_sdk::{
@@ -38,7 +39,7 @@ impl Policy for Delegated {
     }
 }
 
-/// Gives a name a range of one address, beside those of the same subnet.
+/// Gives a name its own range of one address, next to the ranges of the same subnet.
 fn fix(definition: &mut Definition, name: &str, node: &Node) -> Result<(), Refusal> {
     let address = node.address()?.ok_or_else(|| node.wrong("an address is missing"))?;
     for pool in &mut definition.pools {
@@ -56,13 +57,13 @@ fn address(pool: &Pool, request: &Request) -> Result<std::net::IpAddr, Refusal> 
     let name = request.name().unwrap_or_default();
     let fixed = pool.labelled(FOR, &name);
     if fixed.usage().total > 0 {
-        let taken = || Refusal::Unavailable(format!("the address of {name} is held by somebody else"));
+        let taken = || Refusal::Unavailable(format!("the address of {name} is held by another owner"));
         return fixed.next_in_turn().ok_or_else(taken);
     }
     let agents = pool.labelled(FOR, AGENTS);
     let is_agent = request.attribute("owner.agent").is_some() && room(&agents.usage()) > 0;
     let shelf = if is_agent { agents } else { pool.labelled(FOR, EVERYBODY) };
-    let full = || Refusal::exhausted(format!("nothing is free for {name} in pool {}", pool.name));
+    let full = || Refusal::exhausted(format!("no address is free for {name} in pool {}", pool.name));
     shelf.next_in_turn().ok_or_else(full)
 }
 

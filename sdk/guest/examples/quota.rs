@@ -1,8 +1,9 @@
-//! A quota: no namespace holds more than its share. `"quota": {"*": 10, "blue": 3}`; `*` is for those that are not named.
+//! A quota: no namespace holds more than its share. `"quota": {"*": 10, "blue": 3}`; `*` is for namespaces that are
+//! not listed.
 
 use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
 
-/// At most so many pods of a namespace.
+/// Limits the number of pods per namespace.
 #[derive(Debug)]
 pub struct Quota;
 
@@ -21,14 +22,14 @@ impl Policy for Quota {
         }
         let mut proposal = Proposal::new();
         for pool in ledger::pools() {
-            let full = || Refusal::exhausted(format!("nothing is free in pool {}", pool.name));
+            let full = || Refusal::exhausted(format!("no address is free in pool {}", pool.name));
             proposal.assign(pool.index, pool.shelf().next_in_turn().ok_or_else(full)?);
         }
         Ok(proposal)
     }
 }
 
-/// Refuses a namespace that holds all it may. A pod counts once, however many addresses it has.
+/// Refuses a namespace that has reached its quota. A pod counts once, however many addresses it has.
 fn check(namespace: &str) -> Result<(), Refusal> {
     let Some(quotas) = configuration::get().root()?.get("quota")? else { return Ok(()) };
     let Some(quota) = quotas.get(namespace)?.or(quotas.get("*")?) else { return Ok(()) };

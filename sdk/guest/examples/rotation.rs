@@ -1,4 +1,5 @@
-//! Rotation: racks take turns, by a state that says whose turn it was last. A range says where it is by `"rangeAttributes": {"rack": "a"}`.
+//! Rotation: racks take turns, and the state records whose turn it was last. `"rangeAttributes": {"rack": "a"}` names
+//! a range's rack.
 
 use tenure_sdk::ledger::{self, Pool};
 use tenure_sdk::{
@@ -8,7 +9,7 @@ use tenure_sdk::{
 
 const RACK: &str = "rack";
 
-/// One rack after the other.
+/// Assigns from one rack after the other.
 #[derive(Debug)]
 pub struct Rotation;
 
@@ -17,7 +18,7 @@ impl Policy for Rotation {
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 
-    /// Where no state is kept, it is always the first rack's turn.
+    /// Without state, it is always the first rack's turn.
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
         Ok(Self::propose_with(request, &[])?.proposal)
     }
@@ -30,7 +31,7 @@ impl Stateful for Rotation {
         let mut state = None;
         for pool in ledger::pools() {
             let free = next(&pool, &last);
-            let (rack, address) = free.ok_or_else(|| Refusal::exhausted("nothing is free in any rack"))?;
+            let (rack, address) = free.ok_or_else(|| Refusal::exhausted("no address is free in any rack"))?;
             proposal.assign(pool.index, address);
             proposal.tags.set(RACK, rack.clone());
             state = Some(rack.into_bytes());
@@ -41,12 +42,12 @@ impl Stateful for Rotation {
     fn migrate(state: &[u8], from: &Attributes) -> Result<Vec<u8>, Refusal> {
         match from.get("policy.name") {
             Some("rotation") => Ok(state.to_vec()),
-            _ => Err(Refusal::Other("this is no state of a rotation".into())),
+            _ => Err(Refusal::Other("this is not the state of a rotation".into())),
         }
     }
 }
 
-/// The first rack behind the last one that has a free address, and the address.
+/// The next rack after the last one that has a free address, and the address.
 fn next(pool: &Pool, last: &str) -> Option<(String, std::net::IpAddr)> {
     let racks: Vec<String> = pool.shelf().usage_by(RACK).map(|(rack, _)| rack).collect();
     let behind = racks.iter().filter(|rack| rack.as_str() > last);

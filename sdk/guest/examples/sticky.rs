@@ -1,18 +1,18 @@
-//! Sticky: a name gets the address that it had last, while nobody else has it. Everybody else gets the next in turn, so that an address
-//! rests for as long as it can.
+//! Sticky: a name gets the address that it had last, unless somebody else holds it. All others get the next address
+//! in turn, so that an address stays unused for as long as possible.
 
 use std::net::IpAddr;
 
 use tenure_sdk::ledger::{self, Pool, Standing};
 use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
 
-/// The same name, the same address.
+/// Gives the same name the same address.
 #[derive(Debug)]
 pub struct Sticky;
 
 impl Policy for Sticky {
     fn define(_: &Config) -> Result<Definition, Refusal> {
-        // A restarted pod comes back within its address's cooldown.
+        // A restarted pod usually returns before its address has cooled down.
         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
     }
 
@@ -20,7 +20,7 @@ impl Policy for Sticky {
         let had = request.name().map(|name| ledger::last_of(&name)).unwrap_or_default();
         let mut proposal = Proposal::new();
         for pool in ledger::pools() {
-            let full = || Refusal::exhausted(format!("nothing is free in pool {}", pool.name));
+            let full = || Refusal::exhausted(format!("no address is free in pool {}", pool.name));
             let address = again(&had, &pool).or_else(|| pool.shelf().next_in_turn());
             proposal.assign(pool.index, address.ok_or_else(full)?);
         }
@@ -28,7 +28,7 @@ impl Policy for Sticky {
     }
 }
 
-/// The address of a pool that the name had last, if it can have it again.
+/// The address of a pool that the name had last, if it may have it again.
 fn again(had: &[(u32, IpAddr)], pool: &Pool) -> Option<IpAddr> {
     let (_, address) = had.iter().find(|(index, _)| *index == pool.index)?;
     matches!(ledger::standing_of(*address), Standing::Free | Standing::Cooling).then_some(*address)

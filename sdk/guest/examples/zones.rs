@@ -1,15 +1,16 @@
-//! Zones: a pod gets an address of its namespace's ranges, or of everybody's where these are full or there are none.
+//! Zones: a pod gets an address from its namespace's ranges, or from the shared ones if these are full or there are
+//! none.
 //!
-//! A range says whose it is by `"rangeAttributes": {"namespace": "blue"}`; one that does not is everybody's.
+//! `"rangeAttributes": {"namespace": "blue"}` reserves a range for a namespace; a range without it is shared.
 
 use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
 
 const LABEL: &str = "namespace";
 
-/// Whose the ranges are that name no namespace; no namespace is called so.
+/// The label's value for shared ranges; no namespace can have this name.
 const EVERYBODY: &str = "*";
 
-/// Ranges by namespace, with a fallback.
+/// Assigns from ranges by namespace, with a fallback.
 #[derive(Debug)]
 pub struct Zones;
 
@@ -29,7 +30,7 @@ impl Policy for Zones {
             let of = |zone| pool.labelled(LABEL, zone).next_in_turn();
             let address = of(namespace).or_else(|| of(EVERYBODY));
             let full =
-                || Refusal::exhausted(format!("nothing is free for {namespace} in pool {}", pool.name));
+                || Refusal::exhausted(format!("no address is free for {namespace} in pool {}", pool.name));
             proposal.assign(pool.index, address.ok_or_else(full)?);
         }
         Ok(proposal)

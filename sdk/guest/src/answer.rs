@@ -1,4 +1,4 @@
-//! Requests and what a policy answers them with.
+//! Requests and a policy's answers to them.
 
 use std::net::IpAddr;
 
@@ -11,21 +11,21 @@ use crate::{Attributes, ConfigError};
 pub struct Request {
     /// The network's name.
     pub network: String,
-    /// Addresses that the caller insists on, in its order.
+    /// Addresses that the caller requests, in its order.
     pub requested: Vec<IpAddr>,
-    /// Who asks, and what else the host knows, by name, such as `pod.namespace`.
+    /// The owner and whatever else the host knows, by name, such as `pod.namespace`.
     pub attributes: Attributes,
 }
 
 impl Request {
-    /// What the host knows under a name.
+    /// The value of an attribute.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name)
     }
 
-    /// The name that [`ledger::last_of`](crate::ledger::last_of) remembers addresses by: `NAMESPACE/NAME` of a pod, `AGENT/NAME` of a
-    /// claim.
+    /// The name by which [`ledger::last_of`](crate::ledger::last_of) remembers addresses: `NAMESPACE/NAME` of a pod,
+    /// `AGENT/NAME` of a claim.
     ///
     /// ```
     /// # use tenure_sdk::{Attributes, Request};
@@ -43,18 +43,18 @@ impl Request {
     }
 }
 
-/// One address from one pool.
+/// An address of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The index of the pool.
     pub pool: u32,
     /// The address.
     pub address: IpAddr,
-    /// Kept with the address for as long as it is held.
+    /// Kept with the address while it is held.
     pub attributes: Attributes,
 }
 
-/// The addresses that a policy proposes: at most one from each pool.
+/// The addresses that a policy proposes: at most one per pool.
 ///
 /// ```
 /// let mut proposal = tenure_sdk::Proposal::new();
@@ -66,12 +66,12 @@ pub struct Assignment {
 pub struct Proposal {
     /// The addresses.
     pub assignments: Vec<Assignment>,
-    /// Kept with the allocation for as long as it lives, and counted by [`ledger::count_of`](crate::ledger::count_of).
+    /// Kept with the allocation while it exists, and counted by [`ledger::count_of`](crate::ledger::count_of).
     pub tags: Attributes,
 }
 
 impl Proposal {
-    /// No addresses yet.
+    /// A proposal without addresses.
     #[must_use]
     pub const fn new() -> Self {
         Self { assignments: Vec::new(), tags: Attributes::new() }
@@ -83,9 +83,9 @@ impl Proposal {
     }
 }
 
-/// Why there is no answer.
+/// Why a policy refuses to answer.
 ///
-/// A [`ConfigError`] becomes one by `?`.
+/// `?` converts a [`ConfigError`] to it.
 ///
 /// ```
 /// # use tenure_sdk::{Config, Refusal};
@@ -94,29 +94,29 @@ impl Proposal {
 ///     Ok(warm.count()?)
 /// }
 /// let wrong = warm(&Config::new("net", r#"{"warm": "x"}"#, &[])).unwrap_err();
-/// assert_eq!(wrong, Refusal::config("ipam.warm", "must be a whole number of at least 0"));
+/// assert_eq!(wrong, Refusal::config("ipam.warm", "must be a non-negative integer"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The configuration is wrong.
     InvalidConfig(ConfigError),
-    /// Nothing is free; the text says where.
+    /// No address is free; the text says where.
     Exhausted(String),
-    /// An address that the caller insists on cannot be had; the text says which and why.
+    /// A requested address is not available; the text says which and why.
     Unavailable(String),
-    /// Nothing is free yet, but more has been asked for: the caller should try again.
+    /// No address is free yet, but more have been requested: the caller should try again.
     NotYet(String),
     /// Any other reason.
     Other(String),
 }
 
 impl Refusal {
-    /// A configuration that is wrong at a path.
+    /// An error in the configuration, at a path.
     pub fn config(path: impl Into<String>, message: impl Into<String>) -> Self {
         ConfigError::new(path, message).into()
     }
 
-    /// Nothing is free.
+    /// No address is free.
     pub fn exhausted(text: impl Into<String>) -> Self {
         Self::Exhausted(text.into())
     }

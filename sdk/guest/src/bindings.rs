@@ -1,4 +1,4 @@
-//! The interface as `wit/` writes it.
+//! The interface as defined in `wit/`, generated.
 #![expect(missing_docs, reason = "generated from wit/, which documents it")]
 
 wit_bindgen::generate!({
@@ -9,7 +9,7 @@ wit_bindgen::generate!({
     default_bindings_module: "tenure_sdk::bindings",
 });
 
-/// What a planner exports beside a policy.
+/// The exports of a policy that plans, in addition to the required ones.
 pub mod planner {
     wit_bindgen::generate!({
         path: "../../wit/ipam/next",
@@ -21,7 +21,7 @@ pub mod planner {
     });
 }
 
-/// What a policy that keeps a state exports beside a policy.
+/// The exports of a policy that keeps state, in addition to the required ones.
 pub mod stateful {
     wit_bindgen::generate!({
         path: "../../wit/ipam/next",

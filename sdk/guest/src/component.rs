@@ -1,4 +1,4 @@
-//! From a type that implements [`Policy`] to the functions that the component exports.
+//! Connects a type that implements [`Policy`] to the component's exported functions.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use crate::bindings::stateful::exports::tenure::ipam::stateful_allocation;
 use crate::bindings::tenure::ipam::types;
 use crate::{Planner, Policy, Request, Stateful, convert};
 
-/// A policy in the shape that the generated glue wants; [`export!`](crate::export) and its sisters use it.
+/// A policy as the generated glue needs it; [`export!`](crate::export) and the other export macros use it.
 #[derive(Debug)]
 pub struct Exported<P>(PhantomData<P>);
 
@@ -45,14 +45,14 @@ impl<P: Stateful> stateful_allocation::Guest for Exported<P> {
     }
 }
 
-/// A panic is a trap without words: say them first, so that the host's log has them.
+/// Logs a panic as a warning: it becomes a trap, which carries no message.
 fn tell_panics() {
     std::panic::set_hook(Box::new(|panic| crate::warn(&panic.to_string())));
 }
 
-/// Makes a component of a type that implements [`Policy`](crate::Policy).
+/// Exports a type that implements [`Policy`](crate::Policy) as a component.
 ///
-/// On other targets it makes nothing: there a policy is a plain library, which its own unit tests call.
+/// On other targets it does nothing: there a policy is a plain library that its unit tests can call.
 #[macro_export]
 macro_rules! export {
     ($policy:ty) => {
@@ -65,7 +65,7 @@ macro_rules! export {
     };
 }
 
-/// Beside [`export!`](crate::export): has the component plan, by its type's [`Planner`](crate::Planner).
+/// Exports the [`Planner`](crate::Planner) of a type, in addition to [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_planner {
     ($policy:ty) => {
@@ -78,7 +78,7 @@ macro_rules! export_planner {
     };
 }
 
-/// Beside [`export!`](crate::export): has the component keep a state, by its type's [`Stateful`](crate::Stateful).
+/// Exports the [`Stateful`](crate::Stateful) of a type, in addition to [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_stateful {
     ($policy:ty) => {

@@ -1,9 +1,9 @@
-//! The network's configuration and what the policy has made of it, asked of the host.
+//! The network's configuration and definition, read from the host.
 
 use crate::bindings::tenure::ipam::configuration as host;
 use crate::{Attributes, Config, ConfigError, RangeSet, convert};
 
-/// The configuration that [`define`](crate::Policy::define) got, or gets.
+/// The configuration that was passed to [`define`](crate::Policy::define).
 ///
 /// ```no_run
 /// # fn propose() -> Result<(), tenure_sdk::Refusal> {
@@ -16,7 +16,7 @@ pub fn get() -> Config {
     host::get().into()
 }
 
-/// The attributes of the network's definition; none while it is being made.
+/// The attributes of the network's definition; none during [`define`](crate::Policy::define).
 ///
 /// ```no_run
 /// let attributes = tenure_sdk::configuration::definition_attributes();
@@ -28,7 +28,8 @@ pub fn definition_attributes() -> Attributes {
     convert::attributes(host::definition_attributes())
 }
 
-/// Reads the range sets at a path, as the reference host-local does: `ipam` for the whole configuration, or such as `ipam.zones.blue`.
+/// Reads the range sets at a path, as the reference host-local does: `ipam` for the whole configuration, or a path
+/// such as `ipam.zones.blue`.
 ///
 /// ```no_run
 /// # fn define() -> Result<(), tenure_sdk::Refusal> {
@@ -38,7 +39,7 @@ pub fn definition_attributes() -> Attributes {
 /// ```
 ///
 /// # Errors
-/// With the path of the key that is wrong.
+/// With the path of the wrong key.
 pub fn ranges(path: &str) -> Result<Vec<RangeSet>, ConfigError> {
     let sets = host::ranges(path).map_err(|error| ConfigError::new(error.path, error.message))?;
     Ok(sets.into_iter().map(convert::range_set).collect())

@@ -1,4 +1,4 @@
-//! From the interface's types to those of this crate, and back.
+//! Converts the interface's types to this crate's, and back.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(crate) fn wit_attributes(attributes: Attributes) -> Vec<types::Attribute> {
     attributes.into_iter().map(|(name, value)| types::Attribute { name, value }).collect()
 }
 
-/// The host writes addresses that parse; a range with one that did not would be left out.
+/// Drops ranges with addresses that do not parse; the host sends none.
 pub(crate) fn range_set(ranges: Vec<types::AddressRange>) -> RangeSet {
     RangeSet(ranges.into_iter().filter_map(range).collect())
 }
@@ -35,7 +35,7 @@ pub(crate) fn range(range: types::AddressRange) -> Option<Range> {
     })
 }
 
-/// The host writes addresses that parse.
+/// Drops addresses that do not parse; the host sends none.
 pub(crate) fn addresses(texts: &[String]) -> Vec<IpAddr> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! What a policy is defined by, and what it defines.
+//! The input of [`define`](crate::Policy::define), and its result.
 
 use crate::{Attributes, ConfigError, Node, Range, RangeSet};
 
@@ -14,13 +14,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Makes a configuration, as the host would.
+    /// Creates a configuration as the host does.
     #[must_use]
     pub fn new(name: &str, ipam: &str, attributes: &[(&str, &str)]) -> Self {
         Self { name: name.into(), ipam: ipam.into(), attributes: attributes.iter().copied().collect() }
     }
 
-    /// The `ipam` object, read.
+    /// The parsed `ipam` object.
     ///
     /// ```
     /// let config = tenure_sdk::Config::new("net", r#"{"quota": 3}"#, &[]);
@@ -30,19 +30,19 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// If it is not valid JSON.
     pub fn root(&self) -> Result<Node, ConfigError> {
         Node::parse("ipam", &self.ipam)
     }
 }
 
-/// How an address that was freed a moment ago is treated.
+/// How recently freed addresses are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cooling {
-    /// Never handed out before its time.
+    /// An address is never assigned while it is cooling down.
     Strict,
-    /// Handed out before its time when nothing else is left in its pool or under a label of its range, to the name that had it
-    /// last, and to a caller that insists on it.
+    /// An address that is cooling down may be assigned if nothing else is free in its pool or under a label of its
+    /// range, to the name that had it last, and to a caller that requests it.
     Preferred,
 }
 
@@ -51,20 +51,21 @@ pub enum Cooling {
 pub enum Supply {
     /// From the network's configuration.
     Configuration,
-    /// From the host, such as a network interface's addresses or a leased block: they come, drain and go.
+    /// From the host, such as a network interface's addresses or a leased block: ranges are added, drained and
+    /// withdrawn.
     Host,
-    /// From where this SDK does not know.
+    /// From a source that this SDK does not know.
     Other(String),
 }
 
-/// Whether each grant must have an address of a pool.
+/// Whether each allocation must have an address of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// A proposal without one is refused.
+    /// A proposal without an address of the pool is rejected.
     Always,
-    /// A proposal may do without one.
+    /// A proposal may omit the pool.
     Optional,
-    /// What this SDK does not know.
+    /// A need that this SDK does not know.
     Other(String),
 }
 
@@ -78,34 +79,35 @@ pub enum Need {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolDefinition {
-    /// Tells it apart within its network: letters, digits, `_`, `.` and `-`, at most 64. A pool stays itself by its name.
+    /// Its name, unique within its network: letters, digits, `_`, `.` and `-`, at most 64. It identifies the pool
+    /// across definitions.
     pub name: String,
     /// Where its ranges come from.
     pub supply: Supply,
-    /// Whether each grant must have an address of it.
+    /// Whether each allocation must have an address of it.
     pub need: Need,
-    /// The ranges, in the order in which they are used; none where the host supplies them.
+    /// The ranges, in the order in which they are used; empty if the host supplies them.
     pub ranges: RangeSet,
     /// Kept with the pool and with each address of it.
     pub attributes: Attributes,
 }
 
 impl PoolDefinition {
-    /// A pool of the configuration's ranges, of which each grant has an address.
+    /// A pool with ranges of the configuration, of which each allocation must have an address.
     #[must_use]
     pub fn new(name: impl Into<String>, ranges: RangeSet) -> Self {
         let (supply, need, attributes) = (Supply::Configuration, Need::Always, Attributes::new());
         Self { name: name.into(), supply, need, ranges, attributes }
     }
 
-    /// A pool whose ranges the host supplies, of which each grant has an address.
+    /// A pool whose ranges the host supplies, of which each allocation must have an address.
     #[must_use]
     pub fn supplied(name: impl Into<String>) -> Self {
         Self { supply: Supply::Host, ..Self::new(name, RangeSet::default()) }
     }
 }
 
-/// What a policy made of a configuration.
+/// What a policy makes of a configuration.
 ///
 /// ```
 /// use tenure_sdk::{Config, Cooling, Definition, Need, ranges};
@@ -119,29 +121,30 @@ impl PoolDefinition {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The pools; a grant has at most one address from each.
+    /// The pools; an allocation has at most one address of each.
     pub pools: Vec<PoolDefinition>,
-    /// How freed addresses cool.
+    /// How recently freed addresses are treated.
     pub cooling: Cooling,
-    /// What the policy wants to know when it proposes: [`configuration::definition_attributes`](crate::configuration::definition_attributes).
+    /// Values that the policy needs when it proposes; see
+    /// [`configuration::definition_attributes`](crate::configuration::definition_attributes).
     pub attributes: Attributes,
 }
 
 impl Definition {
-    /// A pool of each range set, named by its index.
+    /// A definition with a pool per range set, named by its index.
     #[must_use]
     pub fn new(sets: Vec<RangeSet>, cooling: Cooling) -> Self {
         let pool = |(index, set): (usize, RangeSet)| PoolDefinition::new(index.to_string(), set);
         Self::of(sets.into_iter().enumerate().map(pool).collect(), cooling)
     }
 
-    /// These pools, without attributes.
+    /// A definition with these pools and without attributes.
     #[must_use]
     pub fn of(pools: Vec<PoolDefinition>, cooling: Cooling) -> Self {
         Self { pools, cooling, attributes: Attributes::new() }
     }
 
-    /// Every range, for a policy that labels them.
+    /// All ranges, for a policy that labels them.
     pub fn ranges_mut(&mut self) -> impl Iterator<Item = &mut Range> {
         self.pools.iter_mut().flat_map(|pool| &mut pool.ranges.0)
     }

@@ -1,22 +1,23 @@
-//! A policy's heap. An instance lives for one call, so the first memory is handed out once and never taken back.
+//! A policy's heap. An instance serves a single call, so the first bytes are allocated once and never reused.
 //!
-//! It is part of the module's own memory: a heap that grows makes the host change page protections twice for each call,
-//! which costs as much as the rest of the call. What does not fit goes to the usual allocator, which grows and reuses.
+//! They are part of the module's initial memory: a heap that grows makes the host change page protections twice per
+//! call, which costs as much as the rest of the call. Allocations that do not fit go to the usual allocator, which
+//! grows and reuses.
 
-#![expect(unsafe_code, reason = "an allocator cannot be written without")]
+#![expect(unsafe_code, reason = "an allocator needs unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
 
-/// Bytes that are handed out once. A call of host-local takes a few thousand.
+/// The bytes that are allocated once. A call of host-local needs a few thousand.
 const ONCE: usize = 64 << 10;
 
-/// How the bytes are aligned; a block that wants more is left to the usual allocator.
+/// The alignment of these bytes; the usual allocator serves blocks that need more.
 const ALIGNMENT: usize = align_of::<Bytes>();
 
 #[cfg(all(target_family = "wasm", target_feature = "atomics"))]
 compile_error!(
-    "this heap is for one thread: build without `atomics`, or depend on the SDK without its feature `heap`"
+    "this heap is for a single thread: build without `atomics`, or depend on the SDK without its feature `heap`"
 );
 
 #[cfg(target_family = "wasm")]
@@ -31,7 +32,7 @@ struct Heap {
     used: Cell<usize>,
 }
 
-// SAFETY: a policy has one thread, as is checked above; elsewhere nothing is shared.
+// SAFETY: a policy has one thread, as checked above; on other targets nothing is shared.
 unsafe impl Sync for Heap {}
 
 impl Heap {
@@ -43,7 +44,7 @@ impl Heap {
         self.once.0.get().cast()
     }
 
-    /// Takes the next bytes, if there are enough.
+    /// Allocates the next bytes, if enough are left.
     fn take(&self, layout: Layout) -> Option<*mut u8> {
         let begin = self.used.get().next_multiple_of(layout.align());
         let end = begin.checked_add(layout.size())?;
@@ -59,17 +60,17 @@ impl Heap {
     }
 }
 
-// SAFETY: blocks of the array are disjoint, because `used` only grows, and as aligned as they must be; what is not in
-// the array was the usual allocator's from the beginning.
+// SAFETY: blocks of the array are disjoint, because `used` only grows, and they are aligned as requested; all other
+// blocks came from the usual allocator.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         self.take(layout).unwrap_or_else(|| unsafe { System.alloc(layout) })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if !self.has(block) {
-            // SAFETY: it is not of the array, so it came from there.
+            // SAFETY: it is not in the array, so the usual allocator has allocated it.
             unsafe { System.dealloc(block, layout) }
         }
     }
@@ -100,8 +101,8 @@ mod tests {
         let heap = Heap::new();
         let most = layout(ONCE, 1);
         let first = heap.take(most).unwrap();
-        assert!(heap.take(layout(1, 1)).is_none(), "it was handed out whole");
-        // SAFETY: the layouts are those that the blocks were made with, and each is freed once.
+        assert!(heap.take(layout(1, 1)).is_none(), "all of it is allocated");
+        // SAFETY: each block is freed once, with the layout that it was allocated with.
         unsafe {
             let other = heap.alloc(most);
             other.write_bytes(7, ONCE);
@@ -109,7 +110,7 @@ mod tests {
             heap.dealloc(first, most);
             heap.dealloc(other, most);
         }
-        assert!(heap.take(layout(1, 1)).is_none(), "nothing is taken back");
+        assert!(heap.take(layout(1, 1)).is_none(), "nothing is reused");
     }
 
     #[test]

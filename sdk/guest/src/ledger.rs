@@ -1,4 +1,4 @@
-//! The ledger as a policy sees it: the network at hand, as of this request.
+//! The ledger as a policy sees it: the state of its network at this request.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use crate::bindings::tenure::ipam::types;
 use crate::convert::{addresses, attributes, range};
 use crate::{Attributes, Need, Range, RangeSet, Supply};
 
-/// How many ranges or values are asked for at once.
+/// How many ranges or values are requested from the host at once.
 const PIECE: u32 = 256;
 
-/// Which way a pool is walked.
+/// The direction in which a pool is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the first address to the last.
@@ -20,46 +20,46 @@ pub enum Direction {
     Descending,
 }
 
-/// What an address is right now.
+/// The state of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// May be proposed.
+    /// It may be proposed.
     Free,
-    /// Owned by somebody.
+    /// An owner holds it.
     Held,
-    /// Freed a moment ago: may be proposed where the network's cooling is preferred.
+    /// It was freed recently and is cooling down: it may be proposed if the network's cooling is preferred.
     Cooling,
-    /// Inside a range, but never handed out.
+    /// It is in a range, but never assigned.
     Reserved,
-    /// Inside a range that hands nothing more out.
+    /// It is in a range that is draining.
     Draining,
-    /// In no range of this network, or something that this SDK does not know.
+    /// It is in no range of this network, or its state is one that this SDK does not know.
     Outside,
 }
 
-/// A pool of the network. Its ranges are not part of it, since there may be a thousand.
+/// A pool of the network, without its ranges, of which there may be a thousand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its index, by which a proposal names it.
+    /// Its index, which proposals refer to.
     pub index: u32,
-    /// Its name, by which it stays itself across definitions.
+    /// Its name, which identifies it across definitions.
     pub name: String,
     /// Where its ranges come from.
     pub supply: Supply,
-    /// Whether each grant must have an address of it.
+    /// Whether each allocation must have an address of it.
     pub need: Need,
-    /// What its definition gave it.
+    /// The attributes of its definition.
     pub attributes: Attributes,
 }
 
 impl Pool {
-    /// All of its ranges.
+    /// All its ranges.
     #[must_use]
     pub fn shelf(&self) -> Shelf<'static> {
         Shelf::of(self.index)
     }
 
-    /// Its ranges that have an attribute of this name and value.
+    /// Its ranges that have an attribute with this name and value.
     #[must_use]
     pub fn labelled<'a>(&self, name: &'a str, value: &'a str) -> Shelf<'a> {
         Shelf { pool: self.index, label: Some((name, value)) }
@@ -89,7 +89,7 @@ impl<'a> Shelf<'a> {
         Self { pool, label: None }
     }
 
-    /// The ranges of the pool that have an attribute of this name and value.
+    /// The ranges of the pool that have an attribute with this name and value.
     #[must_use]
     pub const fn labelled<'b>(self, name: &'b str, value: &'b str) -> Shelf<'b> {
         Shelf { pool: self.pool, label: Some((name, value)) }
@@ -99,7 +99,7 @@ impl<'a> Shelf<'a> {
         self.label.map(|(name, value)| types::Attribute { name: name.into(), value: value.into() })
     }
 
-    /// Up to `limit` free addresses, starting behind `after` and going around once.
+    /// Up to `limit` free addresses, starting after `after` and wrapping around once.
     #[must_use]
     pub fn free(self, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
         let direction = match direction {
@@ -110,34 +110,35 @@ impl<'a> Shelf<'a> {
         addresses(&host::free(self.pool, self.label().as_ref(), after.as_deref(), &direction, limit))
     }
 
-    /// Up to `limit` cooling addresses, least recently freed first.
+    /// Up to `limit` addresses that are cooling down, least recently freed first.
     #[must_use]
     pub fn cooling(self, limit: u32) -> Vec<IpAddr> {
         addresses(&host::cooling(self.pool, self.label().as_ref(), limit))
     }
 
-    /// The address that was handed out last.
+    /// The most recently assigned address.
     #[must_use]
     pub fn last(self) -> Option<IpAddr> {
         host::last(self.pool, self.label().as_ref())?.parse().ok()
     }
 
-    /// The next free address behind the one that was handed out last; when none is free, the one that has cooled longest.
+    /// The next free address after the most recently assigned one; if none is free, the one that has been cooling
+    /// down the longest.
     ///
-    /// That is host-local's rule: a freed address rests for as long as it can.
+    /// This is host-local's rule: a freed address stays unused for as long as possible.
     #[must_use]
     pub fn next_in_turn(self) -> Option<IpAddr> {
         let free = self.free(self.last(), Direction::Ascending, 1).first().copied();
         free.or_else(|| self.cooling(1).first().copied())
     }
 
-    /// How much is in use.
+    /// How many addresses are in use.
     #[must_use]
     pub fn usage(self) -> Usage {
         host::usage_of(self.pool, self.label().as_ref())
     }
 
-    /// The ranges with their use, asked for in pieces.
+    /// The ranges with their usage, requested from the host in pieces.
     pub fn ranges(self) -> impl Iterator<Item = RangeView> + use<'a> {
         let label = self.label();
         let mut start = 0;
@@ -149,13 +150,14 @@ impl<'a> Shelf<'a> {
         pieces.flatten().filter_map(RangeView::new)
     }
 
-    /// The ranges alone, such as for a text that names them.
+    /// Only the ranges, for example to name them in a message.
     #[must_use]
     pub fn range_set(self) -> RangeSet {
         RangeSet(self.ranges().map(|view| view.range).collect())
     }
 
-    /// The use of the pool's ranges by the values of a label, asked for in pieces; the shelf's own label does not matter.
+    /// The usage of the pool's ranges by the values of a label, requested from the host in pieces. The shelf's own
+    /// label is ignored.
     ///
     /// ```no_run
     /// # use tenure_sdk::ledger::{Shelf, room};
@@ -174,7 +176,7 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// How many addresses are neither held nor cooling.
+/// The number of addresses that are neither held nor cooling down.
 ///
 /// ```
 /// use tenure_sdk::ledger::{Usage, room};
@@ -186,14 +188,14 @@ pub fn room(usage: &Usage) -> u32 {
     usage.total.saturating_sub(usage.held).saturating_sub(usage.cooling)
 }
 
-/// A range and its use.
+/// A range and its usage.
 #[derive(Debug, Clone)]
 pub struct RangeView {
     /// The range.
     pub range: Range,
-    /// Whether it hands out addresses; one that does not is draining, or stopped for a reason that this SDK does not know.
+    /// Whether its addresses may be assigned; otherwise it is draining, or in a state that this SDK does not know.
     pub is_open: bool,
-    /// How much of it is in use.
+    /// How many of its addresses are in use.
     pub usage: Usage,
 }
 
@@ -221,7 +223,7 @@ pub fn pools() -> impl Iterator<Item = Pool> {
     })
 }
 
-/// The index of a pool.
+/// The index of the pool with this name.
 ///
 /// ```no_run
 /// # use tenure_sdk::ledger::{self, Shelf};
@@ -234,19 +236,19 @@ pub fn pool_named(name: &str) -> Option<u32> {
     host::pool_named(name)
 }
 
-/// The index of the pool that an address lies in.
+/// The index of the pool that contains an address.
 #[must_use]
 pub fn pool_of(address: IpAddr) -> Option<u32> {
     host::pool_of(&address.to_string())
 }
 
-/// The range that an address lies in.
+/// The range that contains an address.
 #[must_use]
 pub fn range_of(address: IpAddr) -> Option<Range> {
     range(host::range_of(&address.to_string())?)
 }
 
-/// What an address is right now.
+/// The state of an address.
 ///
 /// ```no_run
 /// # use tenure_sdk::ledger::{self, Standing};
@@ -266,7 +268,8 @@ pub fn standing_of(address: IpAddr) -> Standing {
     }
 }
 
-/// How many live allocations of the network carry a name and value: `pod.namespace`, `owner.kind`, `owner.agent`, or a tag.
+/// The number of live allocations of the network with this name and value: `pod.namespace`, `owner.kind`,
+/// `owner.agent`, or a tag.
 ///
 /// ```no_run
 /// let held = tenure_sdk::ledger::count_of("pod.namespace", "shop");
@@ -277,7 +280,8 @@ pub fn count_of(name: &str, value: &str) -> u32 {
     host::count_of(name, value)
 }
 
-/// The addresses that a [name](crate::Request::name) had last on this network, each with its pool, as far as the host remembers.
+/// The addresses that a [name](crate::Request::name) had last on this network, each with its pool, as far as the host
+/// remembers them.
 ///
 /// ```no_run
 /// for (pool, address) in tenure_sdk::ledger::last_of("shop/web-0") {

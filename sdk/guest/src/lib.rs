@@ -1,15 +1,15 @@
-//! What a policy depends on.
+//! The SDK for policies.
 //!
-//! A policy is a type that implements [`Policy`] and is handed to [`export!`]: it reads a configuration once, and answers
-//! each request with the addresses that it proposes. Everything else, such as who owns what, is asked of the [`ledger`].
-//! One that also plans implements [`Planner`], one that keeps a state [`Stateful`].
+//! A policy is a type that implements [`Policy`] and is passed to [`export!`]. It reads a configuration once, and
+//! answers each request with a proposal of addresses. Everything else, such as who holds which address, it reads from
+//! the [`ledger`]. A policy that also plans implements [`Planner`], one that keeps state [`Stateful`].
 //!
-//! The types here carry parsed addresses; [`bindings`] has the interface as `wit/` writes it.
+//! The types of this crate contain parsed addresses; [`bindings`] has the interface as defined in `wit/`.
 //!
 //! ```
 //! use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
 //!
-//! /// Hands out the addresses of each range set in turn.
+//! /// Assigns the addresses of each range set in turn.
 //! pub struct InTurn;
 //!
 //! impl Policy for InTurn {
@@ -37,7 +37,7 @@ mod component;
 pub mod configuration;
 mod convert;
 mod definition;
-// Elsewhere a policy is a library of its own unit tests, whose heap is theirs.
+// On other targets a policy is a library in its unit tests, which have their own heap.
 #[cfg(any(test, all(feature = "heap", target_family = "wasm")))]
 mod heap;
 pub mod ledger;

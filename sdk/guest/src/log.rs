@@ -1,18 +1,18 @@
-//! What a policy says; the host cuts and counts it.
+//! A policy's log. The host truncates long lines and limits their number.
 
 use crate::bindings::tenure::ipam::log::{Level, write};
 
-/// Says something that only its author wants to know.
+/// Logs a message for the policy's author.
 pub fn debug(message: &str) {
     write(&Level::Debug, message);
 }
 
-/// Says something worth knowing.
+/// Logs a message for operators.
 pub fn info(message: &str) {
     write(&Level::Info, message);
 }
 
-/// Says that something is wrong. The last warning of a call that fails is in its error, too.
+/// Logs a problem. If the call fails, its error contains its last warning.
 ///
 /// ```no_run
 /// tenure_sdk::warn("the quota is larger than the pool");

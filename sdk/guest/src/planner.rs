@@ -1,4 +1,4 @@
-//! Policies that plan: from the state of a pool's supply to what should be done about it.
+//! Policies that plan: from the state of a pool's supply to changes of it.
 
 use crate::bindings::tenure::ipam::types;
 use crate::convert::{attributes, wit_attributes};
@@ -27,28 +27,28 @@ use crate::{Attributes, Policy, Refusal};
 /// tenure_sdk::export_planner!(Blocks);
 /// ```
 pub trait Planner: Policy {
-    /// Says what should be done, given what there is. Called when the state changes, never within a request.
+    /// Plans changes to the supply. Called when the state changes, never within a request.
     ///
     /// # Errors
-    /// [`Refusal`] when there is no plan; nothing is done then.
+    /// [`Refusal`] if there is no plan; then nothing changes.
     fn plan(state: &State) -> Result<Vec<Effect>, Refusal>;
 }
 
-/// What a plan is made from, besides the ledger and the configuration.
+/// The input of a plan, besides the ledger and the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
-    /// How many requests wait for an address of a pool, by the pool's index.
+    /// The number of requests that wait for an address of a pool, by the pool's index.
     pub waiting: Vec<(u32, u32)>,
-    /// What there is outside of the ledger, such as network interfaces.
+    /// Objects outside the ledger, such as network interfaces.
     pub objects: Vec<Object>,
-    /// Effects of earlier plans that have not ended yet.
+    /// Effects of earlier plans that are not finished.
     pub pending: Vec<Effect>,
-    /// What holds for the whole node, such as its limits.
+    /// Facts about the whole node, such as its limits.
     pub attributes: Attributes,
 }
 
 impl State {
-    /// How many requests wait for an address of a pool.
+    /// The number of requests that wait for an address of a pool.
     #[must_use]
     pub fn waiting(&self, pool: u32) -> u32 {
         self.waiting.iter().filter(|(index, _)| *index == pool).map(|(_, waiting)| *waiting).sum()
@@ -59,32 +59,32 @@ impl State {
         self.objects.iter().filter(move |object| object.kind == kind)
     }
 
-    /// Whether an effect on a pool has not ended yet.
+    /// Whether an effect on a pool is not finished.
     #[must_use]
     pub fn is_pending(&self, pool: u32) -> bool {
         self.pending.iter().any(|effect| effect.pool == pool)
     }
 
-    /// A number that holds for the whole node.
+    /// A numeric attribute of the node.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u32> {
         self.attributes.get(name)?.parse().ok()
     }
 }
 
-/// Something outside of the ledger, such as a network interface.
+/// Something outside the ledger, such as a network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What it is, such as `interface`.
+    /// Its kind, such as `interface`.
     pub kind: String,
-    /// Tells it apart among its kind.
+    /// Its name, unique within its kind.
     pub name: String,
-    /// What is known of it.
+    /// Facts about it.
     pub attributes: Attributes,
 }
 
 impl Object {
-    /// A number that is known of it.
+    /// A numeric attribute of it.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u32> {
         self.attributes.get(name)?.parse().ok()
@@ -108,13 +108,13 @@ pub enum EffectKind {
     ReleasePrefix,
     /// Leases one more block.
     RequestBlock,
-    /// Drains a leased block and gives it back.
+    /// Drains a leased block and returns it.
     GiveBackBlock,
     /// Any other kind, by name.
     Other(String),
 }
 
-/// Something to be done that changes a pool's supply.
+/// A change of a pool's supply.
 ///
 /// ```
 /// use tenure_sdk::{Effect, EffectKind};
@@ -128,7 +128,7 @@ pub struct Effect {
     pub kind: EffectKind,
     /// The pool whose supply it changes.
     pub pool: u32,
-    /// To what, and how much.
+    /// The target of the effect, and how much.
     pub attributes: Attributes,
 }
 
@@ -139,7 +139,7 @@ impl Effect {
         Self { kind, pool, attributes: Attributes::new() }
     }
 
-    /// The same effect with one more attribute.
+    /// This effect with one more attribute.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.attributes.set(name, value);

@@ -1,18 +1,18 @@
-//! What every policy does.
+//! The trait that every policy implements.
 
 use crate::{Config, Definition, Proposal, Refusal, Request};
 
-/// A policy. Each call is a fresh instance: what it keeps in memory is gone when it returns.
+/// A policy. Each call runs in a fresh instance, so nothing stays in memory between calls.
 pub trait Policy {
-    /// Makes pools of a network's configuration.
+    /// Makes a definition from a network's configuration.
     ///
     /// # Errors
-    /// [`Refusal::InvalidConfig`] when the configuration is wrong.
+    /// [`Refusal::InvalidConfig`] if the configuration is wrong.
     fn define(config: &Config) -> Result<Definition, Refusal>;
 
-    /// Proposes at most one address from each pool, and one from each that is always needed.
+    /// Proposes at most one address per pool, and one of each pool that is always needed.
     ///
     /// # Errors
-    /// [`Refusal`] when there is no address to propose.
+    /// [`Refusal`] if there is no address to propose.
     fn propose(request: &Request) -> Result<Proposal, Refusal>;
 }

@@ -1,12 +1,14 @@
-//! Ranges of a configuration, read in the policy itself: what [`configuration::ranges`](crate::configuration::ranges) does, without the host.
+//! Reads the ranges of a configuration in the policy itself: [`configuration::ranges`](crate::configuration::ranges)
+//! without the host.
 //!
-//! A unit test needs no host for it, and a policy can read ranges from texts of its own.
+//! So unit tests need no host, and a policy can read ranges from its own strings.
 
 pub use tenure_sdk_config::{RUNTIME_RANGES, Texts};
 
 use crate::{Config, ConfigError, RangeSet};
 
-/// Reads a network's range sets: `runtimeConfig.ipRanges` first, then the single range of old configurations, then `ranges`.
+/// Reads a network's range sets: first `runtimeConfig.ipRanges`, then the single range of old configurations, then
+/// `ranges`.
 ///
 /// ```
 /// use tenure_sdk::{Config, ranges};
@@ -17,7 +19,7 @@ use crate::{Config, ConfigError, RangeSet};
 /// ```
 ///
 /// # Errors
-/// [`ConfigError`] with the path of the key that is wrong.
+/// [`ConfigError`] with the path of the wrong key.
 pub fn read(config: &Config) -> Result<Vec<RangeSet>, ConfigError> {
     read_at(config, "ipam")
 }
@@ -25,12 +27,12 @@ pub fn read(config: &Config) -> Result<Vec<RangeSet>, ConfigError> {
 /// Reads the range sets at a path, such as `ipam.zones.blue`.
 ///
 /// # Errors
-/// [`ConfigError`] with the path of the key that is wrong.
+/// [`ConfigError`] with the path of the wrong key.
 pub fn read_at(config: &Config, path: &str) -> Result<Vec<RangeSet>, ConfigError> {
     tenure_sdk_config::read(texts(config), path)
 }
 
-/// What the ranges of a configuration are read from.
+/// The strings that a configuration's ranges are read from.
 #[must_use]
 pub fn texts(config: &Config) -> Texts<'_> {
     Texts { ipam: &config.ipam, runtime_ranges: config.attributes.get(RUNTIME_RANGES) }

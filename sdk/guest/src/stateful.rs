@@ -1,11 +1,11 @@
-//! Policies that keep a state: an opaque text of bytes that changes only together with an accepted proposal.
+//! Policies that keep state: opaque bytes that change only together with an accepted proposal.
 
 use crate::bindings::tenure::ipam::types;
 use crate::{Attributes, Policy, Proposal, Refusal, Request};
 
-/// A policy that also keeps a state.
+/// A policy that also keeps state.
 ///
-/// Prefer a question to the [`ledger`](crate::ledger): what it knows is never out of step with what is held, and costs no disk.
+/// Prefer to query the [`ledger`](crate::ledger): it always matches what is held, and needs no extra disk space.
 ///
 /// ```
 /// use tenure_sdk::{Attributes, Outcome, Refusal, Request, Stateful};
@@ -31,25 +31,25 @@ use crate::{Attributes, Policy, Proposal, Refusal, Request};
 /// tenure_sdk::export_stateful!(Counting);
 /// ```
 pub trait Stateful: Policy {
-    /// Takes the place of [`Policy::propose`]. The state is empty until a proposal with one has been accepted.
+    /// Replaces [`Policy::propose`]. The state is empty until a proposal with a state has been accepted.
     ///
     /// # Errors
-    /// [`Refusal`] when there is no address to propose; the state stays as it was.
+    /// [`Refusal`] if there is no address to propose; the state stays unchanged.
     fn propose_with(request: &Request, state: &[u8]) -> Result<Outcome, Refusal>;
 
-    /// Makes this policy's state of one that another policy kept; `policy.name` and `policy.digest` say which.
+    /// Converts a state that another policy kept; `policy.name` and `policy.digest` name that policy.
     ///
     /// # Errors
-    /// [`Refusal`] when it cannot be read; then this policy does not take over.
+    /// [`Refusal`] if it cannot read the state; then this policy does not take over.
     fn migrate(state: &[u8], from: &Attributes) -> Result<Vec<u8>, Refusal>;
 }
 
-/// What a policy that keeps a state answers a request with.
+/// The answer of a policy that keeps state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The proposal.
     pub proposal: Proposal,
-    /// What to keep from now on, if the proposal is accepted; without it, what was kept stays.
+    /// The new state, which is kept if the proposal is accepted; `None` keeps the old one.
     pub state: Option<Vec<u8>>,
 }
 

@@ -34,7 +34,7 @@ fn zones_a_namespace_has_ranges_of_its_own_and_falls_back_to_everybodys() {
     assert_eq!(get(&mut node, pod("blue", "late")).unwrap(), "10.1.0.4");
     assert_eq!(get(&mut node, pod("red", "red-2")).unwrap(), "10.2.0.5");
     assert_eq!(get(&mut node, pod("red", "red-3")).unwrap(), "10.2.0.6");
-    let full = (ErrorCode::PoolExhausted, "nothing is free for red in pool 0".into());
+    let full = (ErrorCode::PoolExhausted, "no address is free for red in pool 0".into());
     assert_eq!(refused(&mut node, pod("red", "red-4")), full);
 }
 
@@ -62,7 +62,7 @@ fn quota_no_namespace_holds_more_than_its_share() {
     let wrong = Node::define(&example("quota"), r#"{"subnet": "10.1.0.0/24", "quota": {"blue": -1}}"#);
     let error = wrong.map(|_| ()).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidConfig);
-    assert!(error.cause.ends_with("ipam.quota.blue: must be a whole number of at least 0"), "{error}");
+    assert!(error.cause.ends_with("ipam.quota.blue: must be a non-negative integer"), "{error}");
 }
 
 #[test]
@@ -103,13 +103,13 @@ fn delegated_names_have_fixed_addresses_and_agents_come_first() {
     assert_eq!(get(&mut node, Asker::Claim("cilium", "health")).unwrap(), "10.1.2.50");
     assert_eq!(get(&mut node, pod("shop", "other")).unwrap(), "10.1.2.100");
     assert_eq!(get(&mut node, Asker::Pod("c1", "shop", "web-0")).unwrap(), "10.1.2.8");
-    let held = (ErrorCode::AddressUnavailable, "the address of shop/web-0 is held by somebody else".into());
+    let held = (ErrorCode::AddressUnavailable, "the address of shop/web-0 is held by another owner".into());
     assert_eq!(refused(&mut node, Asker::Pod("c2", "shop", "web-0")), held);
     assert_eq!(get(&mut node, Asker::Claim("cilium", "ingress")).unwrap(), "10.1.2.101");
     // Nobody else gets the address of an agent or of a name.
     node.release_as(Asker::Claim("cilium", "health"));
     node.thaw();
-    let full = (ErrorCode::PoolExhausted, "nothing is free for shop/late in pool 0".into());
+    let full = (ErrorCode::PoolExhausted, "no address is free for shop/late in pool 0".into());
     assert_eq!(refused(&mut node, pod("shop", "late")), full);
     // A restarted pod gets its own address back at once.
     node.release("c1");

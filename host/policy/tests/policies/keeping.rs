@@ -38,7 +38,7 @@ fn a_state_is_migrated_or_refused() {
     assert_eq!(policy.migrate(b"a", &stamp("rotation"), &node.book).unwrap(), b"a");
     let error = policy.migrate(b"a", &stamp("another"), &node.book).unwrap_err();
     assert_eq!(error.code, ErrorCode::PolicyRefused);
-    assert!(error.cause.ends_with("this is no state of a rotation"), "{error}");
+    assert!(error.cause.ends_with("this is not the state of a rotation"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The acceptance table of host-local's configuration.
+//! The acceptance table for host-local's configuration.
 
 use super::*;
 
@@ -109,7 +109,7 @@ fn wrong_configurations_are_refused_with_the_path_of_the_key() {
         (
             r#"{"subnet": "192.0.2.0/24", "gateway": "::1"}"#,
             "ipam.gateway",
-            "invalid range set 0: gateway ::1 is not of the family of network 192.0.2.0/24",
+            "invalid range set 0: gateway ::1 and network 192.0.2.0/24 are of different address families",
         ),
         (
             r#"{"subnet": "10.1.2.0/24", "ranges": [[{"subnet": "10.1.0.0/16"}]]}"#,
