@@ -160,7 +160,7 @@ async fn what_was_imported_is_kept_from_others_and_is_its_owners() {
     let said = import(&bench, &again, true).await;
     let expected = [
         "held",
-        "unknown: c1/eth0 owns addresses already, by allocation 1",
+        "unknown: c1/eth0 already owns addresses, by allocation 1",
         "unknown: 10.0.0.3 is held by c7/eth0",
     ];
     assert_eq!(said, expected);

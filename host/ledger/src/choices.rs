@@ -1,4 +1,4 @@
-//! The chapter of choices: which policy serves which network, since when, by whose word, and what served before.
+//! The chapter `choices`: which policy serves which network, since when, who chose it, and the policies before it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,9 +10,9 @@ const MOST_BEFORE: usize = 16;
 /// Who chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
-    /// The network's configuration: it chooses anew when it names another policy.
+    /// The network's configuration: naming another policy replaces the choice.
     Configuration,
-    /// An operator: the choice stands whatever the configuration names.
+    /// An operator: the choice overrides the configuration.
     Operator,
 }
 
@@ -30,25 +30,25 @@ impl Chooser {
 /// A policy that serves, or served, a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The policy, to the byte.
+    /// The policy, identified by its digest.
     pub policy: PolicyStamp,
     /// Who chose it.
     pub by: Chooser,
-    /// Since when it serves.
+    /// When it began to serve.
     pub at: Moment,
 }
 
 /// A fact of this chapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChoiceFact {
-    /// A policy serves a network from now on.
+    /// A policy begins to serve a network.
     Chosen {
         /// The network.
         network: NetworkName,
         /// The choice.
         choice: Choice,
     },
-    /// The network is gone, and what served it is of no interest any more.
+    /// The network was removed, and its choices are forgotten.
     Forgotten {
         /// The network.
         network: NetworkName,
@@ -67,16 +67,16 @@ impl ChoiceFact {
     }
 }
 
-/// What serves one network.
+/// The policies of one network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
-    /// What serves now.
+    /// The present policy.
     pub now: Choice,
-    /// What served before, the latest first.
+    /// The earlier policies, the latest first.
     pub before: VecDeque<Choice>,
 }
 
-/// What serves each network.
+/// The policies of each network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
     through: u64,
@@ -84,30 +84,30 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// The choices that an image was made of: its place in the log, and what serves each network.
+    /// Restores choices from a snapshot: the place in the log, and the policies of each network.
     #[must_use]
     pub fn restore(through: u64, networks: BTreeMap<NetworkName, Served>) -> Self {
         Self { through, networks }
     }
 
-    /// The place in the log that the state is true as of.
+    /// The place in the log that the state is current as of.
     #[must_use]
     pub fn through(&self) -> u64 {
         self.through
     }
 
-    /// What serves a network.
+    /// The policies of a network.
     #[must_use]
     pub fn of(&self, network: &NetworkName) -> Option<&Served> {
         self.networks.get(network)
     }
 
-    /// What serves each network, by name.
+    /// The policies of each network, by name.
     pub fn all(&self) -> impl Iterator<Item = (&NetworkName, &Served)> {
         self.networks.iter()
     }
 
-    /// Applies a fact. One that was seen already, by its place in the log, changes nothing.
+    /// Applies a fact. A fact applied before, judging by its place in the log, changes nothing.
     pub fn apply(&mut self, place: u64, fact: &ChoiceFact) {
         if place <= self.through {
             return;
@@ -161,7 +161,7 @@ mod tests {
         }
         assert_eq!(names(&choices), ["c", "b", "a"]);
         choices.apply(4, &chosen("x"));
-        assert_eq!(names(&choices), ["c", "b", "a"], "a fact that was seen already");
+        assert_eq!(names(&choices), ["c", "b", "a"], "a fact applied before");
     }
 
     #[test]

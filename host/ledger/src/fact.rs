@@ -1,15 +1,15 @@
-//! Everything that is durable: the closed set of chapters.
+//! All durable facts: the closed set of chapters.
 
 use tenure_types::NetworkName;
 
 use crate::{ChoiceFact, LedgerFact};
 
-/// One durable fact. State changes by applying facts and in no other way.
+/// One durable fact. Durable state changes only by applying facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// Of networks, their ranges and who owns which address.
+    /// About networks, their ranges, and who owns which address.
     Ledger(LedgerFact),
-    /// Of which policy serves which network.
+    /// About which policy serves which network.
     Choices(ChoiceFact),
 }
 

@@ -1,15 +1,15 @@
-//! What is durable, as pure state: chapters of facts, each with its own `apply`.
+//! The durable state as pure data: chapters of facts, each with its own `apply`.
 //!
-//! The ledger does no I/O, reads no clock and holds no lock: the same facts applied in the same order make the same state, on a
-//! running node, after a crash and in a test.
+//! The ledger does no I/O, reads no clock and holds no lock. Applying the same facts in the same order gives the same
+//! state: on a running node, after a crash and in a test.
 //!
 //! | chapter | facts about | state |
 //! |---|---|---|
 //! | [`books`] (`ledger`) | networks, ranges, allocations | a [`Book`] for each network: who owns which address |
 //! | [`choices`] | which policy serves which network | [`Choices`] |
 //!
-//! A chapter is a module here, a case of [`Fact`], and its stored form in the checkpoint. No chapter knows another; facts that
-//! must be true together are staged together.
+//! A chapter is a module here, a variant of [`Fact`], and a stored form in the checkpoint. Chapters do not depend on
+//! each other; facts that belong together are staged together.
 
 pub mod books;
 pub mod choices;

@@ -1,21 +1,22 @@
-//! What a snapshot is made of: every chapter's state, in pages that are taken one after another while facts go on.
+//! The parts of a snapshot: the state of every chapter, in pages taken one after another while facts keep being
+//! applied.
 
 use tenure_types::NetworkName;
 
 use crate::{Choices, Image};
 
-/// A part of the whole state. Each says the place in the log that it is true as of.
+/// A part of the whole state, current as of a place in the log that it records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
     /// A network's book.
     Book(Box<Image>),
-    /// A network that was removed, and where in the log: facts of it before that place are of no interest.
+    /// A removed network and the place of its removal in the log; facts about it up to that place are obsolete.
     Gone {
         /// The network.
         network: NetworkName,
         /// The place of the fact that removed it.
         through: u64,
     },
-    /// What serves each network.
+    /// Which policy serves each network.
     Choices(Choices),
 }

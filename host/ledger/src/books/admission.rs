@@ -1,4 +1,4 @@
-//! From a proposal to an allocation: the rules that every proposal passes, whoever made it.
+//! From a proposal to an allocation: the rules that every proposal must pass, whichever policy made it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::stock::Shelf;
 use super::{Book, Standing, Violation};
 
 impl Book {
-    /// Checks a proposal against the book and makes an allocation of it, for a fact to be applied.
+    /// Checks a proposal against the book and turns it into an allocation, to be applied as a fact.
     ///
     /// # Errors
     /// [`Violation`] with the first rule that the proposal breaks.
@@ -28,8 +28,8 @@ impl Book {
         self.admitted(request, proposal, policy, now, None)
     }
 
-    /// The same for addresses that their owner uses already, as another IPAM says: one that cools does so for nobody. These
-    /// allocations are about to end, so they keep nothing from it.
+    /// As [`admit`](Self::admit), for addresses that their owner already uses according to another IPAM: cooldowns
+    /// and draining do not apply. The allocations in `ending` are about to end, so their addresses count as not held.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -84,7 +84,8 @@ impl Book {
         })
     }
 
-    /// At most one address from each pool, one from each that every grant needs, and at least one.
+    /// Checks that there is at most one address from each pool, one from each pool that every grant needs, and at
+    /// least one in all.
     fn check_pools(&self, proposal: &Proposal) -> Result<(), Violation> {
         let pools = self.pools();
         if pools.is_empty() {
@@ -138,7 +139,7 @@ impl Book {
         Ok(AssignedAddress { address, source: Arc::clone(source), attributes: attributes.clone() })
     }
 
-    /// Whether an address cools, and does so for this request.
+    /// Whether an address is cooling down and must not go to this request yet.
     fn cools_for(&self, request: &Request, pool: usize, range: &Range, address: IpAddr) -> bool {
         if self.standing(address) != Standing::Cooling {
             return false;
@@ -157,7 +158,7 @@ impl Book {
         !yields
     }
 
-    /// Whether the request's owner had the address in its last life.
+    /// Whether the request's owner had the address the last time.
     fn had_last(&self, request: &Request, address: IpAddr) -> bool {
         let name = request.lasting_name();
         name.is_some_and(|name| self.last_of(&name).iter().any(|(_, last)| *last == address))

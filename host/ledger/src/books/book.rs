@@ -1,8 +1,8 @@
-//! One network's book.
+//! The book of one network.
 //!
-//! A book changes by [`apply`](Book::apply) and by the passing of time, [`expire`](Book::expire); everything else only
-//! looks. [`admit`](Book::admit), [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that `apply`
-//! then takes.
+//! A book changes by [`apply`](Book::apply), by the passing of time ([`expire`](Book::expire)) and at a reboot
+//! ([`enter_boot`](Book::enter_boot)); everything else only reads. [`admit`](Book::admit),
+//! [`redefine`](Book::redefine) and [`release`](Book::release) make the facts that are then applied.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
@@ -26,29 +26,29 @@ use super::stock::{Change, InUse, Shelf, Stock};
 use super::takeover::Takeover;
 use super::{Conflict, LedgerFact};
 
-/// Who owns which address of one network, and which addresses cool.
+/// Who owns which address of one network, and which addresses are cooling down.
 #[derive(Debug, Clone)]
 pub struct Book {
     network: Arc<Network>,
-    /// The place in the log that the book is true as of.
+    /// The place in the log that the book is current as of.
     through: u64,
     importing: bool,
     next_generation: Generation,
     allocations: BTreeMap<Generation, Arc<Allocation>>,
     by_owner: HashSet<ByOwner>,
     by_address: BTreeMap<IpAddr, Generation>,
-    /// What was taken over from elsewhere and is over.
+    /// Claims imported from other IPAMs.
     pub(super) takeover: Takeover,
-    /// Held and cooling addresses, in and out of the present ranges: what a walk skips.
+    /// Held and cooling addresses, inside and outside the present ranges; a search for free addresses skips them.
     taken: Runs,
     cooling: CoolingQueue,
-    /// The ranges, and what of them is in use.
+    /// The ranges and their usage.
     stock: Stock,
     counts: Counts,
     remembered: Remembered,
 }
 
-/// An allocation that is found by its owner; the owner is kept once.
+/// An allocation, hashed by its owner, so that the owner is stored only once.
 #[derive(Debug, Clone)]
 struct ByOwner(Arc<Allocation>);
 
@@ -73,7 +73,7 @@ impl Borrow<Owner> for ByOwner {
 }
 
 impl Book {
-    /// The empty book of a network that has no ranges yet.
+    /// Creates the empty book of a network that has no ranges yet.
     #[must_use]
     pub fn new(network: Arc<Network>) -> Self {
         let stock = Stock::new(network.pools.len());
@@ -94,7 +94,7 @@ impl Book {
         }
     }
 
-    /// The book that an image was made of.
+    /// Restores a book from its image.
     ///
     /// # Errors
     /// [`Conflict`] when the image contradicts itself.
@@ -123,7 +123,7 @@ impl Book {
         Ok(book)
     }
 
-    /// The book as data.
+    /// Returns the book as data.
     #[must_use]
     pub fn image(&self) -> Image {
         Image {
@@ -140,12 +140,12 @@ impl Book {
         }
     }
 
-    /// A book of the same ranges in which nobody owns anything: what a change of ranges is tried in.
+    /// A book with the same ranges and no allocations, to try a change of ranges on.
     #[must_use]
     pub fn without_owners(&self) -> Self {
         let mut draft = Self::new(Arc::clone(&self.network));
         for Supplied { pool, range, draining } in self.supplied() {
-            // They are disjoint here, so they are there.
+            // Ranges that are disjoint in this book are disjoint in the draft, so this cannot fail.
             let _ = draft.add_range(&pool, range, draining);
         }
         draft
@@ -179,7 +179,7 @@ impl Book {
         }
     }
 
-    /// The place in the log that the book is true as of.
+    /// The place in the log that the book is current as of.
     #[must_use]
     pub fn through(&self) -> u64 {
         self.through
@@ -191,7 +191,7 @@ impl Book {
         &self.network
     }
 
-    /// Whether an import of the network is under way, or was cut off.
+    /// Whether an import of the network is in progress or was interrupted.
     #[must_use]
     pub fn is_importing(&self) -> bool {
         self.importing
@@ -202,7 +202,7 @@ impl Book {
         self.allocations.values()
     }
 
-    /// The live allocations behind one of them, in the order in which they were made.
+    /// The live allocations made after the given one, in order.
     pub fn allocations_after(&self, after: Generation) -> impl Iterator<Item = &Arc<Allocation>> {
         self.allocations.range((Bound::Excluded(after), Bound::Unbounded)).map(|(_, allocation)| allocation)
     }
@@ -219,7 +219,7 @@ impl Book {
         self.allocations.get(self.by_address.get(&address)?)
     }
 
-    /// The number that the next allocation gets.
+    /// The generation of the next allocation.
     #[must_use]
     pub fn next_generation(&self) -> Generation {
         self.next_generation
@@ -256,9 +256,9 @@ impl Book {
             || self.remembered.has_expired(now)
     }
 
-    /// Lets addresses that have cooled long enough become free, and forgets what owners had long ago.
+    /// Frees addresses whose cooldown is over, and forgets the last addresses of owners that have been gone for long.
     ///
-    /// Not a fact: time passing is nothing to keep, and replaying it later frees no less.
+    /// This is not a fact: the passing of time need not be recorded, and expiring later frees the same addresses.
     pub fn expire(&mut self, now: Moment, cooldown: Duration) {
         while let Some((address, _)) = self.cooling.first().filter(|(_, since)| now.since(*since) >= cooldown)
         {
@@ -279,10 +279,10 @@ impl Book {
         })
     }
 
-    /// Applies a fact. One that the book has seen already, by its place in the log, changes nothing.
+    /// Applies a fact. A fact applied before, judging by its place in the log, changes nothing.
     ///
     /// # Errors
-    /// [`Conflict`] when the fact contradicts the book, which is then as it was.
+    /// [`Conflict`] when the fact contradicts the book; the book is then unchanged.
     pub fn apply(&mut self, place: u64, fact: &LedgerFact) -> Result<(), Conflict> {
         if *fact.network() != self.network.name {
             return Err(Conflict::Network(fact.network().clone(), self.network.name.clone()));
@@ -316,13 +316,13 @@ impl Book {
         Ok(())
     }
 
-    /// Takes a network's new pools. Those that stay by their name keep their ranges, and what they handed out last.
+    /// Replaces the network's pools. Pools whose name stays keep their ranges and the address handed out last.
     fn define(&mut self, network: &Arc<Network>) {
         let (ranges, last) = (self.supplied(), self.handed_out_last());
         self.network = Arc::clone(network);
         self.stock = Stock::new(network.pools.len());
         for Supplied { pool, range, draining } in ranges {
-            // What is of a pool that went goes with it, and nothing else can be wrong with it.
+            // Fails only for ranges of a pool that no longer exists; those are dropped with it.
             let _ = self.add_range(&pool, range, draining);
         }
         self.set_last(last);
@@ -345,7 +345,7 @@ impl Book {
         self.network.pool_named(pool).ok_or_else(|| Conflict::Pool(pool.clone()))
     }
 
-    /// A range that the book has, and what of it is in use.
+    /// Finds a range; returns its pool and its usage.
     fn range_in_use(&self, pool: &PoolName, name: &RangeName) -> Result<(usize, InUse), Conflict> {
         let index = self.pool_index(pool)?;
         let (range, _) =
@@ -454,15 +454,15 @@ impl Book {
         self.stock.change(address, Change::Cool(place));
     }
 
-    /// Ends an address's cooling; it is the caller's to say whether it is held or free now.
+    /// Ends an address's cooldown; the caller marks it as held or free.
     fn warm(&mut self, address: IpAddr) {
         if let Some(place) = self.cooling.remove(address) {
             self.stock.change(address, Change::Warm(place));
         }
     }
 
-    /// Enters a boot: what a boot ends has ended, and every moment that is compared begins anew, since moments of two boots
-    /// cannot be. Returns how many have ended.
+    /// Brings the book into a new boot: ends the allocations that end at reboot, and sets every time that is compared
+    /// to `now`, because times of different boots cannot be compared. Returns how many allocations ended.
     ///
     /// # Errors
     /// [`Conflict`] when the book contradicts itself.
@@ -486,7 +486,7 @@ impl Book {
         Ok(ended.len())
     }
 
-    /// The pools, in the order in which a grant has their addresses.
+    /// The pools, in the order of a grant's addresses.
     #[must_use]
     pub fn pools(&self) -> &[Pool] {
         &self.network.pools

@@ -1,16 +1,16 @@
-//! Where each address lies: a network's ranges in order, found by halving however many there are.
+//! An index of a network's ranges by address, with logarithmic look-up.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// A range's place: the index of its pool, and its number there.
+/// The location of a range: its pool's index, and its number in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) pool: usize,
     pub(super) number: u64,
 }
 
-/// Ranges by their first address; they share none.
+/// Ranges by their first address. They do not overlap.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chart(BTreeMap<IpAddr, (IpAddr, Place)>);
 
@@ -23,18 +23,18 @@ impl Chart {
         self.0.remove(&first);
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Where the range is that an address lies in.
+    /// Locates the range that contains an address.
     pub(super) fn locate(&self, address: IpAddr) -> Option<Place> {
         let (_, (last, place)) = self.0.range(..=address).next_back()?;
         (address <= *last).then_some(*place)
     }
 
-    /// Where a range is that shares an address with this one.
+    /// Locates a range that overlaps this one.
     pub(super) fn overlapping(&self, first: IpAddr, last: IpAddr) -> Option<Place> {
         let (_, (end, place)) = self.0.range(..=last).next_back()?;
         (first <= *end).then_some(*place)

@@ -1,11 +1,11 @@
-//! The addresses that were freed a moment ago, in the order in which they were.
+//! The cooling addresses, in the order in which they were freed.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use tenure_types::Moment;
 
-/// Addresses that cool, each with its place among all of them.
+/// Cooling addresses, each with its place in the queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CoolingQueue {
     by_place: BTreeMap<u64, (IpAddr, Moment)>,
@@ -14,7 +14,7 @@ pub(super) struct CoolingQueue {
 }
 
 impl CoolingQueue {
-    /// Puts an address behind all others; says its place.
+    /// Appends an address; returns its place.
     pub(super) fn push(&mut self, address: IpAddr, since: Moment) -> u64 {
         let place = self.next;
         self.next += 1;
@@ -23,7 +23,7 @@ impl CoolingQueue {
         place
     }
 
-    /// Takes an address out; says its place, if it had one.
+    /// Removes an address; returns its place, if it was there.
     pub(super) fn remove(&mut self, address: IpAddr) -> Option<u64> {
         let place = self.places.remove(&address)?;
         self.by_place.remove(&place);
@@ -43,12 +43,12 @@ impl CoolingQueue {
         self.by_place.values().copied()
     }
 
-    /// Those between two addresses, with their places.
+    /// The cooling addresses from `first` to `last`, with their places.
     pub(super) fn between(&self, first: IpAddr, last: IpAddr) -> Vec<(u64, IpAddr)> {
         self.places.range(first..=last).map(|(address, place)| (*place, *address)).collect()
     }
 
-    /// Lets all of them cool from now on.
+    /// Restarts every cooldown.
     pub(super) fn restart(&mut self, now: Moment) {
         self.by_place.values_mut().for_each(|(_, since)| *since = now);
     }

@@ -1,19 +1,20 @@
-//! How many live allocations carry a value: a pod's namespace, a kind of owner, an agent, a tag. Kept, so that asking costs nothing.
+//! How many live allocations have a value: a pod's namespace, a kind of owner, an agent, a tag. The counts are
+//! maintained incrementally, so that reading one is a look-up.
 
 use std::collections::BTreeMap;
 
 use tenure_types::{Allocation, Owner};
 
-/// Of each name, how many allocations carry which value.
+/// For each name, the number of allocations by value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts(BTreeMap<Box<str>, BTreeMap<Box<str>, u32>>);
 
-/// What a value is called that the host knows itself; a policy's tags have other names.
+/// The names of the values that the host itself counts; a policy's tags must have other names.
 const POD_NAMESPACE: &str = "pod.namespace";
 const OWNER_KIND: &str = "owner.kind";
 const OWNER_AGENT: &str = "owner.agent";
 
-/// Whether a name is the host's, so that no tag may have it.
+/// Whether a name is reserved for the host, so that no tag may have it.
 pub(super) fn is_hosts(name: &str) -> bool {
     [POD_NAMESPACE, OWNER_KIND, OWNER_AGENT].contains(&name)
 }

@@ -1,4 +1,4 @@
-//! What a network's definition must keep to, whichever policy made it, and the facts that bring a network to it.
+//! The rules for a network's definition, whichever policy made it, and the facts that bring a network in line with it.
 
 use std::sync::Arc;
 
@@ -9,40 +9,40 @@ use tenure_types::{
 
 use super::{Book, LedgerFact};
 
-/// The most pools of a network.
+/// The maximum number of pools in a network.
 const MOST_POOLS: usize = 256;
 
-/// The most ranges of a network, in all its pools.
+/// The maximum number of ranges in a network, across all its pools.
 const MOST_RANGES: usize = 16_384;
 
-/// Why a definition, or a range that is supplied, is not taken.
+/// Why a definition, or a range supplied by the host, is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDefinition {
     /// There are no pools.
     #[error("no pools")]
     NoPools,
-    /// There are more pools than the host keeps.
-    #[error("{0} pools, and {MOST_POOLS} is the most")]
+    /// The definition has more pools than allowed.
+    #[error("{0} pools, but at most {MOST_POOLS} are allowed")]
     TooManyPools(usize),
-    /// There are more ranges than the host keeps.
-    #[error("{0} ranges, and {MOST_RANGES} is the most of a network")]
+    /// The network would have more ranges than allowed.
+    #[error("{0} ranges, but at most {MOST_RANGES} are allowed in a network")]
     TooManyRanges(usize),
-    /// Two pools have one name.
-    #[error("two pools are called {0}")]
+    /// Two pools have the same name.
+    #[error("two pools have the name {0}")]
     PoolTwice(PoolName),
-    /// Two ranges of a pool have one name.
-    #[error("two ranges of pool {0} are called {1}")]
+    /// Two ranges of a pool have the same name.
+    #[error("two ranges of pool {0} have the name {1}")]
     RangeTwice(PoolName, RangeName),
-    /// The host supplies the pool, so a definition has no ranges for it.
-    #[error("pool {0} has ranges, but its supply is the host's")]
+    /// The definition has ranges for a pool that the host supplies.
+    #[error("pool {0} has ranges, but the host supplies it")]
     HostSupplied(PoolName),
-    /// The configuration supplies the pool, so the host has no ranges for it; or there is no such pool.
-    #[error("there is no pool {0} that the host supplies")]
+    /// The pool does not exist, or its ranges come from the configuration and not from the host.
+    #[error("no pool {0} is supplied by the host")]
     NotHostSupplied(PoolName),
-    /// One pool has v4 and v6 ranges.
+    /// A pool has both IPv4 and IPv6 ranges.
     #[error("pool {0} mixes address families")]
     MixedFamilies(PoolName),
-    /// Two ranges share an address, so who owns it would depend on the pool.
+    /// Two ranges share an address, so its pool would be ambiguous.
     #[error("ranges {} and {} overlap", .0.0, .0.1)]
     Overlap(Box<(Range, Range)>),
 }
@@ -50,7 +50,7 @@ pub enum InvalidDefinition {
 /// Checks a definition before it takes effect.
 ///
 /// # Errors
-/// [`InvalidDefinition`] with the first fault found.
+/// [`InvalidDefinition`] with the first error found.
 pub fn check_definition(definition: &Definition) -> Result<(), InvalidDefinition> {
     let pools = &definition.pools;
     if pools.is_empty() {
@@ -92,7 +92,7 @@ fn check_pool(DefinedPool { pool, ranges }: &DefinedPool) -> Result<(), InvalidD
     }
 }
 
-/// A name that is there more than once.
+/// Finds a name that occurs more than once.
 fn repeated<'a, T: Ord>(names: impl Iterator<Item = &'a T>) -> Option<&'a T> {
     let mut names: Vec<&T> = names.collect();
     names.sort_unstable();
@@ -102,18 +102,18 @@ fn repeated<'a, T: Ord>(names: impl Iterator<Item = &'a T>) -> Option<&'a T> {
     })
 }
 
-/// What a network is made of.
+/// The parts of a network's definition.
 #[derive(Debug, Clone, Copy)]
 pub struct Defined<'a> {
     /// Its configuration.
     pub config: &'a Arc<NetworkConfig>,
-    /// What a policy made of it; it was checked.
+    /// The definition that a policy derived from it, already checked.
     pub definition: &'a Definition,
-    /// By whose word.
+    /// Who defines the network.
     pub by: Definer,
 }
 
-/// The network that a definition makes.
+/// Builds a network from its definition.
 fn network(name: &NetworkName, Defined { config, definition, by }: Defined<'_>, at: Moment) -> Network {
     Network {
         name: name.clone(),
@@ -127,13 +127,14 @@ fn network(name: &NetworkName, Defined { config, definition, by }: Defined<'_>, 
 }
 
 impl Book {
-    /// The facts that bring the network to a definition that was checked; none where that is what it is.
+    /// The facts that bring the network in line with a checked definition; empty if it matches already.
     ///
-    /// Ranges that stay are not touched. What is held in a range that goes stays its owner's. Ranges that the host supplied are
-    /// the host's to take away, unless their pool goes.
+    /// Unchanged ranges are not touched. Addresses held in a removed range stay with their owners. Ranges supplied by
+    /// the host stay until the host withdraws them, unless their pool goes or changes its supply.
     ///
     /// # Errors
-    /// [`InvalidDefinition`] when it gives away an address of a range that the host supplies, or has too many ranges beside these.
+    /// [`InvalidDefinition`] when a range overlaps one supplied by the host, or when there are too many ranges
+    /// together with those.
     pub fn redefine(&self, defined: Defined<'_>, at: Moment) -> Result<Vec<LedgerFact>, InvalidDefinition> {
         let definition = defined.definition;
         self.check_beside_supplied(definition)?;
@@ -161,7 +162,7 @@ impl Book {
         Ok(facts)
     }
 
-    /// Checks a definition against the ranges that the host supplies, and goes on supplying.
+    /// Checks a definition against the host-supplied ranges that stay.
     fn check_beside_supplied(&self, definition: &Definition) -> Result<(), InvalidDefinition> {
         let stays = |pool: &Pool| {
             definition
@@ -186,7 +187,8 @@ impl Book {
         Ok(())
     }
 
-    /// How many ranges a pool begins with before and after alike. Those behind are of another order, so they are put in anew.
+    /// The number of leading ranges that a pool has in common before and after. The ranges after those are removed
+    /// and added again, to get the new order.
     fn staying(&self, pool: &Pool, ranges: &[Range]) -> usize {
         match self.network().pool_named(&pool.name) {
             Some(index) if self.is_configured(pool) => {
@@ -196,14 +198,16 @@ impl Book {
         }
     }
 
-    /// Whether the configuration supplies what a pool has now, so that its ranges go with it.
+    /// Whether a redefinition manages a pool's present ranges: the configuration supplies them, or the pool's supply
+    /// changes.
     fn is_configured(&self, pool: &Pool) -> bool {
         let index = self.network().pool_named(&pool.name);
         let before = index.and_then(|index| self.pools().get(index));
         before.is_some_and(|before| before.supply == Supply::Configuration || pool.supply != before.supply)
     }
 
-    /// The book of a network that is not there yet: [`redefine`](Self::redefine) makes the facts that bring it about.
+    /// The empty book of a network that does not exist yet; [`redefine`](Self::redefine) makes the facts that create
+    /// it.
     #[must_use]
     pub fn empty(name: &NetworkName) -> Self {
         let empty = Network {
@@ -218,7 +222,7 @@ impl Book {
         Self::new(Arc::new(empty))
     }
 
-    /// The book of a network as it is defined, before anything is staged.
+    /// The book of a newly defined network, without staging its facts.
     ///
     /// # Errors
     /// As [`redefine`](Self::redefine).
@@ -226,16 +230,16 @@ impl Book {
         let mut book = Self::empty(name);
         for fact in book.redefine(defined, at)? {
             let place = book.through() + 1;
-            // The book's own facts, in their order.
+            // The book's own facts, in order, cannot conflict with it.
             let _ = book.apply(place, &fact);
         }
         Ok(book)
     }
 
-    /// Makes the fact that a range which the host supplies is there.
+    /// Makes the fact that adds a range supplied by the host.
     ///
     /// # Errors
-    /// [`InvalidDefinition`] when the pool cannot have it.
+    /// [`InvalidDefinition`] when the pool cannot take the range.
     pub fn supply(&self, pool: &PoolName, range: Range, at: Moment) -> Result<LedgerFact, InvalidDefinition> {
         let index = self.supplied_by_host(pool)?;
         let family = self.ranges(index).next().map(|view| view.range.first().is_ipv4());
@@ -255,7 +259,7 @@ impl Book {
         Ok(LedgerFact::RangeAdded { network, pool, range: Box::new(range), at })
     }
 
-    /// Makes the fact that a range which the host supplies hands nothing more out, or does so again; `None` where it is so.
+    /// Makes the fact that starts or stops draining a range supplied by the host; `None` if nothing changes.
     ///
     /// # Errors
     /// [`InvalidDefinition`] when the host does not supply the pool.
@@ -272,7 +276,7 @@ impl Book {
         Ok(changes.then_some(LedgerFact::RangeDraining { network, pool, range, draining, at }))
     }
 
-    /// Makes the fact that a range which the host supplied is gone; `None` where it is not there.
+    /// Makes the fact that removes a range supplied by the host; `None` if there is no such range.
     ///
     /// # Errors
     /// [`InvalidDefinition`] when the host does not supply the pool.

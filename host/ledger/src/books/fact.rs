@@ -7,16 +7,16 @@ use tenure_types::{Allocation, Generation, Moment, Network, NetworkName, Place, 
 /// A fact about a network's book.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerFact {
-    /// A network came to be, or its configuration or pools changed. A pool stays itself by its name, with its ranges.
+    /// A network was created, or its configuration or pools changed. A pool whose name stays keeps its ranges.
     Defined(Arc<Network>),
-    /// A network is gone, with all that it had. It holds nothing.
+    /// A network was removed, with all its state. It had no allocations.
     Removed {
         /// The network.
         network: NetworkName,
         /// When.
         at: Moment,
     },
-    /// An import of the network began or ended; nobody new is let in while one is under way or was cut off.
+    /// An import of the network began or ended. While one is in progress or was interrupted, new owners are refused.
     Importing {
         /// The network.
         network: NetworkName,
@@ -25,7 +25,7 @@ pub enum LedgerFact {
         /// When.
         at: Moment,
     },
-    /// A pool has one more range, behind those that it had.
+    /// A range was added to a pool, after its other ranges.
     RangeAdded {
         /// The network.
         network: NetworkName,
@@ -36,7 +36,8 @@ pub enum LedgerFact {
         /// When.
         at: Moment,
     },
-    /// A range hands nothing more out, or does so again. What is held in it stays its owners'.
+    /// A range began or stopped draining; a draining range hands out nothing. Addresses held in it stay with their
+    /// owners.
     RangeDraining {
         /// The network.
         network: NetworkName,
@@ -44,12 +45,12 @@ pub enum LedgerFact {
         pool: PoolName,
         /// The range.
         range: RangeName,
-        /// Whether it drains from now on.
+        /// Whether it began to drain.
         draining: bool,
         /// When.
         at: Moment,
     },
-    /// A pool has one range less. What is held in it stays its owners'.
+    /// A range was removed from a pool. Addresses held in it stay with their owners.
     RangeRemoved {
         /// The network.
         network: NetworkName,
@@ -60,30 +61,30 @@ pub enum LedgerFact {
         /// When.
         at: Moment,
     },
-    /// An owner got addresses.
+    /// An owner was assigned addresses.
     Allocated(Arc<Allocation>),
-    /// An owner asked again for what it has: whatever was meant for its earlier request does not mean this allocation any more.
+    /// An owner repeated its request: operations that refer to the earlier request no longer apply to this allocation.
     Renewed {
         /// The network.
         network: NetworkName,
-        /// Which allocation was asked for again.
+        /// The allocation that was requested again.
         generation: Generation,
-        /// When that request began.
+        /// When the repeated request began.
         requested_at: Moment,
         /// The network namespace that it named.
         netns: Box<str>,
-        /// Where the daemon has seen that namespace, if it has.
+        /// The device and inode at which the daemon saw that namespace, if it did.
         netns_seen: Option<Place>,
     },
-    /// An owner's addresses were freed and cool from now on.
+    /// An owner's addresses were freed and began to cool down.
     Released {
         /// The network.
         network: NetworkName,
-        /// Which allocation ended.
+        /// The allocation that ended.
         generation: Generation,
         /// When it ended.
         at: Moment,
-        /// Why: one of [`End`](tenure_types::End)'s reasons, and an operator's words behind it; for people.
+        /// Why, for people: one of [`End`](tenure_types::End)'s reasons, followed by an operator's comment, if any.
         reason: Box<str>,
     },
 }

@@ -1,40 +1,40 @@
-//! A book as data: what a snapshot keeps and a book is restored from.
+//! A book as data, for snapshots.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_types::{Allocation, Generation, Moment, Network, PoolName, Range};
 
-/// A range as its pool has it.
+/// A range of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supplied {
     /// The pool.
     pub pool: PoolName,
     /// The range.
     pub range: Range,
-    /// Whether it hands nothing more out.
+    /// Whether it is draining, so that it hands out nothing.
     pub draining: bool,
 }
 
-/// The address that was handed out last.
+/// The last address handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastAddress {
     /// The pool.
     pub pool: PoolName,
-    /// The attribute of the ranges that are meant, and its value; `None` for the whole pool.
+    /// The name and value of the attribute that selects the ranges; `None` for the whole pool.
     pub label: Option<(Box<str>, Box<str>)>,
     /// The address.
     pub address: IpAddr,
 }
 
-/// What an owner that is gone had last.
+/// The last addresses of an owner that is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembrance {
-    /// What the owner is called from one life to the next.
+    /// The owner's lasting name, which outlives its allocations.
     pub name: Arc<str>,
-    /// When it gave them back.
+    /// When the addresses were released.
     pub at: Moment,
-    /// Its addresses and their pools.
+    /// The addresses and their pools.
     pub addresses: Box<[(PoolName, IpAddr)]>,
 }
 
@@ -45,20 +45,20 @@ pub struct Image {
     pub through: u64,
     /// The network itself.
     pub network: Arc<Network>,
-    /// Whether an import of it has begun and has not ended.
+    /// Whether an import of it has begun and not ended.
     pub importing: bool,
     /// Its ranges, in the order in which its pools use them.
     pub ranges: Vec<Supplied>,
     /// The generation that the next allocation gets.
     pub next_generation: Generation,
-    /// The addresses that were handed out last.
+    /// The last addresses handed out.
     pub last: Vec<LastAddress>,
-    /// The addresses that cool and since when, least recently freed first.
+    /// The cooling addresses with the time of their release, least recently freed first.
     pub cooling: Vec<(IpAddr, Moment)>,
     /// The live allocations, by generation.
     pub allocations: Vec<Arc<Allocation>>,
     /// Claims of other IPAMs that were taken over and have ended, by address.
     pub settled: Vec<(IpAddr, Arc<str>)>,
-    /// What owners that are gone had last, the longest gone first.
+    /// The last addresses of owners that are gone, the longest gone first.
     pub remembered: Vec<Remembrance>,
 }

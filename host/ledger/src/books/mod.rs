@@ -1,12 +1,13 @@
-//! The chapter `ledger`: a book for each network, and the rules that every proposal passes. The only place that decides ownership.
+//! The chapter `ledger`: a book for each network, and the rules that every proposal must pass. Ownership is decided
+//! only here.
 //!
 //! ```text
 //!             admit (checked)          release
 //!   free ───────────────────▶ held ─────────────▶ cooling ──▶ free   (expire: time passes)
 //!     ▲                         ▲                    │
 //!     └─ never: network,        └────────────────────┘
-//!        broadcast, gateway,      only where cooling is `preferred` and nothing else is left,
-//!        a draining range         or where the caller insists on the address
+//!        broadcast, gateway,      only if cooling is `preferred`, and no other address is left, the
+//!        a draining range         caller requests this one, or its owner's name had it last
 //! ```
 
 mod admission;

@@ -1,4 +1,4 @@
-//! The addresses that an owner had last, by what it is called from one life to the next: bounded in number and in time.
+//! The last addresses of owners that are gone, by the owner's lasting name. Bounded in number and in time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use tenure_types::Moment;
 
 use super::image::Remembrance;
 
-/// How many names are remembered.
+/// The maximum number of names remembered.
 const MOST: usize = 4096;
 
-/// For how long.
+/// How long a name is remembered.
 const LIFE: Duration = Duration::from_secs(24 * 3600);
 
-/// What owners that are gone had last.
+/// The last addresses of owners that are gone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Remembered {
     by_place: BTreeMap<u64, Remembrance>,
@@ -23,7 +23,8 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Remembers what an owner had; what it had before is forgotten, and the one that is longest gone where there are too many.
+    /// Remembers an owner's addresses, replacing earlier ones. If there are too many names, the longest gone is
+    /// forgotten.
     pub(super) fn remember(&mut self, remembrance: Remembrance) {
         self.forget(&remembrance.name);
         if self.by_place.len() >= MOST
@@ -46,17 +47,17 @@ impl Remembered {
         self.by_place.get(self.places.get(name)?)
     }
 
-    /// All of it, the longest gone first.
+    /// All entries, the longest gone first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Remembrance> {
         self.by_place.values()
     }
 
-    /// Whether the longest gone is remembered for long enough.
+    /// Whether the oldest entry has expired.
     pub(super) fn has_expired(&self, now: Moment) -> bool {
         self.by_place.first_key_value().is_some_and(|(_, oldest)| now.since(oldest.at) >= LIFE)
     }
 
-    /// Forgets what is remembered for long enough.
+    /// Removes expired entries.
     pub(super) fn expire(&mut self, now: Moment) {
         while self.has_expired(now) {
             if let Some((_, oldest)) = self.by_place.pop_first() {
@@ -65,7 +66,7 @@ impl Remembered {
         }
     }
 
-    /// Remembers all of it from now on: moments of two boots cannot be compared.
+    /// Restarts the expiry of every entry, because times of different boots cannot be compared.
     pub(super) fn restart(&mut self, now: Moment) {
         self.by_place.values_mut().for_each(|remembrance| remembrance.at = now);
     }
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(remembered.iter().count(), MOST);
         assert!(remembered.of("ns/pod-0").is_none() && remembered.of("ns/pod-1").is_some());
         remembered.remember(remembrance(1, 2));
-        assert_eq!(remembered.iter().count(), MOST, "it takes its own place");
+        assert_eq!(remembered.iter().count(), MOST, "it replaces its own entry");
         assert!(remembered.of("ns/pod-2").is_some());
     }
 

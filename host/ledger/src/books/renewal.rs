@@ -1,7 +1,8 @@
-//! An ADD that is repeated: what it means for the allocation that its owner has already.
+//! Repeated ADDs, and their effect on the owner's existing allocation.
 //!
-//! A runtime that asks again goes on with what it is told from then on. Whatever was meant for the request before it - a DEL that
-//! was held up, the end of a namespace that the container has left - no longer means the allocation. So the repeat is a fact.
+//! A runtime that repeats an ADD relies on the repeat's answer. Anything that refers to the request before it - a
+//! delayed DEL, the end of a namespace that the container has left - must no longer affect the allocation. So the
+//! repeat is recorded as a fact.
 
 use std::cmp::{self, Ordering};
 
@@ -9,25 +10,25 @@ use tenure_types::{Allocation, Request, Sandbox};
 
 use super::{Book, LedgerFact};
 
-/// What a repeated request makes of the allocation that its owner has.
+/// The effect of a repeated request on its owner's allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repeat {
-    /// It is the request that made or last renewed the allocation, or one before it: nothing changes.
+    /// It is the request that made or last renewed the allocation, or an earlier one: nothing changes.
     Same,
-    /// It began later, or names the namespace: the allocation counts from it on, once this fact is durable.
+    /// It began later, or names the namespace for the first time: this fact renews the allocation.
     Renews(LedgerFact),
-    /// It began earlier and names another namespace: its runtime has given it up since.
+    /// It began earlier and names another namespace: its runtime has since given it up.
     Outdated,
 }
 
 impl Book {
-    /// Tells what a request means for the allocation that its owner has; `None` when it has none.
+    /// Returns the effect of a request on its owner's allocation; `None` if the owner has none.
     #[must_use]
     pub fn repeat(&self, request: &Request) -> Option<Repeat> {
         let held = self.owned_by(&request.owner)?;
         let moved = held.netns() != &*request.sandbox.netns;
         Some(match request.requested_at.boot_ns.cmp(&held.requested_at.boot_ns) {
-            // An import knows of no namespace, so any that is named is news.
+            // An imported allocation has no namespace, so any request may name one.
             Ordering::Less if moved && !held.netns().is_empty() => Repeat::Outdated,
             Ordering::Less | Ordering::Equal if !moved => Repeat::Same,
             _ => Repeat::Renews(renewal(held, request)),
@@ -46,7 +47,7 @@ fn renewal(held: &Allocation, request: &Request) -> LedgerFact {
     }
 }
 
-/// The allocation as it is once a renewal is durable.
+/// The allocation after a renewal.
 pub(super) fn renewed(held: &Allocation, renewal: &LedgerFact) -> Allocation {
     let mut renewed = held.clone();
     if let LedgerFact::Renewed { requested_at, netns, netns_seen, .. } = renewal {

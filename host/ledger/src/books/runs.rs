@@ -1,13 +1,13 @@
-//! A set of addresses, kept as runs: the next address outside it costs the same in a /24 and in a /8.
+//! A set of addresses, stored as runs: finding the next address outside it costs the same in a /24 and in a /8.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Disjoint runs of addresses, first to last, never two that touch.
+/// Runs of addresses by first and last address. Runs never overlap or touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Runs(BTreeMap<IpAddr, IpAddr>);
 
-/// The address behind this one, within its family.
+/// The address after this one, within its family.
 pub(crate) fn successor(address: IpAddr) -> Option<IpAddr> {
     Some(match address {
         IpAddr::V4(address) => IpAddr::from(u32::from(address).checked_add(1)?.to_be_bytes()),
@@ -24,13 +24,13 @@ pub(crate) fn predecessor(address: IpAddr) -> Option<IpAddr> {
 }
 
 impl Runs {
-    /// The run that an address is in.
+    /// The run that contains an address.
     fn run_of(&self, address: IpAddr) -> Option<(IpAddr, IpAddr)> {
         let (&first, &last) = self.0.range(..=address).next_back()?;
         (address <= last).then_some((first, last))
     }
 
-    /// Adds an address; nothing happens when it is there.
+    /// Adds an address, if it is not in the set.
     pub(crate) fn insert(&mut self, address: IpAddr) {
         if self.run_of(address).is_some() {
             return;
@@ -46,7 +46,7 @@ impl Runs {
         self.0.insert(first, last);
     }
 
-    /// Takes an address out; nothing happens when it is not there.
+    /// Removes an address, if it is in the set.
     pub(crate) fn remove(&mut self, address: IpAddr) {
         let Some((first, last)) = self.run_of(address) else { return };
         self.0.remove(&first);
@@ -58,10 +58,10 @@ impl Runs {
         }
     }
 
-    /// The first address at or behind `from` that is not in the set.
+    /// The first address at or after `from` that is not in the set.
     pub(crate) fn next_outside(&self, from: IpAddr) -> Option<IpAddr> {
         match self.run_of(from) {
-            // Runs never touch, so the address behind one is outside.
+            // Runs never touch, so the address after one is outside the set.
             Some((_, last)) => successor(last),
             None => Some(from),
         }
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Addresses around both ends of a family and across byte borders.
+    /// Addresses near both ends of a family and across byte boundaries.
     fn address() -> impl Strategy<Value = IpAddr> {
         prop_oneof![
             (0u32..12).prop_map(|n| IpAddr::from(n.to_be_bytes())),

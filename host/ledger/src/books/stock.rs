@@ -1,8 +1,8 @@
-//! What a network has to hand out: its pools' ranges, and what of them is in use.
+//! The addresses that a network can hand out: its pools' ranges, and their usage.
 //!
-//! Ranges come, drain and go one by one while addresses are held. Whatever a policy asks for costs the same in one range and in a
-//! thousand: each pool has a shelf, and one more for each attribute of its ranges, with what is in use and which ranges are
-//! not full.
+//! Ranges are added, drained and removed one by one while addresses are held. A policy's query costs the same for one
+//! range and for a thousand: each pool has a shelf, and one more for each attribute value of its ranges, which tracks
+//! the usage and the ranges that are not full.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use super::chart::{Chart, Place};
 use super::runs::{predecessor, successor};
 use super::view::Direction;
 
-/// A pool, or those of its ranges that have an attribute.
+/// A pool, or those of its ranges that have a given attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shelf<'a> {
     /// The pool's index.
@@ -38,58 +38,58 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// How much of a shelf is in use, but for ranges that drain; counts stop at `u32::MAX`.
+/// The usage of a shelf, without draining ranges. Counts saturate at `u32::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Addresses that an owner could get at all.
+    /// Addresses that can be handed out.
     pub total: u32,
     /// Addresses that have an owner.
     pub held: u32,
-    /// Addresses that were freed a moment ago.
+    /// Addresses that are cooling down.
     pub cooling: u32,
 }
 
-/// A range as it is shown.
+/// A range and its usage, for readers.
 #[derive(Debug, Clone, Copy)]
 pub struct RangeView<'a> {
     /// The range.
     pub range: &'a Range,
-    /// Whether it hands nothing more out.
+    /// Whether it is draining, so that it hands out nothing.
     pub draining: bool,
-    /// Addresses of it that have an owner.
+    /// Its addresses that have an owner.
     pub held: u64,
-    /// Addresses of it that were freed a moment ago.
+    /// Its addresses that are cooling down.
     pub cooling: u64,
 }
 
-/// What of a range is in use, as a book knows it.
+/// The usage of a range, as counted by the book.
 #[derive(Debug, Default)]
 pub(super) struct InUse {
-    /// How many addresses have an owner, and how many of these are reserved now.
+    /// The number of held addresses, and how many of those are reserved now.
     pub(super) held: u64,
     pub(super) reserved: u64,
-    /// Those that cool, with their places among all that cool.
+    /// The cooling addresses, with their places in the queue.
     pub(super) cooling: Vec<(u64, IpAddr)>,
 }
 
-/// A range with what is in use of it.
+/// A range and its usage.
 #[derive(Debug, Clone)]
 struct Stocked {
-    /// Its place among its pool's.
+    /// Its number in the pool.
     number: u64,
     range: Range,
-    /// Shared with each address that is handed out of the range.
+    /// Shared with each address handed out from the range.
     source: Arc<Source>,
     draining: bool,
-    /// Addresses that an owner could get.
+    /// The number of addresses that can be handed out.
     size: u128,
     held: u64,
     cooling: u64,
-    /// Of both, those that are not reserved: the range is full when there are as many as it has.
+    /// Held and cooling addresses that are not reserved. The range is full when this reaches `size`.
     filled: u128,
 }
 
-/// The ranges of a pool, or those with an attribute, that do not drain.
+/// The state of a shelf: the ranges of a pool, or those with an attribute, that are not draining.
 #[derive(Debug, Clone, Default)]
 struct Stand {
     ranges: usize,
@@ -104,7 +104,7 @@ struct Stand {
 /// The ranges of one pool.
 #[derive(Debug, Clone, Default)]
 struct Shelves {
-    /// By their numbers, which is the order in which they are used.
+    /// By number, which is the order in which they are used.
     ranges: BTreeMap<u64, Stocked>,
     names: BTreeMap<RangeName, u64>,
     next: u64,
@@ -112,12 +112,12 @@ struct Shelves {
     labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Stand>>,
 }
 
-/// What becomes of an address of a range.
+/// A change of an address's state.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     Hold,
     LetGo,
-    /// With its place among all that cool.
+    /// With its place in the cooling queue.
     Cool(u64),
     Warm(u64),
 }
@@ -129,7 +129,7 @@ pub(super) struct Stock {
     chart: Chart,
 }
 
-/// A stretch of one range, walked from `from` to `to`.
+/// A part of one range, walked from `from` to `to`.
 #[derive(Debug)]
 pub(super) struct Stretch<'a> {
     pub(super) range: &'a Range,
@@ -138,17 +138,17 @@ pub(super) struct Stretch<'a> {
 }
 
 impl Stock {
-    /// The empty stock of so many pools.
+    /// An empty stock of `pools` pools.
     pub(super) fn new(pools: usize) -> Self {
         Self { pools: vec![Shelves::default(); pools], chart: Chart::default() }
     }
 
-    /// How many ranges there are in all.
+    /// The number of ranges in all pools.
     pub(super) fn ranges(&self) -> usize {
         self.chart.len()
     }
 
-    /// Puts a range behind the others of its pool.
+    /// Adds a range after the others of its pool.
     pub(super) fn add(&mut self, pool: usize, of: &Pool, range: Range, draining: bool, in_use: &InUse) {
         let Some(shelves) = self.pools.get_mut(pool) else { return };
         let number = shelves.next;
@@ -166,7 +166,7 @@ impl Stock {
         shelves.ranges.insert(number, stocked);
     }
 
-    /// Takes a range out of its pool.
+    /// Removes a range from its pool.
     pub(super) fn remove(&mut self, pool: usize, name: &RangeName, in_use: &InUse) {
         let Some(shelves) = self.pools.get_mut(pool) else { return };
         let number = shelves.names.remove(name);
@@ -177,7 +177,7 @@ impl Stock {
         }
     }
 
-    /// Has a range hand nothing more out, or do so again.
+    /// Starts or stops draining a range.
     pub(super) fn drain(&mut self, pool: usize, name: &RangeName, draining: bool, in_use: &InUse) {
         let Some(shelves) = self.pools.get_mut(pool) else { return };
         let number = shelves.names.get(name).copied();
@@ -191,14 +191,14 @@ impl Stock {
         shelves.ranges.insert(stocked.number, stocked);
     }
 
-    /// A range by its name.
+    /// A range by name, and whether it is draining.
     pub(super) fn named(&self, pool: usize, name: &RangeName) -> Option<(&Range, bool)> {
         let shelves = self.pools.get(pool)?;
         let stocked = shelves.ranges.get(shelves.names.get(name)?)?;
         Some((&stocked.range, stocked.draining))
     }
 
-    /// A range that shares an address with this one.
+    /// A range that overlaps this one.
     pub(super) fn overlapping(&self, range: &Range) -> Option<&Range> {
         let place = self.chart.overlapping(range.first(), range.last())?;
         Some(&self.stocked(place)?.range)
@@ -212,7 +212,8 @@ impl Stock {
         })
     }
 
-    /// The pool that an address lies in, its range, where an address of it is from, and whether it drains.
+    /// The pool and the range that contain an address, the source of the range's addresses, and whether the range is
+    /// draining.
     pub(super) fn locate(&self, address: IpAddr) -> Option<(usize, &Range, &Arc<Source>, bool)> {
         let place = self.chart.locate(address)?;
         let stocked = self.stocked(place)?;
@@ -223,7 +224,7 @@ impl Stock {
         self.pools.get(place.pool)?.ranges.get(&place.number)
     }
 
-    /// Counts what becomes of an address, wherever it lies.
+    /// Updates the counts for an address's change of state. Ignores addresses outside the ranges.
     pub(super) fn change(&mut self, address: IpAddr, change: Change) {
         let Some(Place { pool, number }) = self.chart.locate(address) else { return };
         let Some(shelves) = self.pools.get_mut(pool) else { return };
@@ -267,7 +268,7 @@ impl Stock {
         self.stand(shelf).map_or_else(Usage::default, Stand::usage)
     }
 
-    /// The use of a pool's ranges by the values of a label, from the one behind `after` on.
+    /// The usage of a pool's ranges by the values of a label, beginning after the value `after`.
     pub(super) fn usage_by<'a>(
         &'a self,
         pool: usize,
@@ -280,7 +281,7 @@ impl Stock {
         behind.into_iter().flatten().map(|(value, stand)| (&**value, stand.usage()))
     }
 
-    /// How many addresses an owner could get of a pool, capped at `u128::MAX`.
+    /// The number of addresses that a pool can hand out, capped at `u128::MAX`.
     pub(super) fn total(&self, pool: usize) -> u128 {
         self.pools.get(pool).map_or(0, |shelves| shelves.whole.total)
     }
@@ -299,7 +300,7 @@ impl Stock {
         self.stand(shelf)?.last
     }
 
-    /// Every address that was handed out last, with the pool's index and the label.
+    /// The last address handed out from each shelf.
     pub(super) fn all_last(&self) -> impl Iterator<Item = (Shelf<'_>, IpAddr)> {
         self.pools.iter().enumerate().flat_map(|(pool, shelves)| {
             let whole = [(Shelf::whole(pool), &shelves.whole)];
@@ -311,7 +312,7 @@ impl Stock {
         })
     }
 
-    /// Forgets what was handed out last.
+    /// Forgets the last address of every shelf.
     pub(super) fn forget_last(&mut self) {
         for shelves in &mut self.pools {
             shelves.whole.last = None;
@@ -330,7 +331,7 @@ impl Stock {
         }
     }
 
-    /// The ranges of a shelf that are not full, in walking order, the one that holds `after` split around it.
+    /// The ranges of a shelf that are not full, in walking order. The range that contains `after` is split there.
     pub(super) fn stretches<'a>(
         &'a self,
         shelf: Shelf<'_>,
@@ -340,7 +341,7 @@ impl Stock {
         let ascending = direction == Direction::Ascending;
         let stand = self.stand(shelf);
         let ranges = self.pools.get(shelf.pool).map(|shelves| &shelves.ranges);
-        // Where the walk begins: behind `after`, if that is in the pool.
+        // The walk begins after `after`, if that is in the pool.
         let split = after
             .and_then(|after| Some((after, self.chart.locate(after)?)))
             .filter(|(_, place)| place.pool == shelf.pool)
@@ -355,7 +356,7 @@ impl Stock {
         let begin = here.and_then(|(after, number)| {
             let from = if ascending { successor(after) } else { predecessor(after) };
             let stretch = whole(range_of(number)?);
-            // Where `after` is the range's end this begins behind it, and is walked in no step.
+            // If `after` is the end of the range, this stretch is empty.
             Some(Stretch { from: from?, ..stretch })
         });
         let end = here.and_then(|(after, number)| Some(Stretch { to: after, ..whole(range_of(number)?) }));
@@ -366,7 +367,7 @@ impl Stock {
     }
 }
 
-/// The numbers of a set but for one: those behind it, then those before it.
+/// The numbers of a set in walking order: those after `around`, then those before it, without `around` itself.
 fn in_order(open: &BTreeSet<u64>, around: Option<u64>, ascending: bool) -> impl Iterator<Item = u64> {
     use std::ops::Bound::{Excluded, Unbounded};
     let (behind, before) = match around {
@@ -386,7 +387,7 @@ fn in_order(open: &BTreeSet<u64>, around: Option<u64>, ascending: bool) -> impl 
 }
 
 impl Shelves {
-    /// Does something with each stand that a range is on, made if need be.
+    /// Calls `with` for each stand of a range, creating stands as necessary.
     fn each_of(&mut self, range: &Range, mut with: impl FnMut(&mut Stand)) {
         with(&mut self.whole);
         for (name, value) in range.attributes().iter() {
@@ -395,7 +396,7 @@ impl Shelves {
         }
     }
 
-    /// Takes a range off its stands. A label that no range has any more goes, and what was handed out under it last is forgotten.
+    /// Removes a range from its stands. A label without ranges is dropped, together with its last address.
     fn leave(&mut self, stocked: &Stocked, in_use: &InUse) {
         self.each_of(&stocked.range, |stand| stand.leave(stocked, in_use));
         for (name, value) in stocked.range.attributes().iter() {

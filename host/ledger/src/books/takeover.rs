@@ -1,7 +1,8 @@
-//! What a book knows of other IPAMs: addresses that somebody unknown may use, and claims that are over.
+//! A book's state about other IPAMs: addresses that an unknown owner may be using, and claims that have ended.
 //!
-//! A claim that cannot be given to an owner is an allocation of [`Owner::Unknown`], so that its address is never free. Where the
-//! address has an owner already, the claim waits behind it, and has the address when that owner gives it back.
+//! A claim that cannot be assigned to an owner becomes an allocation of [`Owner::Unknown`], so that its address is
+//! never free. If the address already has an owner, the claim waits, and holds the address once that owner releases
+//! it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -14,16 +15,16 @@ use tenure_types::{
 
 use super::Book;
 
-/// The most claims that are remembered after their end. One that is forgotten is taken over again by an import that still finds
-/// it, which keeps an address for nobody and gives none away.
+/// The maximum number of ended claims remembered. A forgotten claim is taken over again by an import that still finds
+/// it; then an address is held although nobody uses it, but none is assigned twice.
 const MOST_SETTLED: usize = 1 << 17;
 
-/// The claims of unknown owners that wait, and those that have ended.
+/// The waiting claims of unknown owners, and the claims that have ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Takeover {
-    /// Claims to addresses that another allocation has, at most one for each.
+    /// Claims of addresses that another allocation holds, at most one per address.
     waiting: HashMap<IpAddr, Generation>,
-    /// For each address, what told the claim apart that ended last.
+    /// For each address, the identifier of the claim that ended last.
     settled: BTreeMap<IpAddr, Arc<str>>,
 }
 
@@ -40,7 +41,7 @@ impl Takeover {
         self.waiting.insert(address, generation);
     }
 
-    /// Takes a claim back that still waits; says whether it did.
+    /// Removes a waiting claim; returns whether it was waiting.
     pub(super) fn stop_waiting(&mut self, address: IpAddr, generation: Generation) -> bool {
         let waits = self.waiting.get(&address) == Some(&generation);
         if waits {
@@ -49,12 +50,12 @@ impl Takeover {
         waits
     }
 
-    /// Who has the address after its present owner.
+    /// Takes the claim that holds the address after its present owner.
     pub(super) fn next(&mut self, address: IpAddr) -> Option<Generation> {
         self.waiting.remove(&address)
     }
 
-    /// Somebody has the address by this very claim, so it is not over.
+    /// Marks a claim as live: an allocation holds the address by exactly this claim.
     pub(super) fn unsettle(&mut self, address: IpAddr, claim: &str) {
         if self.settled.get(&address).is_some_and(|settled| **settled == *claim) {
             self.settled.remove(&address);
@@ -70,19 +71,20 @@ impl Takeover {
 }
 
 impl Book {
-    /// Whether this very claim of an address was taken over once and has ended, so that it says nothing of who lives now.
+    /// Whether exactly this claim of an address was taken over earlier and has ended, so that it does not show who
+    /// uses the address now.
     #[must_use]
     pub fn is_settled(&self, address: IpAddr, claim: &str) -> bool {
         self.takeover.settled.get(&address).is_some_and(|settled| **settled == *claim)
     }
 
-    /// The unknown owner that has the address once its present one gives it back.
+    /// The unknown owner that holds the address once its present owner releases it.
     #[must_use]
     pub fn waiting_for(&self, address: IpAddr) -> Option<&Arc<Allocation>> {
         self.allocation(*self.takeover.waiting.get(&address)?)
     }
 
-    /// Whether somebody else has the address that an unknown owner claims.
+    /// Whether the allocation is a claim of an address that another allocation holds.
     #[must_use]
     pub fn is_waiting(&self, allocation: &Allocation) -> bool {
         let waits = |address: &AssignedAddress| {
@@ -91,7 +93,7 @@ impl Book {
         allocation.addresses.iter().any(waits)
     }
 
-    /// Whether a claim may stand behind the present owner: an unknown owner's, behind anybody who is known.
+    /// Whether a claim may wait behind the present owner: only an unknown owner's, and only behind a known owner.
     pub(super) fn may_wait(&self, claim: &Allocation, holder: &Allocation) -> bool {
         match (&claim.owner, &holder.owner) {
             (Owner::Unknown { address }, Owner::Attachment { .. } | Owner::Claim { .. }) => {
@@ -101,7 +103,8 @@ impl Book {
         }
     }
 
-    /// Makes an allocation of an address that somebody unknown may use, wherever the address lies; `None` when the book has one.
+    /// Makes an allocation for an address that an unknown owner may be using, inside or outside the ranges; `None` if
+    /// the book has one already.
     #[must_use]
     pub fn hold(
         &self,

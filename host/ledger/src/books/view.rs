@@ -1,5 +1,5 @@
-//! What a policy may see of a book: answers to questions, never a copied table. None costs more in a larger pool, or in one of
-//! more ranges.
+//! What a policy can read from a book: queries, never a copy of a table. Their cost does not grow with the size of a
+//! pool or its number of ranges.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::Book;
 use super::runs::{predecessor, successor};
 use super::stock::{RangeView, Shelf, Stretch, Usage};
 
-/// Which way a pool is walked.
+/// The direction in which a pool is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the first address to the last.
@@ -18,20 +18,20 @@ pub enum Direction {
     Descending,
 }
 
-/// What an address is right now.
+/// The present state of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// May be proposed.
     Free,
     /// Has an owner.
     Held,
-    /// Was freed a moment ago.
+    /// Was freed recently and is cooling down.
     Cooling,
     /// Is the network address, the broadcast address or the gateway.
     Reserved,
-    /// Is in a range that hands nothing more out.
+    /// Is in a draining range, which hands out nothing.
     Draining,
-    /// Is in no range of the network.
+    /// Is outside the network's ranges.
     Outside,
 }
 
@@ -41,25 +41,25 @@ impl Book {
         self.stock().ranges_of(pool)
     }
 
-    /// The pool and the range that an address lies in.
+    /// The pool and the range that contain an address.
     #[must_use]
     pub fn locate(&self, address: IpAddr) -> Option<(usize, &Range)> {
         self.stock().locate(address).map(|(pool, range, ..)| (pool, range))
     }
 
-    /// The index of the pool that an address lies in.
+    /// The index of the pool that contains an address.
     #[must_use]
     pub fn pool_of(&self, address: IpAddr) -> Option<usize> {
         Some(self.locate(address)?.0)
     }
 
-    /// Whether an allocation has an address outside the present ranges. It stays its owner's.
+    /// Whether an allocation has an address outside the present ranges. Such an address stays with its owner.
     #[must_use]
     pub fn is_outside(&self, allocation: &Allocation) -> bool {
         allocation.addresses.iter().map(AssignedAddress::ip).any(|address| self.pool_of(address).is_none())
     }
 
-    /// What an address is, as of the last [`expire`](Book::expire).
+    /// The state of an address, as of the last [`expire`](Book::expire).
     #[must_use]
     pub fn standing(&self, address: IpAddr) -> Standing {
         match self.stock().locate(address) {
@@ -72,21 +72,21 @@ impl Book {
         }
     }
 
-    /// Since when an address cools.
+    /// When an address began to cool down.
     #[must_use]
     pub fn cooling_since(&self, address: IpAddr) -> Option<Moment> {
         self.cooling_queue().since(address)
     }
 
-    /// The cooling addresses and since when, least recently freed first.
+    /// The cooling addresses with the time of their release, least recently freed first.
     pub fn cooling_addresses(&self) -> impl ExactSizeIterator<Item = (IpAddr, Moment)> {
         self.cooling_queue().iter()
     }
 
-    /// Up to `limit` free addresses of a shelf, starting behind `after` and going around its pool once.
+    /// Returns up to `limit` free addresses of a shelf, starting after `after` and going around the pool once.
     ///
-    /// `after` itself comes last. Without it, or where it is not in the pool, the walk begins at the pool's start,
-    /// or at its end when descending. Ranges that are full cost nothing.
+    /// `after` itself comes last. Without it, or if it is not in the pool, the walk begins at the pool's start, or at
+    /// its end when descending. Full ranges cost nothing.
     #[must_use]
     pub fn free(
         &self,
@@ -99,7 +99,7 @@ impl Book {
         stretches.flat_map(|stretch| self.walk(&stretch, direction)).take(limit).collect()
     }
 
-    /// The free addresses of a stretch, each found in one step however many are taken between them.
+    /// The free addresses of a stretch. Each is found in one step, however many taken addresses are in between.
     fn walk<'a>(
         &'a self,
         stretch: &Stretch<'a>,
@@ -128,24 +128,24 @@ impl Book {
     /// Up to `limit` cooling addresses of a shelf, least recently freed first.
     #[must_use]
     pub fn cooling(&self, shelf: Shelf<'_>, limit: usize) -> Vec<IpAddr> {
-        // What cools in its pool is skipped only where a new definition has reserved it, three addresses of a range at most.
+        // This filters out only addresses that a newer definition has reserved, at most three in a range.
         let cooling = self.stock().cooling(shelf);
         cooling.filter(|address| self.standing(*address) == Standing::Cooling).take(limit).collect()
     }
 
-    /// The address of a shelf that was handed out last.
+    /// The last address handed out from a shelf.
     #[must_use]
     pub fn last(&self, shelf: Shelf<'_>) -> Option<IpAddr> {
         self.stock().last(shelf)
     }
 
-    /// How much of a shelf is in use.
+    /// The usage of a shelf.
     #[must_use]
     pub fn usage(&self, shelf: Shelf<'_>) -> Usage {
         self.stock().usage(shelf)
     }
 
-    /// How much of a pool's ranges is in use by the values of a label, in the order of the values, from the one behind `after` on.
+    /// The usage of a pool's ranges by the values of a label, in order, beginning after the value `after`.
     pub fn usage_by<'a>(
         &'a self,
         pool: usize,
@@ -155,13 +155,13 @@ impl Book {
         self.stock().usage_by(pool, label, after)
     }
 
-    /// How many addresses an owner could get of a pool at all, capped at `u128::MAX`.
+    /// The number of addresses that a pool can hand out, capped at `u128::MAX`.
     #[must_use]
     pub fn total(&self, pool: usize) -> u128 {
         self.stock().total(pool)
     }
 
-    /// Whether no owner could get an address of a pool now.
+    /// Whether a pool has no address to hand out now.
     #[must_use]
     pub fn is_exhausted(&self, pool: usize) -> bool {
         let shelf = Shelf::whole(pool);
@@ -170,13 +170,14 @@ impl Book {
         !(yields || self.stock().has_free(shelf))
     }
 
-    /// How many live allocations carry a value: under `pod.namespace`, `owner.kind`, `owner.agent` or the name of a tag.
+    /// The number of live allocations with this value of `pod.namespace`, `owner.kind`, `owner.agent` or a tag.
     #[must_use]
     pub fn count(&self, name: &str, value: &str) -> u32 {
         self.counts().of(name, value)
     }
 
-    /// The addresses that a name had last, of owners that are gone: `namespace/name` of a pod, `agent/name` of a claim.
+    /// The last addresses of an owner that is gone, by its lasting name: `namespace/name` of a pod, or `agent/name`
+    /// of a claim.
     #[must_use]
     pub fn last_of(&self, name: &str) -> &[(PoolName, IpAddr)] {
         self.remembered().of(name).map_or(&[], |remembrance| &remembrance.addresses)

@@ -42,14 +42,14 @@ fn each_misbehaviour_fails_its_own_call_alone() {
         ("not-an-address", PolicyFailed, "which is not an address"),
         ("many-tags", PolicyFailed, "it returned invalid attributes of an allocation: 100 attributes"),
         ("ugly-tag", PolicyFailed, "the value of attribute tag"),
-        ("nothing", ProposalRejected, "it has no address of pool 0"),
+        ("nothing", ProposalRejected, "it has no address from pool 0"),
         ("outside", ProposalRejected, "8.8.8.8 is outside pool 0"),
         ("held", ProposalRejected, "10.1.2.2 is held by first/eth0"),
         ("network-address", ProposalRejected, "10.1.2.0 is outside pool 0"),
         ("broadcast", ProposalRejected, "10.1.2.255 is outside pool 0"),
         ("gateway", ProposalRejected, "is the gateway"),
         ("other-family", ProposalRejected, "2001:db8::1 is outside pool 0"),
-        ("duplicate", ProposalRejected, "it has more than one address of pool 0"),
+        ("duplicate", ProposalRejected, "it has more than one address from pool 0"),
     ] {
         let mut node = define(misbehaviour).unwrap();
         if misbehaviour == "held" {
@@ -92,7 +92,7 @@ fn each_wrong_definition_is_refused() {
         (
             "define-supplied-ranges",
             ErrorCode::ProposalRejected,
-            "pool 0 has ranges, but its supply is the host's",
+            "pool 0 has ranges, but the host supplies it",
         ),
         (
             "define-ugly-pool",

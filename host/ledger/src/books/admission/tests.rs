@@ -1,4 +1,4 @@
-//! To whom a cooling address yields, and the use of ranges by their labels.
+//! Who may get a cooling address, and the usage of ranges by label.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-/// The book of a pool with a range of two addresses for each rack.
+/// The book of one pool with a range of two addresses per rack.
 fn racks(cooling: Cooling, supply: Supply, racks: &[(&str, u8)]) -> Book {
     let name = NetworkName::new("net").unwrap();
     let range = |(rack, first): &(&str, u8)| {
@@ -53,7 +53,7 @@ fn owner(container: &str) -> Owner {
     }
 }
 
-/// Gives a container of a pod an address.
+/// Assigns an address to a pod's container.
 fn give(book: &mut Book, container: &str, pod: &str, address: IpAddr) -> Result<(), Violation> {
     let pod = Some(PodIdentity { namespace: "shop".into(), name: pod.into(), uid: "".into() });
     let request = Request {
@@ -82,9 +82,9 @@ fn under_a_label_of_which_nothing_else_is_left_what_cools_yields() {
         give(&mut book, "c1", "p1", ip(1)).unwrap();
         release(&mut book, "c1");
         let cools = Err(Violation::Cooling(ip(1)));
-        assert_eq!(give(&mut book, "c2", "p2", ip(1)), cools, "rack a has another");
+        assert_eq!(give(&mut book, "c2", "p2", ip(1)), cools, "rack a has another address");
         give(&mut book, "c3", "p3", ip(2)).unwrap();
-        assert_eq!(give(&mut book, "c2", "p2", ip(1)), yields, "rack a has no other, though rack b has");
+        assert_eq!(give(&mut book, "c2", "p2", ip(1)), yields, "rack a has no other address, but rack b has");
     }
 }
 

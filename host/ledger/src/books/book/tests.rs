@@ -35,12 +35,12 @@ fn name() -> NetworkName {
     NetworkName::new("net").unwrap()
 }
 
-/// One /29: .2 to .6 beside its gateway .1.
+/// One /29: .2 to .6, with the gateway .1.
 fn slash_29() -> Range {
     Range::new("192.168.1.0/29".parse().unwrap(), ip(1), ip(6), Some(ip(1)), 29).unwrap()
 }
 
-/// A book of pools that the configuration supplies, each with these ranges.
+/// A book of configuration-supplied pools with these ranges.
 fn book_of(cooling: Cooling, pools: Vec<Vec<Range>>) -> Book {
     let mut book = Book::empty(&name());
     define(&mut book, cooling, pools);
@@ -198,7 +198,7 @@ fn where_cooling_is_a_preference_it_yields_to_need_and_to_a_wish() {
     free(&mut book, 4, 30);
     book.expire(at(30_020), COOLDOWN);
     assert_eq!(book.free(Shelf::whole(0), None, Direction::Ascending, 9), [ip(3)]);
-    assert_eq!(propose(&book, 16, ip(4)), Err(Violation::Cooling(ip(4))), "another is free");
+    assert_eq!(propose(&book, 16, ip(4)), Err(Violation::Cooling(ip(4))), "another address is free");
     let wish = request(owner(16), &[ip(4)], 0);
     let proposal = Proposal::of([(0, ip(4))]);
     assert!(book.admit(&wish, &proposal, &stamp(), at(0)).is_ok());
@@ -225,7 +225,7 @@ fn contradictions_are_refused_and_change_nothing() {
     let place = book.through() + 1;
     book.apply(place, &fact).unwrap();
     let before = book.image();
-    assert_eq!(book.apply(place, &fact), Ok(()), "a fact seen already");
+    assert_eq!(book.apply(place, &fact), Ok(()), "a fact applied before");
     assert_eq!(book.apply(place + 1, &fact), Err(Conflict::Generation(Generation(1))));
     let LedgerFact::Allocated(twice) = fact else { panic!() };
     let mut twice = twice.as_ref().clone();
@@ -258,7 +258,7 @@ fn contradictions_are_refused_and_change_nothing() {
     assert_eq!(book.image(), before);
 }
 
-/// A pod of a namespace gets an address, with a tag.
+/// Assigns an address to a pod of a namespace, with a tag.
 fn give_pod(book: &mut Book, number: u32, namespace: &str, address: IpAddr) {
     let pod = PodIdentity {
         namespace: namespace.into(),
@@ -292,7 +292,7 @@ fn what_allocations_carry_is_counted_and_what_a_name_had_is_remembered() {
         assert_eq!(book.last_of("a/pod-1"), [(pool.clone(), ip(2))]);
     }
     book.enter_boot(at(6)).unwrap();
-    assert_eq!(book.last_of("a/pod-2"), [(pool, ip(3))], "also what a boot has ended");
+    assert_eq!(book.last_of("a/pod-2"), [(pool, ip(3))], "also of an allocation that ended at reboot");
     assert_eq!(book.count("owner.kind", "attachment"), 0);
 }
 
@@ -400,7 +400,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against a model of three plain maps: who holds what, what cools, what is free.
+    /// Compares the book with a simple model of held, cooling and free addresses.
     #[test]
     fn the_book_agrees_with_a_plain_model(steps in prop::collection::vec(step(), 0..80)) {
         let mut book = small(Cooling::Preferred);

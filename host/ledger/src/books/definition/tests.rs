@@ -46,13 +46,13 @@ fn at() -> Moment {
     Moment { boot_ns: 7, wall_ms: 7 }
 }
 
-/// Brings a book to a definition; says what that took, by the names of the facts.
+/// Redefines a book; returns the kinds of the facts applied.
 fn redefine(book: &mut Book, pools: Vec<DefinedPool>) -> Result<Vec<&'static str>, InvalidDefinition> {
     let (config, definition) = (Arc::default(), definition(pools));
     let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
     let facts = book.redefine(defined, at())?;
     facts.iter().for_each(|fact| book.apply(book.through() + 1, fact).unwrap());
-    assert_eq!(book.redefine(defined, at()), Ok(Vec::new()), "it is what it was defined as");
+    assert_eq!(book.redefine(defined, at()), Ok(Vec::new()), "redefining it again changes nothing");
     Ok(facts.iter().map(kind).collect())
 }
 
@@ -139,7 +139,11 @@ fn what_stays_is_not_touched() {
     let moved = vec![pool("a", vec![v4(1)]), pool("b", vec![v4(3), v4(2)])];
     assert_eq!(redefine(&mut book, moved).unwrap(), ["removed", "removed", "defined", "added", "added"]);
     let renamed = vec![pool("c", vec![v4(1)]), pool("b", vec![v4(3), v4(2)])];
-    assert_eq!(redefine(&mut book, renamed).unwrap(), ["defined", "added"], "a range goes with its pool");
+    assert_eq!(
+        redefine(&mut book, renamed).unwrap(),
+        ["defined", "added"],
+        "a range is removed with its pool"
+    );
     assert_eq!(free(&book, Shelf::whole(1)), ["10.0.3.1", "10.0.2.1"]);
 }
 
@@ -159,7 +163,7 @@ fn what_the_host_supplies_comes_drains_and_goes() {
     assert_eq!(book.usage(Shelf::whole(1)), Usage::default());
     assert_eq!(book.drain(&name("eni"), &two, true, at()), Ok(None));
     assert!(Book::restore(book.image()).unwrap().is_exhausted(1), "also after a snapshot");
-    // A definition leaves it alone.
+    // A definition does not change it.
     assert_eq!(
         redefine(&mut book, vec![pool("a", vec![v4(3)]), hosts("eni")]).unwrap(),
         ["removed", "added"]
@@ -192,7 +196,7 @@ fn what_the_host_supplies_is_bounded_like_a_definition() {
     let overlapping = redefine(&mut book, vec![pool("a", vec![v4(2)]), hosts("eni")]);
     assert!(
         matches!(overlapping, Err(InvalidDefinition::Overlap(_))),
-        "a definition takes nothing of the host's"
+        "a definition cannot take an address that the host supplies"
     );
     let supplied = DefinedPool { ranges: vec![v4(9)], ..hosts("eni") };
     assert_eq!(

@@ -18,7 +18,7 @@ fn owner() -> Owner {
     }
 }
 
-/// A book in which the owner has an address, asked for at a moment in a namespace that was seen.
+/// A book in which the owner has an address, requested at the given time from a namespace that the daemon has seen.
 fn book(requested_at: Moment, netns: &str) -> Book {
     let network = NetworkName::new("net").unwrap();
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
@@ -51,12 +51,12 @@ fn request(requested_at: Moment, netns: &str) -> Request {
     }
 }
 
-/// What the allocation is asked for since, where and whether that was seen, once a repeat is applied.
+/// Applies a repeat; returns the allocation's request time, its namespace, and whether the daemon has seen that.
 fn renewed(mut book: Book, request: &Request) -> (Moment, String, bool) {
     let Some(Repeat::Renews(fact)) = book.repeat(request) else { panic!("no renewal") };
     book.apply(2, &fact).unwrap();
     let held = book.owned_by(&owner()).unwrap();
-    assert_eq!(held.generation, Generation(1), "it is the same allocation");
+    assert_eq!(held.generation, Generation(1), "the allocation stays the same");
     (held.requested_at, held.netns().to_owned(), held.netns_seen().is_some())
 }
 

@@ -80,7 +80,7 @@ fn memory_of_what_ended_is_bounded() {
     }
     let settled = takeover.settled();
     assert_eq!(settled.len(), MOST_SETTLED);
-    // One that is there already takes the place of nobody.
+    // A claim of an address that is remembered already evicts no other.
     takeover.settle(settled[0].0, "b");
     assert_eq!(takeover.settled().len(), MOST_SETTLED);
 }
@@ -95,5 +95,5 @@ fn a_boot_ends_unknown_owners_and_cools_everything_anew() {
     assert_eq!(book.allocations().len(), 0);
     let cooling: Vec<_> = book.cooling_addresses().collect();
     assert_eq!(cooling, [(ip(4), at(9)), (ip(3), at(9))]);
-    assert!(book.is_settled(ip(3), "a"), "its file is still there after the boot");
+    assert!(book.is_settled(ip(3), "a"), "its file still exists after the reboot");
 }
