@@ -1,4 +1,4 @@
-//! Which boot this is.
+//! The id of the running boot.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tenure_types::BootId;
 /// Reads the kernel's id of the running boot.
 ///
 /// # Errors
-/// When `/proc` is not there.
+/// If `/proc` is not mounted.
 pub fn boot_id() -> io::Result<BootId> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(BootId(id.trim_end().to_owned()))

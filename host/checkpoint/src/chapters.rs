@@ -1,30 +1,30 @@
-//! The chapters while they are rebuilt: lines in, state out.
+//! The chapters during recovery: lines in, state out.
 //!
-//! Recovery knows no chapter. It finds out which lines are whole and in which order they stand, and hands each to the chapter
-//! that it names.
+//! Recovery knows no chapter. It checks which lines are intact and in order, and passes each to the chapter that it
+//! names.
 
 use std::error::Error as StdError;
 
 use tenure_types::{BootId, Moment};
 
-/// One chapter's state while it is rebuilt.
+/// One chapter's state during recovery.
 pub trait Chapter {
-    /// What its lines are called.
+    /// The chapter's name in its lines.
     fn name(&self) -> &'static str;
 
-    /// Applies a fact at its place in the log. One that is in the state already, by its place, changes nothing.
+    /// Applies a fact at its place in the log. A fact that the state already contains, judged by its place, changes nothing.
     ///
     /// # Errors
     /// [`Refused`].
     fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused>;
 
-    /// Takes an item of a snapshot in.
+    /// Restores an item of a snapshot.
     ///
     /// # Errors
     /// [`Refused`].
     fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused>;
 
-    /// All items of the snapshot were taken in.
+    /// Called after all items of the snapshot have been restored.
     ///
     /// # Errors
     /// [`Refused`].
@@ -32,7 +32,7 @@ pub trait Chapter {
         Ok(())
     }
 
-    /// Enters another boot than that of everything before. Says how many allocations have ended by it.
+    /// Enters a boot other than that of everything before. Returns how many allocations this ends.
     ///
     /// # Errors
     /// [`Refused`].
@@ -40,29 +40,29 @@ pub trait Chapter {
         Ok(0)
     }
 
-    /// Forgets everything: what was read is to be read again.
+    /// Clears the state, because the files will be read again.
     fn clear(&mut self);
 }
 
-/// Why a chapter does not take a line.
+/// Why a chapter refuses a line.
 #[derive(Debug)]
 pub enum Refused {
-    /// It does not know this form.
+    /// The chapter does not know this version.
     Version,
-    /// The JSON is not a line of this form.
+    /// The JSON is not valid for this version.
     Malformed(String),
     /// The line contradicts what came before it.
     Conflict(Box<dyn StdError + Send + Sync>),
 }
 
 impl Refused {
-    /// A contradiction.
+    /// Wraps a contradiction.
     pub fn conflict(conflict: impl StdError + Send + Sync + 'static) -> Self {
         Self::Conflict(Box::new(conflict))
     }
 }
 
-/// A line that is to be taken.
+/// A line for a chapter.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) chapter: &'a str,
@@ -71,35 +71,35 @@ pub(crate) struct Given<'a> {
     pub(crate) json: &'a str,
 }
 
-/// What came of a line.
+/// What became of a line.
 pub(crate) enum Taken {
     /// It is in the state.
     Kept,
-    /// Nobody here knows it, and it says that it can be done without.
+    /// No chapter here knows it, and it is marked as optional.
     Skipped,
 }
 
-/// Why a line is not taken.
+/// Why a line was not applied.
 pub(crate) enum NotTaken {
-    /// Nobody here knows it, and it cannot be done without.
+    /// No chapter here knows it, and it is not optional.
     Unknown,
     /// Its chapter refuses it.
     Refused(Refused),
 }
 
-/// Every chapter, and the boot that their moments are of.
+/// All chapters, and the boot that their moments belong to.
 pub(crate) struct Chapters<'a, 'c> {
     chapters: &'a mut [&'c mut dyn Chapter],
     boot: Option<BootId>,
 }
 
 impl<'a, 'c> Chapters<'a, 'c> {
-    /// The chapters, with nothing in them yet.
+    /// The chapters, still empty.
     pub(crate) fn new(chapters: &'a mut [&'c mut dyn Chapter]) -> Self {
         Self { chapters, boot: None }
     }
 
-    /// Forgets everything.
+    /// Clears all chapters.
     pub(crate) fn clear(&mut self) {
         self.boot = None;
         self.chapters.iter_mut().for_each(|chapter| chapter.clear());
@@ -135,7 +135,7 @@ impl<'a, 'c> Chapters<'a, 'c> {
         self.chapters.iter_mut().try_for_each(|chapter| chapter.restored())
     }
 
-    /// Goes on in a boot. Returns how many allocations have ended, where it is another one.
+    /// Enters a boot. If it is another one, returns how many allocations that ended.
     pub(crate) fn enter(&mut self, boot: &BootId, now: Moment) -> Result<usize, Refused> {
         let mut ended = 0;
         if self.boot.as_ref().is_some_and(|before| before != boot) {
@@ -147,7 +147,7 @@ impl<'a, 'c> Chapters<'a, 'c> {
         Ok(ended)
     }
 
-    /// Whether the last boot that wrote is this one.
+    /// Whether this boot was the last to write.
     pub(crate) fn is_of(&self, boot: &BootId) -> bool {
         self.boot.as_ref() == Some(boot)
     }

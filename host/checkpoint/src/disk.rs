@@ -1,8 +1,8 @@
-//! The disk seam: all that the checkpoint does to a disk goes through [`Disk`] and [`File`].
+//! The disk seam: the checkpoint accesses the disk only through [`Disk`] and [`File`].
 //!
-//! A state directory is flat, so a file is named by its name alone. [`FileDisk`] is the real one;
-//! `sim::SimDisk` loses, tears and refuses on purpose. Nothing is durable before [`File::sync_data`] for
-//! bytes and [`Disk::sync_dir`] for names.
+//! A state directory is flat, so a name identifies a file. [`FileDisk`] is the real disk; `sim::SimDisk` loses, tears
+//! and refuses operations on purpose. Bytes are durable only after [`File::sync_data`], names only after
+//! [`Disk::sync_dir`].
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,84 +11,86 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise};
 
-/// One flat directory of files.
+/// A flat directory of files.
 pub trait Disk: Send + Sync + 'static {
-    /// The names of the files that there are.
+    /// The names of the files.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Opens a file for reading from an offset on.
+    /// Opens a file for reading from an offset.
     ///
     /// # Errors
-    /// `NotFound`, or whatever the disk says.
+    /// `NotFound`, or any other I/O error.
     fn read(&self, name: &str, offset: u64) -> io::Result<Box<dyn Read + Send>>;
 
-    /// Makes a file, or empties the one there is, for appending.
+    /// Creates a file, or truncates an existing one, for appending.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn create(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Opens a file that exists for appending.
+    /// Opens an existing file for appending.
     ///
     /// # Errors
-    /// `NotFound`, or whatever the disk says.
+    /// `NotFound`, or any other I/O error.
     fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Makes a file's bytes durable and drops them from memory, so that what is read next is what the disk has.
+    /// Makes a file's bytes durable and drops them from the page cache, so that the next read returns what is on the
+    /// disk.
     ///
-    /// After a sync that failed, memory has bytes that the disk has not and calls them clean: another sync writes nothing, and
-    /// says that all is well.
+    /// After a failed sync, the page cache has bytes that the disk lacks and marks them as clean: another sync writes
+    /// nothing and reports success.
     ///
     /// # Errors
-    /// `NotFound`, or whatever the disk says.
+    /// `NotFound`, or any other I/O error.
     fn sync_and_forget(&self, name: &str) -> io::Result<()>;
 
-    /// Gives a file another name, in place of a file that may have it.
+    /// Renames a file, replacing one with the new name.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Makes the names durable.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn sync_dir(&self) -> io::Result<()>;
 }
 
 /// A file open for appending.
 pub trait File: Send {
-    /// Writes behind the last byte. After an error any part of it may be there.
+    /// Appends bytes. After an error, any part of them may be in the file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the bytes durable. After an error nobody knows which are, and asking again would lie.
+    /// Makes the bytes durable. After an error it is unknown which of them are, and a retry could report success
+    /// wrongly.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn sync_data(&mut self) -> io::Result<()>;
 
-    /// Cuts the file, and gives back what was reserved behind its end.
+    /// Truncates the file, and releases the room reserved behind its end.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any I/O error.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// Reserves room up to an offset without making the file longer.
+    /// Reserves room up to an offset without extending the file.
     ///
     /// # Errors
-    /// `StorageFull` when there is no room, `Unsupported` where the file system cannot reserve.
+    /// `StorageFull` if there is no room, `Unsupported` if the file system cannot reserve room.
     fn reserve(&mut self, up_to: u64) -> io::Result<()>;
 }
 
@@ -104,16 +106,16 @@ pub struct FileDisk {
 }
 
 impl FileDisk {
-    /// A directory, made if need be for its owner alone, whose name is durable.
+    /// Creates the directory, accessible only to its owner, unless it exists, and makes its name durable.
     ///
     /// # Errors
-    /// When the directory cannot be made, or its name not be made durable.
+    /// If the directory cannot be created, or its name cannot be made durable.
     pub fn create(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
         let levels = || directory.ancestors().filter(|level| !level.as_os_str().is_empty());
         let missing = levels().take_while(|level| !level.exists()).count();
-        // From the top, each name durable before the next is made. One more than is missing: a start that was killed in here may
-        // have made that one and got no further.
+        // From the top, each name made durable before the next directory is created. One more level than is missing:
+        // an earlier start may have been killed after creating that one, before its name was durable.
         let mut levels: Vec<_> = levels().take(missing + 1).collect();
         while let Some(level) = levels.pop() {
             make_durable(level)?;
@@ -121,27 +123,27 @@ impl FileDisk {
         Ok(Self { directory })
     }
 
-    /// A directory as it is, for readers.
+    /// An existing directory, for readers.
     #[must_use]
     pub fn existing(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Where the files are.
+    /// The path of the directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 }
 
-/// Makes a directory unless there is one, and its name durable.
+/// Creates a directory unless it exists, and makes its name durable.
 fn make_durable(directory: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
         made => made?,
     }
     match directory.parent() {
-        // It is the root.
+        // The root.
         None => Ok(()),
         Some(above) if above.as_os_str().is_empty() => fs::File::open(".")?.sync_all(),
         Some(above) => fs::File::open(above)?.sync_all(),
@@ -152,7 +154,7 @@ impl Disk for FileDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
-            // A name that is not text is none of ours.
+            // A name that is not UTF-8 is not ours.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }
@@ -182,7 +184,7 @@ impl Disk for FileDisk {
     fn sync_and_forget(&self, name: &str) -> io::Result<()> {
         let file = fs::File::open(self.directory.join(name))?;
         file.sync_data()?;
-        // The whole file: what lies across the beginning of a part would be kept.
+        // For the whole file: an offset inside a page would keep that page cached.
         Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
     }
 

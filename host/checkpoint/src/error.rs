@@ -1,70 +1,71 @@
-//! What stops a recovery.
+//! Errors that stop a recovery.
 
 use std::error::Error as StdError;
 use std::io;
 
-/// Why the state cannot be read. Nothing was changed or destroyed; a copy of what is wrong may have been set aside.
+/// Why the state cannot be recovered. Nothing was changed or destroyed; a copy of the damaged file may have been
+/// quarantined.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk refused.
+    /// An I/O error.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What the disk said.
+        /// The error.
         source: io::Error,
     },
-    /// Bytes that were durable are not what was written.
+    /// Durable bytes are not those that were written.
     #[error("{file} is damaged at byte {offset}: {why}")]
     Damaged {
         /// The file.
         file: String,
-        /// Where the first thing that is wrong begins.
+        /// The offset of the first problem.
         offset: u64,
         /// What is wrong.
         why: String,
     },
-    /// The file is of a format that this program does not know.
+    /// The file has a format that this program does not know.
     #[error(
-        "{file} has format version {found}, and this program reads version {known} only: run the program that wrote it, or a newer one"
+        "{file} has format version {found}, but this program reads only version {known}: run the program that wrote it, or a newer one"
     )]
     UnknownVersion {
         /// The file.
         file: String,
-        /// The version it has.
+        /// Its version.
         found: u64,
-        /// The version that is known.
+        /// The version that this program knows.
         known: u64,
     },
-    /// The file is of the format that no release has written.
-    #[error("{file} has format version 1, which was never released and is not read any more")]
+    /// The file has the format that was never released.
+    #[error("{file} has format version 1, which was never released and is no longer supported")]
     Unreleased {
         /// The file.
         file: String,
     },
-    /// A line says something that this program does not know and cannot do without. It is whole, and nothing is wrong with it.
+    /// A line has a form that this program does not know, and is not optional. The line is intact.
     #[error(
         "{file} has facts of chapter {chapter:?}, version {version}, at byte {offset}, which this program does not know; {program} wrote them"
     )]
     UnknownChapter {
         /// The file.
         file: String,
-        /// Where the line begins.
+        /// The offset of the line.
         offset: u64,
-        /// Whose facts they are.
+        /// The line's chapter.
         chapter: String,
-        /// Which form they have.
+        /// The version of its form.
         version: u32,
         /// The program that wrote the file, with its version.
         program: String,
     },
-    /// A file that must be there is not.
-    #[error("{file} is missing, and without it the state is not known")]
+    /// A required file is missing.
+    #[error("{file} is missing, and the state cannot be recovered without it")]
     Missing {
         /// The file.
         file: String,
     },
-    /// A fact is intact and contradicts what came before it.
+    /// A fact is intact but contradicts what came before it.
     #[error("{file} contradicts itself at fact {place}")]
     Contradiction {
         /// The file.
@@ -78,13 +79,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names what was tried when the disk refused.
+    /// Turns an I/O error into an error that names the operation.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
     }
 
-    /// The file that is wrong, where one is.
+    /// The affected file, if there is one.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         match self {

@@ -1,20 +1,20 @@
-//! One line of a file: `crc32c seq len json\n`.
+//! The framing of a line: `crc32c seq len json\n`.
 //!
-//! The checksum is eight hexadecimal digits over everything behind it and before the newline; the length is the
-//! JSON's in bytes. JSON has no raw newline in it, so a file is split at newlines whatever has happened to it.
+//! The checksum is eight hexadecimal digits and covers everything between it and the newline; the length is the
+//! JSON's in bytes. The JSON contains no raw newline, so a file can be split at newlines even if it is damaged.
 
 use std::cmp::Ordering;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Longer lines are never written; it bounds what a damaged file makes a reader hold.
+/// The longest line. It bounds the memory that reading a damaged file takes.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// A line whose checksum holds.
+/// A line with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     /// The record's place in the log; 0 for a header.
     pub(crate) place: u64,
-    /// What the line says.
+    /// The line's content.
     pub(crate) json: &'a str,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, place: u64, json: &[u8]) {
     out.push(b'\n');
 }
 
-/// Reads a line, given without its newline; the reason says what is wrong with it.
+/// Decodes a line without its newline; the error says what is wrong with it.
 pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, &'static str> {
     let (checksum, body) = split(line).ok_or("no checksum")?;
     let checksum = hexadecimal(checksum).ok_or("no checksum")?;
@@ -49,7 +49,7 @@ pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, &'static str> {
     Ok(Frame { place, json })
 }
 
-/// Whether bytes without a newline may be the beginning of a line, and no more than that.
+/// Whether bytes without a newline could be an incomplete line.
 pub(crate) fn is_beginning(piece: &[u8]) -> bool {
     let mut columns = piece.splitn(4, |byte| *byte == b' ');
     let (checksum, place, length, json) = (columns.next(), columns.next(), columns.next(), columns.next());
@@ -88,27 +88,27 @@ fn decimal(column: &[u8]) -> Option<u64> {
     std::str::from_utf8(column).ok()?.parse().ok()
 }
 
-/// A file's lines, one at a time, each in the same buffer.
+/// The lines of a file, read one at a time into the same buffer.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     buffer: Vec<u8>,
     offset: u64,
 }
 
-/// A line as it is in the file.
+/// A line of a file.
 pub(crate) struct Line<'a> {
-    /// Where it begins.
+    /// The offset of its first byte.
     pub(crate) offset: u64,
-    /// Where the next one begins.
+    /// The offset of the next line.
     pub(crate) end: u64,
-    /// What it says, without the newline.
+    /// Its bytes, without the newline.
     pub(crate) bytes: &'a [u8],
     /// Whether its newline is there.
     pub(crate) terminated: bool,
 }
 
 impl Lines {
-    /// The lines of a file that was opened at an offset.
+    /// The lines of a file that is read from an offset.
     pub(crate) fn new(reader: Box<dyn Read + Send>, offset: u64) -> Self {
         Self { reader: BufReader::with_capacity(256 << 10, reader), buffer: Vec::new(), offset }
     }

@@ -1,7 +1,7 @@
-//! The first line of each file: what it is, which format it has, and which boot of which node wrote it.
+//! The first line of each file: its kind, its format version, and the boot and node that wrote it.
 //!
-//! The way to the version, a framed first line with `{"log":{"version":N` or `{"snapshot":{"version":N`, never
-//! changes, so that any version can name any other.
+//! The path to the version never changes: a framed first line with `{"log":{"version":N` or
+//! `{"snapshot":{"version":N`. So any version can name any other.
 
 use serde::{Deserialize, Serialize};
 use tenure_types::{BootId, Moment};
@@ -12,7 +12,7 @@ use crate::frame::{self, Line};
 /// The format version that this program writes, and the only one that it reads.
 pub const FORMAT_VERSION: u64 = 2;
 
-/// The version that programs wrote before the first release. It is known and not read.
+/// The version from before the first release. It is recognised but not read.
 const UNRELEASED: u64 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -26,35 +26,35 @@ struct StoredMoment {
     wall_ms: u64,
 }
 
-/// What a log segment stands on.
+/// What a log segment builds on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
-    /// The segment before it: it goes on where that one ends.
+    /// The previous segment, which it continues.
     Log,
-    /// The snapshot of its own number alone, since writing the segment before it failed.
+    /// Only the snapshot with its own number, because writing the previous segment failed.
     Snapshot,
 }
 
 /// The header of a log segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogHeader {
-    /// The format.
+    /// The format version.
     pub version: u64,
     /// The program that wrote it, with its version.
     pub program: String,
-    /// Which segment this is.
+    /// The segment's number.
     pub number: u64,
     /// The place of its first fact.
     pub first: u64,
-    /// What it stands on.
+    /// What it builds on.
     pub base: Base,
-    /// The boot that wrote it. Where it differs from the boot before, every pod allocation before this line has ended.
+    /// The boot that wrote it. If it differs from the previous boot, every pod allocation before this line has ended.
     #[serde(with = "StoredBoot")]
     pub boot: BootId,
     /// The node that wrote it.
     pub node: String,
-    /// When it was begun.
+    /// When it was created.
     #[serde(with = "StoredMoment")]
     pub opened: Moment,
 }
@@ -72,7 +72,7 @@ pub(crate) struct SnapshotHeader {
     pub(crate) opened: Moment,
 }
 
-/// Either kind of first line.
+/// The header of either kind of file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Header {
@@ -88,18 +88,18 @@ enum AnyVersion {
 }
 
 impl Header {
-    /// The framed line.
+    /// Encodes the framed line.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         frame::encode(out, 0, &serde_json::to_vec(self)?);
         Ok(())
     }
 
-    /// Reads the first line of a file, `None` for an empty file.
+    /// Decodes the first line of a file; `None` stands for an empty file.
     pub(crate) fn decode(file: &str, line: Option<Line<'_>>) -> Result<Self, Error> {
         let damaged = |why: String| Error::Damaged { file: file.to_owned(), offset: 0, why };
         let line = line.ok_or_else(|| damaged("the file is empty".to_owned()))?;
         if !line.terminated {
-            return Err(damaged("the header is cut off".to_owned()));
+            return Err(damaged("the header is truncated".to_owned()));
         }
         let frame = frame::decode(line.bytes).map_err(|why| damaged(format!("the header: {why}")))?;
         let (AnyVersion::Log { version } | AnyVersion::Snapshot { version }) =

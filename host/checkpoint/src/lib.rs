@@ -1,8 +1,8 @@
-//! The checkpoint: makes facts durable, and the ledger's state out of them again.
+//! The checkpoint: makes facts durable, and rebuilds the ledger's state from them.
 //!
-//! It owns the state directory. It knows how a [`Fact`](tenure_ledger::Fact) is stored and never whether one is right:
-//! that is the ledger's. A start goes [`Lock::take`], [`recover`], [`Writer::open`]; the engine then gets the
-//! [`CheckpointJournal`] and the writer the engine's [`Images`](tenure_engine::ports::Images).
+//! It owns the state directory. It knows how a [`Fact`](tenure_ledger::Fact) is stored, but not whether one is right:
+//! that is up to the ledger. A start calls [`Lock::take`], [`recover`] and [`Writer::open`]; the engine then gets the
+//! [`CheckpointJournal`], and the writer gets the engine's [`Images`](tenure_engine::ports::Images).
 //!
 //! ```text
 //! stage ──▶ queue ──▶ writer: append a group ──▶ one fdatasync ──▶ witness ──▶ tickets
@@ -16,9 +16,9 @@
 //! |---|---|
 //! | `log.0000000007` | a log segment: a header line, then a line for each fact |
 //! | `snapshot.0000000007` | the state that `log.0000000007` continues |
-//! | `*.tmp` | not whole yet, and never read |
-//! | `quarantine.*` | copies of damaged files and of bytes that were cut; yours to remove |
-//! | `lock` | held by the daemon that is running; says its process id |
+//! | `*.tmp` | incomplete, and never read |
+//! | `quarantine.*` | copies of damaged files and of bytes that were cut off; remove them when you like |
+//! | `lock` | locked by the running daemon; contains its process id |
 //!
 //! Every line is `crc32c seq len json`, so the JSON begins at the fourth column:
 //! ```text

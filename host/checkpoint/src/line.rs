@@ -1,10 +1,11 @@
-//! What a line says, whatever it is about: `{"group":[first,last],"chapter":"ledger","version":1,"fact":{"allocated":{...}}}`.
+//! The content of a line of any chapter:
+//! `{"group":[first,last],"chapter":"ledger","version":1,"fact":{"allocated":{...}}}`.
 //!
-//! `group` names the places of the facts that were made durable by one sync, so that a reader knows without looking
-//! further whether a group is whole, and whether a line belongs to it or to a later one. `chapter` and `version` say who can
-//! read the rest; `"optional":true` says that a reader who cannot may go on without it. A snapshot's lines have an `item`
-//! in the place of the group and the fact; the facts behind them have their `place` in the place of the group. This never
-//! changes; what a chapter's facts look like is the chapter's, in [`v1`](crate::v1).
+//! `group` has the places of the first and last fact of the group that one sync made durable. So a reader knows
+//! without reading further whether a group is complete, and whether a line belongs to it or to a later one. `chapter`
+//! and `version` say who can read the rest; with `"optional":true`, a reader that cannot may skip it. A snapshot's
+//! lines have an `item` instead of the group and the fact; the facts after the items have their `place` instead of
+//! the group. This part never changes; the form of a chapter's facts is up to the chapter, in [`v1`](crate::v1).
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -17,17 +18,17 @@ use crate::frame;
 /// A fact, or an item of a snapshot, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Whose it is.
+    /// Its chapter.
     pub chapter: Cow<'static, str>,
-    /// Which form of the chapter it has.
+    /// The version of its form.
     pub version: u32,
-    /// Whether a reader that does not know the chapter, or this form of it, may go on without it.
+    /// Whether a reader that does not know the chapter or the version may skip it.
     pub optional: bool,
-    /// The fact's or the item's own JSON.
+    /// The JSON of the fact or item.
     pub json: Vec<u8>,
 }
 
-/// A line of the log as it is read.
+/// A decoded line of the log.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LogLine<'a> {
     pub(crate) group: (u64, u64),
@@ -40,17 +41,18 @@ pub(crate) struct LogLine<'a> {
     pub(crate) fact: &'a RawValue,
 }
 
-/// A line of a snapshot as it is read.
+/// A decoded line of a snapshot.
 pub(crate) enum SnapshotLine<'a> {
     /// An item of a chapter.
     Item { chapter: Cow<'a, str>, version: u32, optional: bool, item: &'a RawValue },
-    /// A fact that was staged while the items were made, so that some have it and some may not.
+    /// A fact that was staged while the items were read, so that some of them contain it and some may not.
     Fact { place: u64, chapter: Cow<'a, str>, version: u32, optional: bool, fact: &'a RawValue },
-    /// The end, without which a snapshot is not whole: how many lines are before it, and the last place that they may know of.
+    /// The end, without which a snapshot is incomplete: the number of lines before it, and the last place that they
+    /// may contain.
     End { lines: u64, through: u64 },
 }
 
-/// Every key that a line of a snapshot may have, so that one is read in one pass.
+/// All keys that a line of a snapshot may have, so that it is parsed in one pass.
 #[derive(Deserialize)]
 struct AnySnapshotLine<'a> {
     #[serde(borrow, default)]
@@ -72,7 +74,7 @@ struct AnySnapshotLine<'a> {
 }
 
 impl<'a> SnapshotLine<'a> {
-    /// Reads a line, or says why it is none.
+    /// Decodes a line; the error says what is wrong with it.
     pub(crate) fn decode(json: &'a str) -> Result<Self, String> {
         let line: AnySnapshotLine<'a> = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let AnySnapshotLine { chapter, version, optional, item, place, fact, lines, through } = line;
@@ -84,18 +86,18 @@ impl<'a> SnapshotLine<'a> {
                 Ok(Self::Fact { place, chapter, version, optional, fact })
             }
             (None, None, None, Some((lines, through))) => Ok(Self::End { lines, through }),
-            _ => Err("the line is neither an item nor a fact nor the end".to_owned()),
+            _ => Err("the line is not an item, a fact or the end".to_owned()),
         }
     }
 }
 
-/// Of a line of the log, only which group it is of.
+/// Only the group of a line of the log.
 #[derive(Deserialize)]
 pub(crate) struct GroupOf {
     pub(crate) group: (u64, u64),
 }
 
-/// Appends the framed line of a fact, whose group was not known when it was staged.
+/// Appends the framed line of a fact. Its group was unknown when it was staged.
 pub(crate) fn encode_fact(out: &mut Vec<u8>, place: u64, group: (u64, u64), line: &Line) {
     let mut json = Vec::with_capacity(line.json.len() + 96);
     // Writing to a Vec cannot fail.
@@ -112,7 +114,7 @@ pub(crate) fn encode_item(out: &mut Vec<u8>, number: u64, line: &Line) {
     frame::encode(out, number, &json);
 }
 
-/// Appends the framed line of a fact that a snapshot has behind its items.
+/// Appends the framed line of a fact that follows a snapshot's items.
 pub(crate) fn encode_staged(out: &mut Vec<u8>, number: u64, place: u64, line: &Line) {
     let mut json = Vec::with_capacity(line.json.len() + 96);
     let _ = write!(json, "{{\"place\":{place},");

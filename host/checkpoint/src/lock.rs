@@ -1,4 +1,4 @@
-//! One daemon for a directory: for its state, and for where it is reached.
+//! Locks a directory for one daemon: its state directory, and its run directory.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,37 +8,37 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-/// The right to write into a directory, until it is dropped or the process ends in whatever way.
+/// The lock of a directory. It is released when it is dropped or the process ends in any way.
 #[derive(Debug)]
 pub struct Lock {
     // The kernel holds the lock as long as this is open; nothing reads it.
     _file: fs::File,
 }
 
-/// Why a directory cannot be had.
+/// Why a directory cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another daemon has it.
+    /// Another daemon has locked it.
     #[error(
-        "{} is in use by process {holder}: stop that daemon first, or give this one other directories with --run-dir and --state-dir",
+        "{} is in use by process {holder}: stop that daemon, or start this one with another --run-dir and --state-dir",
         directory.display()
     )]
     Held {
         /// The directory.
         directory: PathBuf,
-        /// The process that has it, as it says itself.
+        /// The process that has locked it, according to the lock file.
         holder: String,
     },
     /// The lock file cannot be used.
-    #[error("the lock file: {0}")]
+    #[error("cannot use the lock file: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Lock {
-    /// Takes the lock of a directory that exists, at once or not at all.
+    /// Locks an existing directory; fails immediately if it is locked.
     ///
     /// # Errors
-    /// [`LockError::Held`] names the process that has it.
+    /// [`LockError::Held`] names the process that has locked it.
     pub fn take(directory: &Path) -> Result<Self, LockError> {
         let path = directory.join("lock");
         let mut file =
@@ -52,7 +52,7 @@ impl Lock {
             }
             Err(error) => return Err(LockError::Io(error.into())),
         }
-        // A full disk must not keep a daemon from starting: the process id is only for people.
+        // A full disk must not prevent a start: the process id is only for people.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Self { _file: file })
     }

@@ -1,4 +1,4 @@
-//! The segment that is being written: one append and one sync for a group, and room reserved ahead.
+//! The open log segment: one append and one sync per group, and room reserved ahead.
 
 use std::io;
 
@@ -9,21 +9,21 @@ use crate::names;
 
 /// A log segment open for writing.
 ///
-/// After an error it is poisoned and must be dropped: what of it is on the disk is not known any more.
+/// After an error it is poisoned and must be dropped: its contents on the disk are unknown.
 pub(crate) struct Log {
     file: Box<dyn File>,
     number: u64,
-    /// Where the last durable group ends.
+    /// The end of the last durable group.
     length: u64,
-    /// That group, or the header.
+    /// The length and checksum of that group, or of the header.
     end: End,
-    /// Where the reserved room ends.
+    /// The end of the reserved room.
     reserved: u64,
     can_reserve: bool,
 }
 
 impl Log {
-    /// Writes a new segment under its temporary name; [`publish`](Self::publish) makes it real.
+    /// Writes a new segment under its temporary name; [`publish`](Self::publish) renames it.
     pub(crate) fn prepare(disk: &dyn Disk, header: LogHeader) -> io::Result<Self> {
         let number = header.number;
         let mut bytes = Vec::new();
@@ -35,16 +35,16 @@ impl Log {
         Ok(Self { file, number, length, end: End::of(&bytes), reserved: length, can_reserve: true })
     }
 
-    /// Gives the segment its name, durably.
+    /// Renames the segment to its final name, durably.
     pub(crate) fn publish(&self, disk: &dyn Disk) -> io::Result<()> {
         let name = names::log(self.number);
         disk.rename(&names::temporary(&name), &name)?;
         disk.sync_dir()
     }
 
-    /// Opens the segment that recovery has read last and that ends so, and makes durable that it is called so.
+    /// Opens the last segment that recovery has read, with this end, and makes its name durable.
     ///
-    /// A daemon that died between a renaming and its sync leaves a name that recovery sees and a crash would lose.
+    /// A daemon that died between a rename and its sync leaves a name that recovery sees but a crash would lose.
     pub(crate) fn resume(disk: &dyn Disk, number: u64, length: u64, end: End) -> io::Result<Self> {
         let file = disk.open(&names::log(number))?;
         disk.sync_dir()?;
@@ -59,7 +59,7 @@ impl Log {
         self.length
     }
 
-    /// How far the log has come, whose last fact has this place.
+    /// The durable end of the log, whose last fact has this place.
     pub(crate) fn durable(&self, fact: u64) -> Durable {
         self.end.durable(fact, self.number, self.length)
     }
@@ -72,13 +72,13 @@ impl Log {
                 self.length += group.len() as u64;
                 self.end = End::of(group);
             }
-            // So that a start after this does not take for durable what only the page cache still has.
+            // Otherwise the next start would treat bytes as durable that are only in the page cache.
             Err(_) => _ = self.file.truncate(self.length),
         }
         result
     }
 
-    /// Keeps at least half of `room` reserved behind the end, so that releases fit when the disk is full.
+    /// Keeps at least half of `room` reserved behind the end, so that releases still fit if the disk is full.
     pub(crate) fn keep_room(&mut self, room: u64) -> io::Result<()> {
         if !self.can_reserve || self.reserved >= self.length + room / 2 {
             return Ok(());
@@ -96,9 +96,9 @@ impl Log {
         }
     }
 
-    /// Gives the reserved room back, when nothing more comes.
+    /// Releases the reserved room, because nothing more will be written.
     pub(crate) fn seal(mut self) {
-        // The room comes back by itself when the segment goes.
+        // If this fails, the room is released when the segment is removed.
         let _ = self.file.truncate(self.length);
     }
 }
@@ -132,6 +132,6 @@ mod tests {
         let file = Box::new(WithoutReserve);
         let mut log = Log { file, number: 1, length: 0, end: End::default(), reserved: 0, can_reserve: true };
         assert!(log.keep_room(100).is_ok());
-        assert!(!log.can_reserve, "it is asked once");
+        assert!(!log.can_reserve, "it is tried only once");
     }
 }

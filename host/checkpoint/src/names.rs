@@ -13,12 +13,13 @@ pub(crate) fn snapshot(number: u64) -> String {
     format!("snapshot.{number:010}")
 }
 
-/// What a file is called until it is whole and durable.
+/// The name of a file until it is complete and durable.
 pub(crate) fn temporary(name: &str) -> String {
     format!("{name}.tmp")
 }
 
-/// Where a damaged file, a copy of it, or bytes that were cut may be put aside, in order of preference.
+/// The names under which a damaged file, a copy of it, or bytes that were cut off may be quarantined, in order of
+/// preference.
 pub(crate) fn quarantine(name: &str, offset: u64) -> impl Iterator<Item = String> {
     let first = format!("quarantine.{name}.{offset}");
     let others = (2..).map({
@@ -28,7 +29,7 @@ pub(crate) fn quarantine(name: &str, offset: u64) -> impl Iterator<Item = String
     std::iter::once(first).chain(others)
 }
 
-/// What there is in a state directory, by number.
+/// The files of a state directory, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) logs: Vec<u64>,
@@ -37,7 +38,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Looks.
+    /// Lists the files.
     pub(crate) fn read(disk: &dyn Disk) -> Result<Self> {
         let mut listing = Self::default();
         for name in disk.list().map_err(Error::io("listing the state directory"))? {
@@ -58,7 +59,8 @@ impl Listing {
     }
 }
 
-/// The number in a name. Another way to write the same number is no name of ours: it would stand for a file that is not there.
+/// The number in a name. Any other spelling of the number is not our name: it would stand for a file that does not
+/// exist.
 fn number(name: &str, prefix: &str) -> Option<u64> {
     let number = name.strip_prefix(prefix)?.parse().ok()?;
     (format!("{prefix}{number:010}") == name).then_some(number)

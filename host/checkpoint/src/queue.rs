@@ -1,7 +1,8 @@
-//! What is staged and not yet durable: where the engine and the writer meet.
+//! Facts that are staged but not yet durable: the queue between the engine and the writer.
 //!
-//! One `std::sync::Mutex` guards all of it. It is held for a few moves of memory and never while the disk works, so
-//! `stage` may be called with a book held. Encoding happens before it is taken; only the place is given under it.
+//! One `std::sync::Mutex` guards all of it. It is held for a few moves of memory and never during disk I/O, so
+//! `stage` may be called while a book is locked. Lines are encoded before it is taken; only their places are assigned
+//! under it.
 //!
 //! ```text
 //!           a group fails                      a snapshot and a new segment are durable
@@ -22,7 +23,7 @@ use tokio::sync::oneshot;
 use crate::disk;
 use crate::line::Line;
 
-/// How often the writer looks whether a disk that refused has come back.
+/// How often the writer checks whether a failed disk works again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The engine's end of the checkpoint.
@@ -43,7 +44,7 @@ impl CheckpointJournal {
         let mut state = self.queue.lock();
         let place = state.next;
         state.next += lines.len() as u64;
-        // Without a writer the sender is dropped, and the ticket fails.
+        // Without a writer, the sender is dropped and the ticket fails.
         if !state.closed {
             state.waiting.push(Waiting { place, lines, sender });
         }
@@ -73,7 +74,7 @@ impl Journal for CheckpointJournal {
             }
         };
         drop(state);
-        // The ticket is ours still, so there is someone to hear it.
+        // We still have the ticket, so the receiver exists.
         let _ = sender.send(answer);
         ticket
     }
@@ -84,11 +85,11 @@ impl Journal for CheckpointJournal {
     }
 }
 
-/// Facts that must be true together, or a barrier, that somebody waits for.
+/// Facts that must become durable together, or a barrier, with a caller that waits for them.
 pub(crate) struct Waiting {
     /// The place of the first fact.
     pub(crate) place: u64,
-    /// The facts; none of a barrier.
+    /// The facts; empty for a barrier.
     pub(crate) lines: Vec<Line>,
     sender: oneshot::Sender<Result<(), Error>>,
 }
@@ -96,19 +97,19 @@ pub(crate) struct Waiting {
 struct State {
     next: u64,
     waiting: Vec<Waiting>,
-    /// A group is on its way to the disk.
+    /// A group is being written.
     writing: bool,
-    /// What memory says is not what the disk says: the failure, until the log is reopened.
+    /// Memory and disk differ: the failure, until the log is reopened.
     failed: Option<Error>,
     /// There is no room to reserve.
     full: Option<Error>,
     stopping: bool,
-    /// The writer is gone.
+    /// The writer has gone.
     closed: bool,
 }
 
 impl State {
-    /// Why the disk refuses, as long as it does.
+    /// Why the disk refuses, if it does.
     fn trouble(&self) -> Option<&Error> {
         self.failed.as_ref().or(self.full.as_ref())
     }
@@ -145,20 +146,21 @@ impl Queue {
         std::mem::take(&mut state.waiting)
     }
 
-    /// The place of the first fact that was not taken yet.
+    /// The place of the first fact that has not been taken.
     pub(crate) fn first_untaken(&self) -> u64 {
         let state = self.lock();
         state.waiting.first().map_or(state.next, |waiting| waiting.place)
     }
 
-    /// The facts that wait, each with its place; they go on waiting.
+    /// The waiting facts, each with its place; they stay in the queue.
     pub(crate) fn staged(&self) -> Vec<(u64, Line)> {
         let state = self.lock();
         let facts = state.waiting.iter().flat_map(|waiting| (waiting.place..).zip(&waiting.lines));
         facts.map(|(place, line)| (place, line.clone())).collect()
     }
 
-    /// Tells everybody of a group that it is durable, or why not; in that case nothing more is acknowledged first.
+    /// Reports to all callers of a group that it is durable, or why not; after a failure, nothing more is
+    /// acknowledged until the log is reopened.
     pub(crate) fn resolve(&self, group: Vec<Waiting>, result: io::Result<()>) {
         let answer = result.map_err(|error| explain(&error));
         let mut state = self.lock();
@@ -168,23 +170,24 @@ impl Queue {
         }
         drop(state);
         for waiting in group {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = waiting.sender.send(answer.clone());
         }
     }
 
-    /// The log could not be opened: whatever waits fails, and goes into the snapshot that reopens it.
+    /// Fails everything that waits, because the log could not be opened. The facts go into the snapshot that reopens
+    /// it.
     pub(crate) fn fail(&self, error: io::Error) {
         let group = self.take();
         self.resolve(group, Err(error));
     }
 
-    /// What memory says is on the disk again.
+    /// Records that the disk has what memory has.
     pub(crate) fn reopened(&self) {
         self.lock().failed = None;
     }
 
-    /// Says whether there is room to reserve.
+    /// Records whether there is room to reserve.
     pub(crate) fn set_full(&self, error: Option<&io::Error>) {
         self.lock().full = error.map(explain);
     }
@@ -195,7 +198,7 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// The writer is gone, in whatever way: whatever waits fails, and whatever comes.
+    /// Called when the writer ends in any way: fails everything that waits now or is staged later.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -203,7 +206,7 @@ impl Queue {
         state.waiting.clear();
     }
 
-    /// Waits for something to do; `false` when there is nothing and never will be.
+    /// Waits for work; `false` if there is none and never will be.
     pub(crate) fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {
@@ -227,8 +230,8 @@ impl Queue {
     }
 }
 
-/// What the engine is told of a disk that refuses.
+/// The error that the engine gets when the disk refuses.
 pub(crate) fn explain(error: &io::Error) -> Error {
     let code = if disk::is_full(error) { ErrorCode::DiskFull } else { ErrorCode::CheckpointFailed };
-    Error::new(code, format!("the checkpoint: {error}"))
+    Error::new(code, format!("cannot write the checkpoint: {error}"))
 }

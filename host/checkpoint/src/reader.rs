@@ -1,4 +1,4 @@
-//! Reading the log while the daemon writes it, for `tenurectl log`.
+//! Reads the log while the daemon writes it, for `tenurectl log`.
 
 use std::io;
 use std::sync::Arc;
@@ -12,48 +12,49 @@ use crate::line::{Line, LogLine};
 use crate::names::{self, Listing};
 use crate::{Error, Result, v1};
 
-/// What stands in the log.
+/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogItem {
-    /// A segment begins.
+    /// The start of a segment.
     Segment(LogHeader),
-    /// A fact. It may be of a group that is not durable yet.
+    /// A fact. Its group may not be durable yet.
     Fact {
         /// Its place in the log.
         place: u64,
-        /// The places of the first and the last fact that one sync made durable.
+        /// The places of the first and last fact of its group, which one sync makes durable.
         group: (u64, u64),
         /// The fact as it is stored.
         line: Line,
-        /// The fact, where this program knows its chapter and its form.
+        /// The decoded fact, if this program knows its chapter and version.
         fact: Option<Fact>,
     },
 }
 
-/// Reads the segments that there are, oldest first, and then whatever comes.
+/// Reads the existing segments, oldest first, and then follows the log.
 pub struct LogReader {
     disk: Arc<dyn Disk>,
-    /// The segment that is being read; `None` before the first.
+    /// The current segment; `None` before the first.
     number: Option<u64>,
     offset: u64,
     lines: Option<Lines>,
 }
 
 impl LogReader {
-    /// Reads from the oldest segment on.
+    /// Starts at the oldest segment.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>) -> Self {
         Self { disk, number: None, offset: 0, lines: None }
     }
 
-    /// The next line; `None` when there is no more for now, so that following is asking again later.
+    /// The next entry; `None` if there are no more for now. To follow the log, call it again later.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for a line that is whole and wrong; asking again gives the same.
+    /// [`Error::Damaged`] for a line that is complete but invalid; another call returns the same error.
     pub fn next_item(&mut self) -> Result<Option<LogItem>> {
         loop {
             let continued = self.lines.is_some();
-            // A segment that another one follows is written no more, so its end is only final when that was seen first.
+            // A segment that has a successor is no longer written. So its end is final only if the successor was seen
+            // before the end.
             let following = if continued { None } else { self.following()? };
             if let Some(item) = self.in_segment()? {
                 return Ok(Some(item));

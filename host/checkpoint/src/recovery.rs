@@ -1,20 +1,20 @@
-//! From files to state: what a start does before anything is served.
+//! Recovery: rebuilds the state from the files before a daemon serves anything.
 //!
-//! [`look`] reads and decides, and changes nothing; [`recover`] then does what was decided. What is decided:
+//! [`look`] reads and decides, and changes nothing; [`recover`] then carries out the decisions:
 //!
 //! | found | decided |
 //! |---|---|
-//! | a whole group | kept, whether anybody was told or not |
-//! | a torn group at the end of the last segment | cut, after its bytes were put aside |
-//! | a last group that the disk has not | as if it had never been read |
-//! | damage anywhere else | stop; a copy is put aside, nothing is changed |
-//! | a damaged snapshot | the one before it and all segments since then, which say the same |
-//! | a segment or snapshot that is not there | stop |
+//! | a complete group | kept, whether or not it was acknowledged |
+//! | a torn group at the end of the last segment | cut off, after its bytes were quarantined |
+//! | a last group that is not on the disk | ignored |
+//! | damage anywhere else | stop; a copy is quarantined, nothing is changed |
+//! | a damaged snapshot | use the one before it and all segments since then, which have the same facts |
+//! | a missing segment or snapshot | stop |
 //! | another format version | stop |
-//! | a fact of a chapter, or of a form of one, that is not known | stop and say who wrote it; skipped and told where the line says that it may be |
-//! | another boot | every attachment has ended, all cooling begins anew |
-//! | not all that a [`Witness`](crate::Witness) has heard of | kept, and said to be lost: whoever calls this must serve nothing new |
-//! | a segment begun after a failure, its snapshot not durable | put away: nobody was told anything since |
+//! | a fact of an unknown chapter or version | stop and name the program that wrote it; if it is optional, skip and report it |
+//! | another boot | all attachments end, all cooling restarts |
+//! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
+//! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
 use tenure_ledger::{Book, Choices};
 use tenure_types::{BootId, Moment};
@@ -29,37 +29,37 @@ use crate::segment::{Next, Segment};
 use crate::v1::{Books, Choosing};
 use crate::{Error, Result, names, quarantine, snapshot};
 
-/// How often a reader looks again. A running daemon sweeps old files between the listing and the reading, which passes, since
-/// it takes a snapshot far more seldom; what is really wrong stays wrong.
+/// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
+/// helps, since snapshots are rare in comparison; real damage stays.
 const MORE_LOOKS: u32 = 3;
 
 /// Where writing resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tail {
-    /// The last segment; 0 where there is none.
+    /// The last segment; 0 if there is none.
     pub(crate) number: u64,
     /// Its length.
     pub(crate) length: u64,
-    /// The group that it ends with, or its header, as it was read.
+    /// The group at its end, or its header, as it was read.
     last_group: Vec<u8>,
     /// The place of the next fact.
     pub(crate) next: u64,
-    /// Whether the last segment may go on: it is of this boot, and the next fact is the one after its last.
+    /// Whether the last segment can be continued: it is of this boot, and the next fact is the one after its last.
     pub(crate) resumable: bool,
 }
 
 impl Tail {
-    /// What the last segment ends with.
+    /// The end of the last segment.
     pub(crate) fn end(&self) -> End {
         End::of(&self.last_group)
     }
 }
 
-/// The state as it was found.
+/// The recovered state.
 pub struct Recovered {
     /// The books, by network name.
     pub books: Vec<Book>,
-    /// What serves each network.
+    /// Which policy serves each network.
     pub choices: Choices,
     /// What was found and done.
     pub report: Report,
@@ -67,36 +67,39 @@ pub struct Recovered {
     pub tail: Tail,
 }
 
-/// What looking at the files found, and what is to be done about it; the state is in the chapters.
+/// What was found in the files, and the repairs to make; the state is in the chapters.
 struct Found {
     report: Report,
     tail: Tail,
-    /// The place behind all that the snapshot may know of.
+    /// The place after everything that the snapshot may contain.
     behind_snapshot: u64,
     repairs: Vec<Repair>,
 }
 
 enum Repair {
-    /// Bytes behind the last whole group go.
+    /// Cut off the bytes after the last complete group.
     Cut { file: String, length: u64 },
-    /// A file that says nothing goes.
+    /// Remove a file without state.
     Remove(String),
-    /// A file goes out of the way, and is kept.
+    /// Rename a file into quarantine.
     PutAside(String),
 }
 
-/// Rebuilds the books and mends what a crash has left behind. The state directory's [`Lock`](crate::Lock) is held.
+/// Rebuilds the books and repairs what a crash left behind. The caller holds the state directory's
+/// [`Lock`](crate::Lock).
 ///
 /// # Errors
-/// [`Error`] when the state is not known for certain. Then a copy of the file that is wrong is put aside and nothing is changed.
+/// [`Error`] if the state is not known for certain. Then a copy of a damaged file is quarantined and nothing is
+/// changed.
 pub fn recover(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<Recovered> {
     recover_after(disk, boot, now, None)
 }
 
-/// The same, where a [`Witness`](crate::Witness) has heard what was durable last: says whether any of that is lost.
+/// The same, with the last durable end that a [`Witness`](crate::Witness) recorded: reports whether any of that is
+/// lost.
 ///
 /// # Errors
-/// As [`recover`]; also when bytes of what is lost are about to be cut, and no copy of them can be put aside.
+/// As [`recover`]; also if bytes of a lost state have to be cut off and no copy of them can be quarantined.
 pub fn recover_after(
     disk: &dyn Disk,
     boot: &BootId,
@@ -106,7 +109,7 @@ pub fn recover_after(
     recover_with(disk, boot, now, last, &mut [])
 }
 
-/// The same with other chapters beside the ledger's own. They are empty, and have their state when this returns.
+/// The same with other chapters in addition to the ledger's own. They must be empty, and have their state on return.
 ///
 /// # Errors
 /// As [`recover_after`].
@@ -120,7 +123,7 @@ pub fn recover_with(
     rebuild(others, |chapters| recover_chapters(disk, boot, now, last, chapters))
 }
 
-/// Reads into every chapter.
+/// Recovers into all chapters.
 fn rebuild(
     others: &mut [&mut dyn Chapter],
     read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
@@ -152,9 +155,9 @@ fn recover_chapters(
     };
     if let Some(last) = last {
         let is_in = last.is_in(disk, found.tail.number, found.tail.length);
-        found.report.lost = !is_in.map_err(Error::io("looking for what was durable last"))?;
+        found.report.lost = !is_in.map_err(Error::io("checking the last durable group"))?;
     }
-    // The newest first: a start that is cut short here must not leave a gap between segments.
+    // Newest first: a start that is interrupted here must not leave a gap between segments.
     for repair in found.repairs.iter().rev() {
         mend(disk, repair, found.report.lost)?;
     }
@@ -162,10 +165,10 @@ fn recover_chapters(
     finish(found, chapters, boot, now)
 }
 
-/// Looks until what was read is what the disk has.
+/// Looks until what was read is on the disk.
 ///
-/// A daemon that was killed before a sync, or right after one that failed, leaves a group in the page cache that the disk may
-/// not have. No group follows one whose sync has failed, so it is never more than the last.
+/// A daemon that was killed before a sync, or right after a failed one, leaves a group in the page cache that the
+/// disk may lack. No group follows one whose sync failed, so only the last group can be affected.
 fn look_through(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     let mut unsynced_group = false;
     loop {
@@ -177,7 +180,7 @@ fn look_through(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Foun
         unsynced_group = true;
         tracing::warn!(
             log = found.tail.number,
-            "the last group was in memory only, and nobody was told of it"
+            "the last group was only in the page cache and was never acknowledged; ignoring it"
         );
     }
 }
@@ -192,7 +195,7 @@ fn is_on_disk(disk: &dyn Disk, tail: &Tail) -> Result<bool> {
     Ok(group == tail.last_group)
 }
 
-/// Rebuilds the books as [`recover`] would, and changes nothing; the daemon may be running.
+/// Rebuilds the books as [`recover`] would, and changes nothing; a daemon may be running.
 ///
 /// # Errors
 /// As [`recover`].
@@ -215,7 +218,8 @@ fn finish(
     boot: &BootId,
     now: Moment,
 ) -> Result<(Report, Tail)> {
-    // A place that a chapter may know is never given again: it would take the fact for one that it has.
+    // A place that a chapter may already contain is never reused: the chapter would take the fact for one that it
+    // has.
     let next = found.tail.next.max(found.behind_snapshot);
     found.report.new_boot = !found.report.fresh && !chapters.is_of(boot);
     found.report.new_segment = next != found.tail.next;
@@ -228,7 +232,7 @@ fn finish(
     Ok((found.report, found.tail))
 }
 
-/// Reads all there is and decides.
+/// Reads all files and decides.
 fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     chapters.clear();
     let listing = Listing::read(disk)?;
@@ -240,7 +244,7 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
         let tail = Tail { next: 1, ..Tail::default() };
         return Ok(Found { report, tail, behind_snapshot: 1, repairs });
     }
-    // Without a snapshot the first segment is where everything began.
+    // Without a snapshot, everything starts with the first segment.
     let (mut base, mut behind_snapshot, mut damage) = (1, 1, None);
     for number in listing.snapshots.iter().rev().copied() {
         match snapshot::read(disk, number, chapters) {
@@ -261,7 +265,7 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     replay(disk, &listing, base, found, chapters, damage)
 }
 
-/// Applies the segments from a base on. `damage` is that of newer snapshots, which the segments make up for or not.
+/// Applies the segments from `base` on. `damage` is that of newer snapshots, which the segments may make up for.
 fn replay(
     disk: &dyn Disk,
     listing: &Listing,
@@ -295,7 +299,7 @@ fn replay(
         let follows = found.report.segments > 0;
         if follows && first != found.tail.next && first != found.behind_snapshot {
             let why = format!(
-                "it begins with fact {}, and the segment before it ends before fact {}",
+                "it begins with fact {}, but the previous segment ends before fact {}",
                 first, found.tail.next
             );
             return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
@@ -303,7 +307,7 @@ fn replay(
         torn = apply(&mut found, chapters, segment)?;
     }
     if let Some(damage) = damage {
-        // The next snapshot takes its place; until then it must not be met again.
+        // The next snapshot replaces it; until then no start should read it again.
         let file = damage.file().unwrap_or_default().to_owned();
         found.report.damaged_snapshot = Some(damage.to_string());
         found.repairs.push(Repair::PutAside(file));
@@ -311,7 +315,7 @@ fn replay(
     Ok(found)
 }
 
-/// Applies one segment. Returns what its torn end means if it is not the last.
+/// Applies one segment. Returns the error that its torn end means if another segment follows.
 fn apply(
     found: &mut Found,
     chapters: &mut Chapters<'_, '_>,
@@ -345,7 +349,7 @@ fn apply(
                 let (file, length) = (segment.file().to_owned(), segment.whole_length());
                 found.report.cut_bytes = bytes;
                 found.repairs.push(Repair::Cut { file: file.clone(), length });
-                let why = "its last group is not whole, and another segment follows".to_owned();
+                let why = "its last group is incomplete, and another segment follows".to_owned();
                 torn = Some(Error::Damaged { file, offset: length, why });
                 break;
             }
@@ -359,24 +363,24 @@ fn apply(
     Ok(torn)
 }
 
-/// Does what was decided. What is cut off a state that is not whole was promised to somebody, so it must be kept.
+/// Makes a repair. Bytes that are cut off a lost state may have been acknowledged, so a copy must succeed.
 fn mend(disk: &dyn Disk, repair: &Repair, lost: bool) -> Result<()> {
     match repair {
         Repair::Cut { file, length } => {
             if lost {
-                let copying = format!("putting aside what {file} has from byte {length} on");
+                let copying = format!("quarantining {file} from byte {length} on");
                 quarantine::copy(disk, file, *length, *length).map_err(Error::io(copying))?;
             } else {
                 quarantine::keep_copy(disk, file, *length, *length);
             }
-            let cutting = || Error::io(format!("cutting {file} at {length}"));
+            let cutting = || Error::io(format!("truncating {file} at byte {length}"));
             let mut log = disk.open(file).map_err(cutting())?;
             log.truncate(*length).map_err(cutting())?;
             log.sync_data().map_err(cutting())
         }
         Repair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
         Repair::PutAside(file) => {
-            quarantine::put_aside(disk, file).map_err(Error::io(format!("putting {file} aside")))
+            quarantine::put_aside(disk, file).map_err(Error::io(format!("quarantining {file}")))
         }
     }
 }

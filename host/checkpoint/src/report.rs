@@ -1,14 +1,14 @@
-//! What a recovery found and did: in words for the log, in names for the metrics.
+//! The result of a recovery: a sentence for the log, names for the metrics.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Lines that nobody here knows, and that said that they can be done without: how many, by chapter and version.
+/// Optional lines that no chapter here knows: their number by chapter and version.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Skipped(BTreeMap<(String, u32), u64>);
 
 impl Skipped {
-    /// One more line.
+    /// Counts a line.
     pub(crate) fn add(&mut self, chapter: &str, version: u32) {
         *self.0.entry((chapter.to_owned(), version)).or_default() += 1;
     }
@@ -20,7 +20,7 @@ impl Skipped {
     }
 }
 
-/// `3 of chapter effects, version 2`, one after the other.
+/// For example `3 of chapter effects, version 2`, separated by commas.
 impl fmt::Display for Skipped {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, ((chapter, version), count)) in self.0.iter().enumerate() {
@@ -34,43 +34,43 @@ impl fmt::Display for Skipped {
 /// What a recovery found and did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// No snapshot and no log: there was no state here.
+    /// There was neither a snapshot nor a log, so there was no state.
     pub fresh: bool,
-    /// This is not all that was durable in this boot, and nobody has confirmed what there is now. What was durable, somebody
-    /// outside of the state directory must know.
+    /// Part of what was durable in this boot is missing, and nobody has confirmed the present state. A witness
+    /// outside the state directory has to know what was durable.
     pub lost: bool,
     /// The snapshot that was read.
     pub snapshot: Option<u64>,
-    /// A newer snapshot that was damaged, and in what way. It was put aside.
+    /// A newer snapshot that was damaged, and how. It was quarantined.
     pub damaged_snapshot: Option<String>,
     /// How many log segments were read.
     pub segments: usize,
-    /// How many segments, begun after a failure and without their snapshots, were put aside.
+    /// How many segments were quarantined because they began after a failure and have no snapshot.
     pub abandoned_segments: usize,
-    /// How many files that were not whole yet were removed.
+    /// How many incomplete files were removed.
     pub unfinished_files: usize,
     /// How many groups were kept.
     pub groups: u64,
-    /// How many facts those had.
+    /// How many facts these groups had.
     pub facts: u64,
-    /// How many bytes of a torn group were cut.
+    /// How many bytes of a torn group were cut off.
     pub cut_bytes: u64,
-    /// The last group was in the page cache and not on the disk.
+    /// The last group was in the page cache but not on the disk.
     pub unsynced_group: bool,
-    /// The boot is another one than that which wrote last.
+    /// Another boot was the last to write.
     pub new_boot: bool,
-    /// How many allocations ended because their boot did.
+    /// How many allocations the reboot ended.
     pub ended_by_reboot: usize,
-    /// The snapshot is ahead of the log, which cannot go on in its last segment.
+    /// The snapshot is ahead of the log, so the last segment cannot be continued.
     pub new_segment: bool,
-    /// What nobody here knows, and that said that it can be done without. The next snapshot does not have it.
+    /// Optional lines that no chapter here knows. The next snapshot will not contain them.
     pub skipped: Skipped,
     /// The place of the last fact.
     pub last: u64,
 }
 
 impl Report {
-    /// The names of what was found; `clean` when that is nothing out of the ordinary.
+    /// The names of what was found; only `clean` if nothing is out of the ordinary.
     pub fn findings(&self) -> impl Iterator<Item = &'static str> + use<> {
         let found = [
             (self.fresh && !self.lost, "fresh"),
@@ -103,34 +103,35 @@ impl fmt::Display for Report {
             write!(formatter, " on top of snapshot {snapshot}")?;
         }
         if let Some(damage) = &self.damaged_snapshot {
-            write!(formatter, "; a newer snapshot was put aside: {damage}")?;
+            write!(formatter, "; a newer snapshot was quarantined: {damage}")?;
         }
         if self.abandoned_segments > 0 {
             let count = self.abandoned_segments;
-            write!(formatter, "; {count} segments whose snapshots never came were put aside")?;
+            write!(formatter, "; {count} segments without their snapshots were quarantined")?;
         }
         if self.unfinished_files > 0 {
             write!(formatter, "; {} unfinished files were removed", self.unfinished_files)?;
         }
         if self.unsynced_group {
-            formatter.write_str("; a group was in memory only")?;
+            formatter.write_str("; a group was only in the page cache")?;
         }
         if self.cut_bytes > 0 {
-            write!(formatter, "; {} bytes that nobody was told of were cut", self.cut_bytes)?;
+            write!(formatter, "; {} unacknowledged bytes were cut off", self.cut_bytes)?;
         }
         if self.new_boot {
             let ended = self.ended_by_reboot;
-            write!(formatter, "; the machine was booted, and {ended} allocations ended with their boot")?;
+            write!(formatter, "; the machine rebooted, which ended {ended} allocations")?;
         }
         if self.new_segment {
-            formatter.write_str("; the snapshot is ahead, and a new segment is begun")?;
+            formatter.write_str("; the snapshot is ahead of the log, so a new segment begins")?;
         }
         if !self.skipped.is_empty() {
-            write!(formatter, "; facts of a newer program were skipped, as they may be: {}", self.skipped)?;
+            write!(formatter, "; optional facts of a newer program were skipped: {}", self.skipped)?;
         }
         if self.lost {
-            formatter
-                .write_str("; it is not all that was answered in this boot, and nobody has confirmed it")?;
+            formatter.write_str(
+                "; facts that were acknowledged in this boot are missing, and nobody has confirmed the state",
+            )?;
         }
         Ok(())
     }

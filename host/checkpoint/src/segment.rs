@@ -1,4 +1,4 @@
-//! Reading one log segment, group by group.
+//! Reads a log segment group by group.
 
 use std::ops::Range;
 
@@ -15,36 +15,36 @@ pub(crate) struct Segment<'a> {
     file: String,
     lines: Lines,
     header: LogHeader,
-    /// The place that the next fact must have.
+    /// The expected place of the next fact.
     next: u64,
-    /// Where the last whole group ends.
+    /// The end of the last complete group.
     whole: u64,
-    /// The bytes of the last whole group, or of the header.
+    /// The bytes of the last complete group, or of the header.
     last_group: Vec<u8>,
-    /// Where the facts of the last whole group are in its bytes.
+    /// The positions of the last complete group's facts in its bytes.
     facts: Vec<Found>,
-    /// Room for the next group.
+    /// The buffer for the next group.
     spare: Vec<u8>,
 }
 
 /// A fact of a group.
 struct Found {
-    /// Where its line begins in the file.
+    /// The offset of its line in the file.
     offset: u64,
     chapter: Box<str>,
     version: u32,
     optional: bool,
-    /// Where its JSON is in the group's bytes.
+    /// The position of its JSON in the group's bytes.
     json: Range<usize>,
 }
 
 /// What comes next in a segment.
 pub(crate) enum Next {
-    /// A whole group, whose facts [`Segment::facts`] gives.
+    /// A complete group; [`Segment::facts`] returns its facts.
     Group { first: u64 },
-    /// The end, behind a whole group.
+    /// The end, after a complete group.
     End,
-    /// A group that a crash kept from becoming whole, up to the end: nobody was told that it is durable.
+    /// A group that a crash left incomplete, up to the end: it was never acknowledged.
     Torn { bytes: u64 },
 }
 
@@ -83,17 +83,17 @@ impl<'a> Segment<'a> {
         &self.file
     }
 
-    /// The place of the fact after the last whole group.
+    /// The place of the fact after the last complete group.
     pub(crate) fn next_place(&self) -> u64 {
         self.next
     }
 
-    /// Where the last whole group ends.
+    /// The end of the last complete group.
     pub(crate) fn whole_length(&self) -> u64 {
         self.whole
     }
 
-    /// The last whole group, or the header where none follows it, as it was read.
+    /// The last complete group, or the header if there is none, as it was read.
     pub(crate) fn into_last_group(self) -> Vec<u8> {
         self.last_group
     }
@@ -101,11 +101,11 @@ impl<'a> Segment<'a> {
     /// Reads the next group.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for anything that no crash could have left behind.
+    /// [`Error::Damaged`] for anything that a crash cannot leave behind.
     pub(crate) fn next_group(&mut self) -> Result<Next> {
         let first = self.next;
         let mut place = first;
-        // Nothing of it is new until it is whole, so that a torn one leaves what ends before it.
+        // The state changes only once the group is complete, so a torn group leaves the end before it.
         let mut group = std::mem::take(&mut self.spare);
         group.clear();
         self.facts.clear();
@@ -116,11 +116,11 @@ impl<'a> Segment<'a> {
                     self.spare = group;
                     return Ok(Next::End);
                 }
-                return self.torn_or_damaged(self.whole, "the last group is not whole");
+                return self.torn_or_damaged(self.whole, "the last group is incomplete");
             };
             let (offset, end) = (line.offset, line.end);
             if !line.terminated {
-                return self.torn_or_damaged(offset, "the line is cut off");
+                return self.torn_or_damaged(offset, "the line is truncated");
             }
             let begins = group.len();
             group.extend_from_slice(line.bytes);
@@ -135,13 +135,13 @@ impl<'a> Segment<'a> {
             };
             if frame.place != place || entry.group.0 != first || entry.group.1 < place {
                 let why = format!(
-                    "fact {} of group {}-{} stands where fact {place} of the group from {first} on should",
+                    "found fact {} of group {}-{} instead of fact {place} of the group that begins at {first}",
                     frame.place, entry.group.0, entry.group.1
                 );
                 return self.torn_or_damaged(offset, &why);
             }
             let fact = entry.fact.get();
-            // The fact is a part of the line, so this is how far into it.
+            // The fact is a slice of the line, so this is its offset in the line.
             let json = begins + fact.as_ptr().addr() - line.bytes.as_ptr().addr();
             self.facts.push(Found {
                 offset,
@@ -161,18 +161,18 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// The facts of the group that was read last, each with where its line begins.
+    /// The facts of the last group that was read, each with the offset of its line.
     pub(crate) fn facts(&self) -> impl Iterator<Item = (u64, Given<'_>)> {
         self.facts.iter().map(|found| {
             let Found { offset, chapter, version, optional, json } = found;
-            // It was read from these bytes, so they are text.
+            // These bytes were read as UTF-8.
             let json = self.last_group.get(json.clone()).and_then(|json| str::from_utf8(json).ok());
             let json = json.unwrap_or_default();
             (*offset, Given { chapter, version: *version, optional: *optional, json })
         })
     }
 
-    /// Decides what the bytes behind the last whole group are.
+    /// Decides whether the bytes after the last complete group are torn or damaged.
     fn torn_or_damaged(&self, offset: u64, why: &str) -> Result<Next> {
         let mut rest = Vec::new();
         self.disk

@@ -1,12 +1,12 @@
 //! A disk in memory that does on purpose what real ones do by accident.
 //!
-//! - What was not synced may be lost at a [`crash`](SimDisk::crash): any of the sectors, any suffix of the names.
-//! - A sync that fails has written any of the sectors and calls all of them clean: readers go on seeing them, no later sync
-//!   writes them, and each says that all is well, as Linux does.
+//! - A [`crash`](SimDisk::crash) may lose what was not synced: any of the sectors, any suffix of the name changes.
+//! - A sync that fails has written any of the sectors and marks all of them as clean, as Linux does: readers still
+//!   see them, later syncs do not write them, and report success.
 //! - A full disk takes part of an append.
 //! - A [fuse](SimDisk::stop_after) stops the machine at any operation.
 //!
-//! Every choice comes from the seed. Handles from before a crash refuse.
+//! Every choice comes from the seed. Handles from before a crash return errors.
 
 mod inode;
 mod mark;
@@ -21,18 +21,18 @@ use self::inode::Inode;
 pub use self::mark::Mark;
 use crate::disk::{Disk, File};
 
-/// How often operations fail, in a thousand.
+/// How often operations fail, per thousand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Syncs of bytes or names that fail.
     pub sync: u64,
     /// Appends that fail half-way.
     pub append: u64,
-    /// Names that cannot be made, changed or removed.
+    /// Creations, renames and removals that fail.
     pub name: u64,
 }
 
-/// A simulated disk; clones are the same disk.
+/// A simulated disk; clones share it.
 #[derive(Clone)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
@@ -43,7 +43,7 @@ struct State {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     durable: BTreeMap<String, usize>,
-    /// What changed names since they were last durable, in order: a journalling file system keeps a prefix of it.
+    /// The name changes since the last directory sync, in order: a journalling file system keeps a prefix of them.
     changes: Vec<Change>,
     faults: Faults,
     capacity: Option<u64>,
@@ -104,18 +104,18 @@ impl SimDisk {
         self.lock().faults = faults;
     }
 
-    /// Bounds the bytes that fit, reserved ones included.
+    /// Limits the bytes that fit, including reserved ones.
     pub fn set_capacity(&self, capacity: Option<u64>) {
         self.lock().capacity = capacity;
     }
 
-    /// How many bytes are in use, reserved ones included.
+    /// The bytes in use, including reserved ones.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.lock().used()
     }
 
-    /// Stops the machine at the n-th changing operation from now; nothing works until the [`crash`](Self::crash).
+    /// Stops the machine at the n-th modifying operation from now; nothing works until the [`crash`](Self::crash).
     pub fn stop_after(&self, operations: u64) {
         self.lock().fuse = Some(operations);
     }
@@ -126,13 +126,13 @@ impl SimDisk {
         self.lock().stopped
     }
 
-    /// How many changing operations there were.
+    /// The number of modifying operations so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
 
-    /// Loses what the seed says of what was not synced, and comes back.
+    /// Loses the part of the unsynced changes that the seed chooses, and comes back.
     pub fn crash(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -149,8 +149,8 @@ impl SimDisk {
         state.epoch += 1;
     }
 
-    /// Ends the process that wrote, at the operation that blew the fuse if one did, with the machine going on: nothing is lost
-    /// but its handles.
+    /// Ends the process, at the operation that blew the fuse if one did, while the machine keeps running: only its
+    /// handles are lost.
     pub fn kill(&self) {
         let mut state = self.lock();
         state.epoch += 1;
@@ -165,7 +165,7 @@ impl SimDisk {
         Some(state.inodes.get(*state.names.get(name)?)?.bytes().to_vec())
     }
 
-    /// Puts a file there as if it had always been.
+    /// Adds a file that is durable from the start.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         let mut state = self.lock();
         let inode = state.inodes.len();
@@ -184,7 +184,8 @@ impl State {
         self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
     }
 
-    /// Counts a changing operation; an error when the machine stands still. The one that blows the fuse is still begun.
+    /// Counts a modifying operation; an error if the machine has stopped. The operation that blows the fuse still
+    /// begins.
     fn begin(&mut self) -> io::Result<bool> {
         if self.stopped {
             return Err(stopped());
@@ -210,7 +211,7 @@ impl State {
         if last { Err(stopped()) } else { Ok(()) }
     }
 
-    /// Makes a file's bytes durable, or does not: then they are called clean, and no later sync writes them.
+    /// Makes a file's bytes durable, or fails: then they are marked as clean, and later syncs do not write them.
     fn sync(&mut self, inode: usize) -> io::Result<()> {
         let last = self.begin()?;
         let one_in_thousand = if last { 500 } else { self.faults.sync };
@@ -219,7 +220,7 @@ impl State {
         match (last, fails) {
             (_, true) => inode.fail_to_sync(&mut self.random),
             (false, false) => inode.sync(),
-            // The machine stops before it has begun.
+            // The machine stops before the sync has begun.
             (true, false) => {}
         }
         if last {
@@ -326,7 +327,7 @@ impl SimFile {
         Err(io::Error::other("a handle from before the crash"))
     }
 
-    /// Begins an operation on the file; `true` when the machine stops in the middle of it.
+    /// Begins an operation on the file; `true` if the machine stops in the middle of it.
     fn begin(&self, state: &mut State) -> io::Result<bool> {
         self.check_epoch(state)?;
         state.begin()

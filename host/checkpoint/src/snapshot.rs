@@ -1,11 +1,12 @@
-//! The snapshot: every network's book at one time, so that the log before it can go.
+//! The snapshot: every network's book, so that the log before it can be removed.
 //!
-//! It is fuzzy: the books are imaged one after another while the log goes on, and each image says the place in the log
-//! that it is true as of. The log segment of the same number is begun before the first book is looked at. Where that segment
-//! stands on the snapshot alone, the facts that were staged meanwhile stand behind the images: a group is in it or it is not.
+//! It is fuzzy: the books are read one after another while the log continues, and each image records the place in the
+//! log up to which it is true. The log segment with the same number begins before the first book is read. If that
+//! segment builds on the snapshot alone, the facts that were staged meanwhile follow the images, so that the snapshot
+//! has all of a group or nothing.
 //!
 //! ```text
-//! snapshot.0000000002.tmp ──write, sync──▶ snapshot.0000000002 ──directory sync──▶ the one before the last goes
+//! snapshot.0000000002.tmp ──write, sync──▶ snapshot.0000000002 ──directory sync──▶ older ones are removed
 //! ```
 
 use std::io;
@@ -18,18 +19,18 @@ use crate::line::{self, Line, SnapshotLine};
 use crate::report::Skipped;
 use crate::{Error, Result, names, source};
 
-/// A snapshot that is being written, a piece at a time.
+/// A snapshot that is being written piece by piece.
 pub(crate) struct SnapshotWriter {
     file: Box<dyn File>,
     number: u64,
     lines: u64,
     bytes: u64,
-    /// What was taken in and is not all written yet.
+    /// The rest of the lines added last, still to be written.
     rest: Option<source::Lines>,
 }
 
 impl SnapshotWriter {
-    /// Begins a snapshot under its temporary name.
+    /// Creates a snapshot under its temporary name.
     pub(crate) fn begin(disk: &dyn Disk, header: SnapshotHeader) -> io::Result<Self> {
         let number = header.number;
         let mut bytes = Vec::new();
@@ -39,17 +40,17 @@ impl SnapshotWriter {
         Ok(Self { file, number, lines: 1, bytes: bytes.len() as u64, rest: None })
     }
 
-    /// Takes a part of the state in, once what was taken in before is written.
+    /// Adds the lines of a part of the state. Those of the part before must have been written.
     pub(crate) fn add(&mut self, lines: source::Lines) {
         self.rest = Some(lines);
     }
 
-    /// Whether everything taken in is written.
+    /// Whether all added lines have been written.
     pub(crate) fn is_drained(&self) -> bool {
         self.rest.is_none()
     }
 
-    /// Writes and syncs about as many bytes of what was taken in.
+    /// Writes and syncs about this many bytes of the added lines.
     pub(crate) fn write(&mut self, about: usize) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(about);
         while bytes.len() < about {
@@ -65,8 +66,8 @@ impl SnapshotWriter {
         self.file.sync_data()
     }
 
-    /// Ends the snapshot, once it is drained, and makes its bytes durable, still under the temporary name. `staged` are the facts
-    /// behind `before` that some of it may know of.
+    /// Completes the snapshot once it is drained, and makes its bytes durable, still under the temporary name.
+    /// `staged` are the facts after `before` that parts of it may contain.
     pub(crate) fn end(&mut self, before: u64, staged: &[(u64, Line)]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (place, line) in staged {
@@ -80,7 +81,7 @@ impl SnapshotWriter {
         self.file.sync_data()
     }
 
-    /// Gives the ended snapshot its name, durably. Returns its size.
+    /// Renames the completed snapshot to its final name, durably. Returns its size.
     pub(crate) fn publish(self, disk: &dyn Disk) -> io::Result<u64> {
         let name = names::snapshot(self.number);
         disk.rename(&names::temporary(&name), &name)?;
@@ -88,25 +89,26 @@ impl SnapshotWriter {
         Ok(self.bytes)
     }
 
-    /// Gives the snapshot up.
+    /// Abandons the snapshot.
     pub(crate) fn abandon(self, disk: &dyn Disk) {
-        // What stays behind is swept by the next start.
+        // If this fails, the next start removes the file.
         let _ = disk.remove(&names::temporary(&names::snapshot(self.number)));
     }
 }
 
-/// What a snapshot says beside what is in the chapters now.
+/// What a snapshot says in addition to the state in the chapters.
 pub(crate) struct Read {
-    /// What nobody here knows, and can be done without.
+    /// Optional lines that no chapter here knows.
     pub(crate) skipped: Skipped,
-    /// The last place that it may know of: it may be ahead of the log that it was taken beside.
+    /// The last place that it may contain: it may be ahead of the log.
     pub(crate) through: u64,
 }
 
-/// Reads a snapshot into the chapters, which are empty.
+/// Restores a snapshot into the chapters, which must be empty.
 ///
 /// # Errors
-/// [`Error::Damaged`] for a snapshot that is not what was written, the end included: it had its name only when it was durable.
+/// [`Error::Damaged`] if the snapshot is not what was written, or its end is missing: it got its name only once it
+/// was durable.
 pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>) -> Result<Read> {
     let file = names::snapshot(number);
     let reader = disk.read(&file, 0).map_err(Error::io(format!("opening {file}")))?;
@@ -115,7 +117,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
     let header = match Header::decode(&file, lines.next().map_err(reading())?)? {
         Header::Snapshot(header) if header.number == number => header,
         Header::Snapshot(_) | Header::Log(_) => {
-            let why = "its header says that it is another file".to_owned();
+            let why = "its header names another file".to_owned();
             return Err(Error::Damaged { file, offset: 0, why });
         }
     };
@@ -127,10 +129,10 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
         let offset = line.offset;
         let damaged = |why: &str| Error::Damaged { file: file.clone(), offset, why: why.to_owned() };
         if next == Next::Nothing {
-            return Err(damaged("something stands behind the end"));
+            return Err(damaged("there is data after the end"));
         }
         if !line.terminated {
-            return Err(damaged("the line is cut off"));
+            return Err(damaged("the line is truncated"));
         }
         let frame = frame::decode(line.bytes).map_err(damaged)?;
         if frame.place != expected {
@@ -147,7 +149,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
                 let given = Given { chapter, version: *version, optional: *optional, json: item.get() };
                 (0, given, chapters.restore(&given))
             }
-            SnapshotLine::Item { .. } => return Err(damaged("an item stands behind a fact")),
+            SnapshotLine::Item { .. } => return Err(damaged("an item follows a fact")),
             SnapshotLine::Fact { place, chapter, version, optional, fact } => {
                 let given = Given { chapter, version: *version, optional: *optional, json: fact.get() };
                 (*place, given, chapters.apply(*place, &given))
@@ -156,7 +158,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
                 (next, read.through) = (Next::Nothing, *through);
                 continue;
             }
-            SnapshotLine::End { .. } => return Err(damaged("the end counts other lines")),
+            SnapshotLine::End { .. } => return Err(damaged("the end has the wrong line count")),
         };
         match taken {
             Ok(Taken::Kept) => {}
@@ -179,7 +181,7 @@ enum Next {
     Nothing,
 }
 
-/// A line that this program does not know and cannot do without.
+/// The error for a line that this program does not know and that is not optional.
 pub(crate) fn unknown(file: &str, offset: u64, given: &Given<'_>, program: &str) -> Error {
     Error::UnknownChapter {
         file: file.to_owned(),
@@ -191,7 +193,7 @@ pub(crate) fn unknown(file: &str, offset: u64, given: &Given<'_>, program: &str)
 }
 
 impl Refused {
-    /// The error of a line that its chapter refuses.
+    /// The error for a line that its chapter refuses.
     pub(crate) fn into_error(self, file: &str, offset: u64, place: u64) -> Error {
         let file = file.to_owned();
         match self {

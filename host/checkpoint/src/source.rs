@@ -1,21 +1,21 @@
-//! What a snapshot is made of, as lines.
+//! The state as lines for a snapshot.
 
 use tenure_engine::ports::Images;
 
 use crate::line::Line;
 use crate::v1;
 
-/// The lines of one part of the state, made as they are asked for.
+/// The lines of one part of the state, made lazily.
 pub type Lines = Box<dyn Iterator<Item = Line> + Send>;
 
-/// The parts of the state, each looked at when it is asked for and no sooner. Nothing of it is borrowed, so that a snapshot
-/// may take its time.
+/// The parts of the state, each read only when it is requested. They borrow nothing, so that a snapshot may take its
+/// time.
 pub type Parts = Box<dyn Iterator<Item = Lines> + Send>;
 
-/// Gives the checkpoint what a snapshot is made of.
+/// Provides the checkpoint with the state for a snapshot.
 pub trait Source: Send + Sync + 'static {
-    /// The whole state, in parts. Each part has every fact in it that was staged before it is asked for. The log that goes on
-    /// beside them begins with the place `first`.
+    /// The whole state, in parts. Each part contains every fact that was staged before it is requested. `first` is
+    /// the place of the first fact in the log that continues meanwhile.
     fn parts(&self, first: u64) -> Parts;
 }
 

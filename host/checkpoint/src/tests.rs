@@ -1,4 +1,4 @@
-//! The checkpoint, tried against disks that lie, lose and fill up.
+//! Tests of the checkpoint against disks that lie, lose and fill up.
 
 mod compaction;
 pub(crate) mod corpus;

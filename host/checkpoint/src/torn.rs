@@ -1,19 +1,19 @@
-//! Telling what a crash leaves behind from damage.
+//! Tells what a crash leaves behind from damage.
 //!
-//! A crash before the sync of a group takes bytes away: the file ends too early, or sectors that were never written read
-//! as zeros. It does not change bytes, and it does not touch what was synced before. So a tail is torn only if it is of
-//! one group, that group is not whole, and what is wrong with it is that something is missing. Anything else,
-//! a flipped bit in the very last line included, was acknowledged once and is damage.
+//! A crash before the sync of a group takes bytes away: the file ends too early, or sectors that were never written
+//! read as zeros. It does not change bytes, and it does not touch what was synced before. So a tail is torn only if
+//! it belongs to a single group, that group is incomplete, and the only problem is that something is missing.
+//! Anything else, even a flipped bit in the very last line, was acknowledged once and is damage.
 
 use crate::frame;
 use crate::line::GroupOf;
 
-/// The least that a disk writes as one.
+/// The least that a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// Whether the bytes behind the last whole group, from `offset` to the end of the file, are a torn group.
+/// Whether the bytes after the last complete group, from `offset` to the end of the file, are a torn group.
 ///
-/// `next` is the place that the group's first record has.
+/// `next` is the place of the group's first fact.
 pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
     let mut pieces: Vec<&[u8]> = rest.split(|byte| *byte == b'\n').collect();
     let unterminated = pieces.pop().unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
             continue;
         };
         if group.0 != next {
-            // A later group was written after this one was durable.
+            // A later group was written only after this one was durable.
             return false;
         }
         intact &= found == place;
@@ -41,7 +41,7 @@ fn group_of(line: &[u8]) -> Option<(u64, (u64, u64))> {
     Some((frame.place, entry.group))
 }
 
-/// Whether a sector, or what of it lies in these bytes, is nothing but zeros.
+/// Whether a sector, or the part of it in these bytes, is all zeros.
 fn has_hole(bytes: &[u8], offset: u64) -> bool {
     let into_sector = usize::try_from(offset % SECTOR as u64).unwrap_or_default();
     let (head, sectors) = bytes.split_at(bytes.len().min(SECTOR - into_sector));

@@ -1,7 +1,7 @@
 //! The writer: the only one that writes while the daemon runs.
 //!
 //! It has no thread of its own: [`Writer::step`] does what is due, and [`Writer::run`] calls it from a thread. A
-//! simulation calls it when it likes. Between steps nothing is held but the open segment.
+//! simulation calls it whenever it likes. Between steps the writer holds nothing but the open segment.
 
 use std::io;
 use std::sync::Arc;
@@ -21,29 +21,29 @@ use crate::queue::{self, CheckpointJournal, Queue, Waiting};
 use crate::recovery::Tail;
 use crate::source::Source;
 
-/// What this program calls itself in the files that it writes.
+/// How this program identifies itself in the files that it writes.
 const PROGRAM: &str = concat!("tenured ", env!("CARGO_PKG_VERSION"));
 
-/// What the writer is told.
+/// The writer's settings.
 #[derive(Clone)]
 pub struct Options {
     /// The state directory.
     pub disk: Arc<dyn Disk>,
-    /// Tells when a file was begun.
+    /// Used for the creation time of files.
     pub clock: Arc<dyn Clock>,
-    /// Hears of each sync.
+    /// Notified of each sync.
     pub observer: Arc<dyn Observer>,
-    /// Hears how far the log has come, before anybody who waits for it does.
+    /// Notified how far the log has come, before those who wait for it.
     pub witness: Option<Arc<dyn Witness>>,
     /// The running boot.
     pub boot: BootId,
     /// The node's name, for people.
     pub node: String,
-    /// What the program calls itself in the files that it writes, with its version.
+    /// How the program identifies itself in the files that it writes, with its version.
     pub program: String,
-    /// How much room is reserved ahead; half of it is for releases on a full disk.
+    /// How much room is reserved ahead, in bytes; half of it is for releases on a full disk.
     pub reserve: u64,
-    /// The least length of a segment that is worth a snapshot.
+    /// The segment length in bytes from which a snapshot is worthwhile.
     pub compact_above: u64,
 }
 
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// Whether another step would do something right away.
+/// Whether another step would do something immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Something was done, and more may be due.
@@ -71,7 +71,7 @@ pub enum Progress {
     Idle,
 }
 
-/// Drains the queue to the disk.
+/// Writes the queue to the disk.
 pub struct Writer {
     options: Options,
     queue: Arc<Queue>,
@@ -87,7 +87,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Resumes where recovery ended. A disk that refuses does not fail this: the journal says so and recovers by itself.
+    /// Resumes where recovery ended. If the disk refuses, this does not fail: the journal reports it and recovers by
+    /// itself.
     #[must_use]
     pub fn open(options: Options, tail: &Tail) -> (Self, CheckpointJournal) {
         let queue = Arc::new(Queue::new(tail.next));
@@ -109,7 +110,7 @@ impl Writer {
         (writer, CheckpointJournal::new(queue))
     }
 
-    /// Opens the segment that recovery has ended in, or begins the one after it.
+    /// Opens the segment in which recovery ended, or begins the next one.
     fn resume(&mut self, tail: &Tail) -> io::Result<Log> {
         if tail.number > 0 {
             let last = Log::resume(self.options.disk.as_ref(), tail.number, tail.length, tail.end())?;
@@ -123,13 +124,14 @@ impl Writer {
         Ok(log)
     }
 
-    /// Does what is due: reopens after a failure, writes what is staged as one group, keeps room, takes a bit of a snapshot.
+    /// Does what is due: reopens after a failure, writes what is staged as one group, reserves room, writes a piece
+    /// of a snapshot.
     pub fn step<S: Source + ?Sized>(&mut self, source: &S) -> Progress {
         if self.log.is_none() {
             match self.reopen(source) {
                 Ok(()) => self.queue.reopened(),
                 Err(error) => {
-                    tracing::warn!(%error, "the checkpoint cannot be reopened yet");
+                    tracing::warn!(%error, "cannot reopen the checkpoint yet");
                     self.queue.fail(error);
                     return Progress::Idle;
                 }
@@ -144,7 +146,7 @@ impl Writer {
         if self.compact(source) || worked { Progress::Worked } else { Progress::Idle }
     }
 
-    /// Writes a group and tells everybody in it.
+    /// Writes a group and reports the result to its callers.
     fn write(&mut self, group: Vec<Waiting>) {
         let started = self.options.clock.monotonic();
         let written = self.append(&group);
@@ -174,7 +176,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes on in a segment that is durable as far as it goes. Returns the one before it.
+    /// Continues in a durable segment. Returns the previous one.
     fn take_up(&mut self, log: Log) -> Option<Log> {
         self.options.observer.log(log.length());
         let before = self.log.replace(log);
@@ -188,9 +190,9 @@ impl Writer {
         }
     }
 
-    /// Stops acknowledging. Memory has facts now that the disk may not have, so only a snapshot of memory mends it.
+    /// Stops acknowledging. Memory now has facts that the disk may lack, so only a snapshot of memory can repair it.
     fn failed(&mut self, group: Vec<Waiting>, error: io::Error) {
-        tracing::error!(%error, waiting = group.len(), "the checkpoint could not be written; it is reopened from memory");
+        tracing::error!(%error, waiting = group.len(), "cannot write the checkpoint; reopening it from memory");
         self.log = None;
         if let Some(compaction) = self.compaction.take() {
             compaction.abandon(self.options.disk.as_ref());
@@ -198,9 +200,9 @@ impl Writer {
         self.queue.resolve(group, Err(error));
     }
 
-    /// Makes the disk say what memory says: a whole snapshot and an empty segment that stands on nothing else.
+    /// Writes memory to the disk: a complete snapshot, and an empty segment that builds on nothing else.
     ///
-    /// Whatever failed was applied to its book before its place was taken, so the images have it.
+    /// Whatever failed was applied to its book before its place was taken, so the images contain it.
     fn reopen<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
@@ -209,23 +211,24 @@ impl Writer {
             Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source, first)?;
         while !compaction.advance()? {}
         compaction.end(first.saturating_sub(1), &self.queue.staged())?;
-        // The segment first: without its snapshot it is known to say nothing, the other way round it would be missing.
+        // Publish the segment first: a segment without its snapshot is known to be empty, whereas a snapshot without
+        // its segment would mean a missing file.
         let log = self.publish(log)?;
         let live = compaction.publish(disk.as_ref())?;
-        tracing::info!(number = log.number(), "the checkpoint is reopened");
+        tracing::info!(number = log.number(), "reopened the checkpoint");
         self.compacted(log.number(), live);
         self.next = first;
         _ = self.take_up(log);
         Ok(())
     }
 
-    /// Reserves room ahead, and says so when there is none.
+    /// Reserves room ahead, and reports it if there is none.
     fn keep_room(&mut self) {
         let Some(log) = &mut self.log else { return };
         self.queue.set_full(log.keep_room(self.options.reserve).err().as_ref());
     }
 
-    /// Takes a bit of a snapshot if one is due or under way; whether it did anything.
+    /// Begins or continues a snapshot if one is due; returns whether it did anything.
     fn compact<S: Source + ?Sized>(&mut self, source: &S) -> bool {
         let disk = Arc::clone(&self.options.disk);
         let Some(log) = &self.log else { return false };
@@ -240,7 +243,7 @@ impl Writer {
             return true;
         };
         let ended = match compaction.advance() {
-            // What was looked at was staged before this step, and is in the log by now.
+            // Everything in the images was staged before this step, and is in the log by now.
             Ok(true) => compaction.end(self.next.saturating_sub(1), &[]).map(|()| true),
             other => other,
         };
@@ -258,7 +261,7 @@ impl Writer {
         true
     }
 
-    /// Goes over to a new segment and begins the snapshot that it will stand on.
+    /// Switches to a new segment and begins the snapshot that it will build on.
     fn begin_compaction<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let next = self.prepare(Base::Log, self.next)?;
         let number = next.number();
@@ -269,7 +272,7 @@ impl Writer {
                 }
             }
             Err(error) => {
-                // Nobody knows whether the new name is durable, so neither segment can be gone on with.
+                // The new name may or may not be durable, so neither segment can be continued.
                 self.failed(Vec::new(), error);
                 return Ok(());
             }
@@ -279,9 +282,9 @@ impl Writer {
         Ok(())
     }
 
-    /// A snapshot could not be taken; the log has everything, so it is tried again when the log has grown.
+    /// Retries a failed snapshot once the log has grown; until then the log has everything.
     fn postpone(&mut self, length: u64, error: &io::Error) {
-        tracing::warn!(%error, "a snapshot could not be taken; the log goes on");
+        tracing::warn!(%error, "cannot take a snapshot; continuing with the log");
         self.compact_at = length + self.options.compact_above;
     }
 
@@ -305,7 +308,8 @@ impl Writer {
     }
 
     fn publish(&mut self, log: Log) -> io::Result<Log> {
-        // A name whose fate is not known is taken again: what stands under it has no record.
+        // If this fails, the number is used again: whether the name is durable is unknown, but the segment has no
+        // facts.
         log.publish(self.options.disk.as_ref())?;
         self.number = log.number();
         Ok(log)
@@ -322,10 +326,10 @@ impl Writer {
         }
     }
 
-    /// Steps in a thread of its own until [`Running`] is stopped or dropped.
+    /// Runs the steps in a thread of its own until [`Running`] is stopped or dropped.
     ///
     /// # Errors
-    /// When no thread can be had.
+    /// If the thread cannot be started.
     pub fn run<S: Source + ?Sized>(mut self, source: Arc<S>) -> io::Result<Running> {
         let queue = Arc::clone(&self.queue);
         let (ends, ended) = oneshot::channel();
@@ -347,7 +351,7 @@ impl Drop for Writer {
 pub struct Running {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
-    /// Resolves when the thread ends, in whatever way.
+    /// Resolves when the thread ends, in any way.
     ended: oneshot::Receiver<()>,
 }
 
@@ -360,11 +364,11 @@ impl Running {
     /// Waits until the thread has ended.
     ///
     /// # Errors
-    /// What it said when it panicked. All tickets have failed then.
+    /// The panic message, if it panicked. Then all tickets have failed.
     pub async fn ended(&mut self) -> Result<(), String> {
         let Some(thread) = &self.thread else { return Ok(()) };
         if !thread.is_finished() {
-            // Nothing is ever sent: the sender goes with the thread.
+            // Nothing is ever sent: the sender is dropped with the thread.
             let _ = (&mut self.ended).await;
         }
         let Some(thread) = self.thread.take() else { return Ok(()) };
@@ -374,7 +378,7 @@ impl Running {
         })
     }
 
-    /// Leaves the thread to itself, for a caller that cannot wait for a disk that hangs.
+    /// Detaches the thread, for a caller that cannot wait for a hanging disk.
     pub fn leave(mut self) {
         self.thread = None;
     }
@@ -384,7 +388,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.queue.stop();
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked has failed every ticket by being gone.
+            // A writer that panicked has failed all tickets when it was dropped.
             let _ = thread.join();
         }
     }

@@ -251,7 +251,7 @@ fn what_a_start_finds() -> anyhow::Result<()> {
     fs::File::options().append(true).open(state.join("log.0000000001"))?.write_all(b"0123abcd 3 ")?;
     fs::write(state.join("snapshot.0000000002.tmp"), "half")?;
     daemon.start_again()?;
-    let words = "1 unfinished files were removed; 11 bytes that nobody was told of were cut";
+    let words = "1 unfinished files were removed; 11 unacknowledged bytes were cut off";
     found(&daemon, &["torn-tail", "unfinished-file"], words)?;
 
     daemon.kill()?;
@@ -261,7 +261,7 @@ fn what_a_start_finds() -> anyhow::Result<()> {
     daemon.kill()?;
     daemon.reboot()?;
     daemon.start_again()?;
-    found(&daemon, &["new-boot"], "the machine was booted, and 1 allocations ended with their boot")?;
+    found(&daemon, &["new-boot"], "the machine rebooted, which ended 1 allocations")?;
 
     lose_state(&mut daemon)?;
     daemon.launch()?;

@@ -1,4 +1,5 @@
-//! A simulated file: what a reader sees, what the platter has, and which sectors differ because nobody synced.
+//! A simulated file: what a reader sees, what is on the platter, and which sectors differ because they were not
+//! synced.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +24,12 @@ impl Inode {
         &self.cache
     }
 
-    /// What it takes of the disk.
+    /// The room that it takes on the disk.
     pub(super) fn size(&self) -> u64 {
         self.reserved.max(self.cache.len() as u64)
     }
 
-    /// How much can be appended to what is reserved.
+    /// How much can be appended to the reserved room.
     pub(super) fn slack(&self) -> u64 {
         self.size() - self.cache.len() as u64
     }
@@ -60,7 +61,7 @@ impl Inode {
         }
     }
 
-    /// Any of the sectors reach the platter, and all are called clean.
+    /// Writes any of the sectors to the platter, and marks all as clean.
     pub(super) fn fail_to_sync(&mut self, random: &mut Random) {
         for sector in std::mem::take(&mut self.dirty) {
             if random.below(2) == 0 {
@@ -71,7 +72,7 @@ impl Inode {
         }
     }
 
-    /// What is clean is read from the platter again; the length is none of the pages' business.
+    /// Reads clean sectors from the platter again; the file's length does not depend on the page cache.
     pub(super) fn forget_clean(&mut self) {
         for start in (0..self.cache.len()).step_by(SECTOR) {
             if self.dirty.contains(&(start / SECTOR)) {
@@ -88,14 +89,14 @@ impl Inode {
     }
 
     pub(super) fn crash(&mut self, random: &mut Random) {
-        // What nobody was told of may be there all the same, and in a larger group that would hardly ever come by chance.
+        // Unacknowledged bytes may survive completely, which would hardly ever happen by chance in a larger group.
         if random.below(4) == 0 {
             self.sync();
         }
         let (old, new) = (self.platter.len(), self.cache.len());
         let (short, long) = (old.min(new), old.max(new));
         let length = short + usize::try_from(random.below((long - short) as u64 + 1)).unwrap_or_default();
-        // A cut is made whole or not at all.
+        // A truncation happens completely or not at all.
         self.platter.resize(if new < old && length > new { old } else { length }, 0);
         for sector in std::mem::take(&mut self.dirty) {
             if random.below(2) == 0 {

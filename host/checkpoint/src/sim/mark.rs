@@ -1,15 +1,15 @@
-//! A witness in memory, which no crash of the disk touches.
+//! A witness in memory, which a crash of the disk does not affect.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::{Durable, Witness};
 
-/// Remembers how far the log was durable last, by the checkpoint's own word.
+/// Remembers the last durable end that the checkpoint reported.
 #[derive(Debug, Default)]
 pub struct Mark(Mutex<Option<Durable>>);
 
 impl Mark {
-    /// What was durable last.
+    /// The last durable end.
     #[must_use]
     pub fn last(&self) -> Option<Durable> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! When a snapshot is taken, what stays beside it, and what becomes of one that fails.
+//! When a snapshot is taken, which files stay with it, and what happens if it fails.
 
 use super::fixture::{NOW, Node, answer, boot, everything, network};
 use crate::sim::{Faults, SimDisk};
@@ -18,7 +18,7 @@ fn has(disk: &SimDisk, name: &str) -> bool {
     disk.list().unwrap().iter().any(|found| found == name)
 }
 
-/// How long a log is that defines one network.
+/// The length of a log that defines one network.
 fn length() -> u64 {
     let disk = SimDisk::new(0);
     defined(&disk, u64::MAX).settle();
@@ -42,7 +42,7 @@ fn a_snapshot_that_cannot_be_begun_is_tried_again_when_the_log_has_grown() {
     node.settle();
     disk.set_faults(Faults::default());
     node.settle();
-    assert!(!has(&disk, SECOND), "it was tried again at once");
+    assert!(!has(&disk, SECOND), "it was retried at once");
     for who in 0..10 {
         assert_eq!(
             has(&disk, SECOND),
@@ -75,7 +75,7 @@ fn compaction_keeps_one_generation_and_goes_on_under_load() {
     assert_eq!(everything(&found), node.memory.everything());
 }
 
-/// A snapshot of several pieces is whole, and requests do not wait for all of it.
+/// A snapshot of several pieces is complete, and requests do not wait for all of it.
 #[test]
 fn a_large_snapshot_is_taken_while_groups_are_written() {
     let disk = SimDisk::new(0);
@@ -90,7 +90,7 @@ fn a_large_snapshot_is_taken_while_groups_are_written() {
         assert_eq!(answer(ticket), Some(Ok(())));
         groups += 1;
     }
-    assert!(groups > 2, "{groups} groups were written beside it");
+    assert!(groups > 2, "{groups} groups were written meanwhile");
     let found = recover(&disk, &boot(1), NOW).unwrap();
     assert_eq!(found.report.snapshot, Some(2));
     assert_eq!(everything(&found), node.memory.everything());

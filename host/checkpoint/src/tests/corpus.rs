@@ -1,7 +1,7 @@
-//! State directories of every form that a release has had, and what they say: they must load for ever.
+//! State directories in every form that a release has had, and what they contain: they must load forever.
 //!
-//! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it, in
-//! the words of [`tell`](mod@tell). A directory that was committed never changes: a new form gets a directory beside it.
+//! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it,
+//! as [`tell`](mod@tell) prints it. A committed directory never changes: a new form gets a new directory.
 
 mod node;
 mod story;
@@ -20,10 +20,10 @@ use super::fixture::{NOW, Node, boot, options};
 use crate::sim::{Faults, SimDisk};
 use crate::{Disk, Progress, recover, recover_read_only};
 
-/// Set to write the corpus of the present form anew.
+/// Set it to rewrite the corpus of the current form.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
-/// The present form.
+/// The current form.
 const PRESENT: &str = "v1";
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -45,7 +45,7 @@ fn files(disk: &SimDisk) -> Files {
     disk.list().unwrap().into_iter().map(with_bytes).collect()
 }
 
-/// The whole life in one segment.
+/// The whole history in one segment.
 fn one_log() -> Files {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
@@ -56,7 +56,7 @@ fn one_log() -> Files {
     files(&disk)
 }
 
-/// A snapshot in the middle of the life, whose log has facts of a network from before its removal.
+/// A snapshot in the middle of the history, whose log has facts of a network from before its removal.
 fn with_snapshot() -> Files {
     let disk = SimDisk::new(0);
     let mut node = Node::start_compacting(&disk, 4_000);
@@ -73,7 +73,7 @@ fn with_snapshot() -> Files {
     files
 }
 
-/// A snapshot that has reopened the log, with what was staged while it was taken behind its items; the process ended there.
+/// A snapshot that reopened the log, followed by what was staged while it was taken; the process ended there.
 fn reopened() -> Files {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
@@ -90,13 +90,13 @@ fn reopened() -> Files {
     disk.set_faults(Faults::default());
     node.writer.step(&meddled);
     let mut files = files(&disk);
-    // As if it had been killed before the group was written that waited meanwhile.
+    // As if the process had been killed before it wrote the group that waited meanwhile.
     let log = files.get_mut("log.0000000002").unwrap();
     log.truncate(log.iter().position(|byte| *byte == b'\n').unwrap() + 1);
     files
 }
 
-/// A second boot, in which every attachment has ended, and no claim.
+/// A second boot, in which all attachments have ended, and no claim.
 fn rebooted() -> Files {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
@@ -128,14 +128,14 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The entries of a directory, by name.
+/// The entries of a directory, sorted by name.
 fn entries(path: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     entries
 }
 
-/// Every state directory that was committed, with what is told of it.
+/// All committed state directories, with the expected contents.
 fn committed() -> Vec<(String, Files, String)> {
     let forms = entries(&folder()).into_iter().filter(|path| path.is_dir());
     let states = forms.flat_map(|form| entries(&form)).filter(|path| path.is_dir());
@@ -187,7 +187,7 @@ fn every_state_directory_that_was_committed_loads() {
         let found = recover(&disk, &boot(boot_number), NOW).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(tell(&found), told, "{name}");
         assert!(found.report.skipped.is_empty() && found.report.cut_bytes == 0, "{name}: {}", found.report);
-        // A daemon goes on from it, and finds it again.
+        // A daemon continues from it, and the next start finds the same.
         let mut node = Node::from(options(&disk, boot_number), found);
         drop(node.define(77));
         node.settle();
@@ -196,7 +196,7 @@ fn every_state_directory_that_was_committed_loads() {
     }
 }
 
-/// Adds each place in a JSON that something stands at, by its keys; with what stands there where only few things can.
+/// Adds the path of every value in a JSON text, made of its keys; for enumerations also the value.
 fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
     const CLOSED: [&str; 5] = [".supply", ".need", ".cooling", ".defined_by", ".by"];
     match value {
@@ -204,7 +204,7 @@ fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
         Value::String(value) if CLOSED.iter().any(|key| at.ends_with(key)) => {
             found.insert(format!("{at} {value}"));
         }
-        // The keys below are names that somebody chose.
+        // The keys below are user-defined names.
         Value::Object(_) if at.ends_with("attributes") || at.ends_with(".tags") => {
             _ = found.insert(at.to_owned());
         }
@@ -216,14 +216,14 @@ fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
     }
 }
 
-/// Where something stands in a line, by the line's chapter and the keys of its JSON.
+/// The paths in a line: its chapter and the keys of its JSON.
 pub(crate) fn paths(chapter: &str, kind: &str, json: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     add_paths(&mut found, &format!("{chapter} {kind}"), &serde_json::from_slice(json).unwrap());
     found
 }
 
-/// The same for all lines of the corpus of the present form.
+/// The paths in all lines of the current form's corpus.
 pub(crate) fn paths_of_corpus() -> BTreeSet<String> {
     let present = committed().into_iter().filter(|(name, ..)| name.contains(&format!("/{PRESENT}/")));
     let files = present.flat_map(|(_, files, _)| files.into_values());

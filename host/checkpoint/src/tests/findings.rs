@@ -1,4 +1,4 @@
-//! What a start finds, and says.
+//! What a start finds and reports.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn a_start_says_what_it_found() {
     assert_eq!(
         report.to_string(),
         "4 facts in 1 groups of 1 log segments; 1 unfinished files were removed; \
-         11 bytes that nobody was told of were cut; the machine was booted, and 1 allocations ended with their boot"
+         11 unacknowledged bytes were cut off; the machine rebooted, which ended 1 allocations"
     );
 }
 
@@ -47,7 +47,7 @@ fn a_state_that_was_lost_is_neither_fresh_nor_clean() {
     assert_eq!(found(true), "the state was lost");
     assert_eq!(
         found(false),
-        "0 facts in 0 groups of 0 log segments; it is not all that was answered in this boot, and nobody has confirmed it"
+        "0 facts in 0 groups of 0 log segments; facts that were acknowledged in this boot are missing, and nobody has confirmed the state"
     );
 }
 
@@ -65,13 +65,13 @@ fn all_that_may_be_found_is_said_at_once() {
     assert_eq!(
         report.to_string(),
         "0 facts in 0 groups of 0 log segments on top of snapshot 4; \
-         a newer snapshot was put aside: snapshot.0000000005 is damaged; \
-         1 segments whose snapshots never came were put aside; a group was in memory only; \
-         the snapshot is ahead, and a new segment is begun"
+         a newer snapshot was quarantined: snapshot.0000000005 is damaged; \
+         1 segments without their snapshots were quarantined; a group was only in the page cache; \
+         the snapshot is ahead of the log, so a new segment begins"
     );
 }
 
-/// Each is what some failure, cut short at some operation, leaves behind.
+/// Each is left behind by some failure that is interrupted at some operation.
 #[test]
 fn every_finding_has_its_failure() {
     let mut found = BTreeSet::new();
@@ -97,6 +97,6 @@ fn every_finding_has_its_failure() {
     for expected in
         ["clean", "abandoned-segment", "unfinished-file", "torn-tail", "unsynced-group", "new-segment"]
     {
-        assert!(found.contains(expected), "no cut leaves {expected}: {found:?}");
+        assert!(found.contains(expected), "no interruption leaves {expected}: {found:?}");
     }
 }

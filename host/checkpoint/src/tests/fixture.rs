@@ -23,7 +23,7 @@ use crate::line::Line;
 use crate::sim::SimDisk;
 use crate::{Base, CheckpointJournal, FORMAT_VERSION, LogHeader, Options, Recovered, Writer, recover};
 
-/// Who writes the files of these tests; of no version, so that a release changes none of them.
+/// The program that writes the files of these tests. It has version 0.0.0, so that a release changes none of them.
 pub(super) const PROGRAM: &str = "tenured 0.0.0";
 
 pub(super) const NOW: Moment = Moment { boot_ns: 5_000_000_000, wall_ms: 1_700_000_000_000 };
@@ -48,14 +48,14 @@ pub(super) fn stamp() -> Arc<PolicyStamp> {
     Arc::new(PolicyStamp { name, digest: "ab".repeat(32).into() })
 }
 
-/// What a network is to be.
+/// The target definition of a network.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) name: NetworkName,
     pub(super) definition: Definition,
 }
 
-/// A network of one pool with one range.
+/// A network with one pool of one range.
 pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Wanted {
     let range =
         Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 8).unwrap();
@@ -64,19 +64,19 @@ pub(super) fn network(number: u64, subnet: &str, first: &str, last: &str) -> Wan
     Wanted { name: name(number), definition }
 }
 
-/// A network with enough addresses for everybody.
+/// A network with enough addresses for everyone.
 pub(super) fn plain(number: u64) -> Wanted {
     network(number, "10.0.0.0/8", "10.0.0.1", "10.0.3.255")
 }
 
-/// The facts that bring a network to what it is to be.
+/// The facts that change a network to its target definition.
 pub(super) fn redefined(book: &Book, wanted: &Wanted) -> Vec<LedgerFact> {
     let config = Arc::default();
     let defined = Defined { config: &config, definition: &wanted.definition, by: Definer::Request };
     book.redefine(defined, NOW).unwrap()
 }
 
-/// A book that has seen these facts and none before them.
+/// A book to which only these facts were applied.
 pub(super) fn book_of(name: &NetworkName, facts: &[LedgerFact]) -> Book {
     let mut book = Book::empty(name);
     (1..).zip(facts).for_each(|(place, fact)| book.apply(place, fact).unwrap());
@@ -92,7 +92,7 @@ pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
     line
 }
 
-/// A clock that stands still, so that books can be compared to the millisecond.
+/// A stopped clock, so that books can be compared to the millisecond.
 pub(super) fn clock() -> Arc<dyn Clock> {
     Arc::new(ManualClock::at(NOW))
 }
@@ -102,7 +102,7 @@ pub(super) fn clock() -> Arc<dyn Clock> {
 struct State {
     books: BTreeMap<NetworkName, Book>,
     choices: Choices,
-    /// Networks that were removed, and where in the log.
+    /// Removed networks, and the places of their removal in the log.
     gone: BTreeMap<NetworkName, u64>,
 }
 
@@ -126,7 +126,7 @@ impl State {
             match fact {
                 Fact::Choices(fact) => {
                     self.choices.apply(place, fact);
-                    assert_eq!(self.choices.through(), place, "the choices took the fact for another");
+                    assert_eq!(self.choices.through(), place, "the choices skipped the fact");
                 }
                 Fact::Ledger(fact) => {
                     if matches!(fact, LedgerFact::Defined(_)) {
@@ -134,7 +134,7 @@ impl State {
                     }
                     let book = self.books.get_mut(name).unwrap();
                     book.apply(place, fact).unwrap();
-                    assert_eq!(book.through(), place, "the book took the fact for another");
+                    assert_eq!(book.through(), place, "the book skipped the fact");
                     if matches!(fact, LedgerFact::Removed { .. }) {
                         self.books.remove(name);
                         self.gone.insert(name.clone(), place);
@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    /// The facts that bring a network to what it is to be, as the engine has them.
+    /// The facts that change a network to its target definition, as the engine stages them.
     fn defining(&self, wanted: &Wanted) -> Vec<Fact> {
         let name = &wanted.name;
         let mut facts = Vec::new();
@@ -158,7 +158,7 @@ impl State {
         facts
     }
 
-    /// The facts that remove a network; `None` where there is none, or it holds something.
+    /// The facts that remove a network; `None` if it does not exist or holds something.
     fn removing(&self, name: &NetworkName) -> Option<[Fact; 2]> {
         if self.books.get(name)?.allocations().len() > 0 {
             return None;
@@ -203,7 +203,7 @@ impl Memory {
         self.0.lock().unwrap()
     }
 
-    /// Every book as it is now.
+    /// Every book in its current state.
     pub(super) fn books(&self) -> Vec<Book> {
         self.lock().books.values().cloned().collect()
     }
@@ -218,7 +218,7 @@ impl Memory {
         Everything { books: self.images(), choices }
     }
 
-    /// Looks at a network, which is empty where there is none.
+    /// Reads a network, which is empty if it does not exist.
     pub(super) fn with<T>(&self, name: &NetworkName, look: impl FnOnce(&Book) -> T) -> T {
         let state = self.lock();
         let empty = Book::empty(name);
@@ -230,7 +230,7 @@ impl Memory {
         self.lock().put(journal, name, facts)
     }
 
-    /// Brings a network to what it is to be: all of it in one group.
+    /// Changes a network to its target definition in one group.
     pub(super) fn define(&self, journal: &CheckpointJournal, wanted: &Wanted) -> Ticket {
         let mut state = self.lock();
         match &state.defining(wanted)[..] {
@@ -239,15 +239,15 @@ impl Memory {
         }
     }
 
-    /// Removes a network; `None` where there is none, or it holds something.
+    /// Removes a network; `None` if it does not exist or holds something.
     pub(super) fn remove(&self, journal: &CheckpointJournal, network: u64) -> Option<Ticket> {
         let mut state = self.lock();
         let facts = state.removing(&name(network))?;
         Some(state.put(journal, &name(network), &facts))
     }
 
-    /// Removes a network or, where there is none, defines it, with a line of another chapter in the same group. Says the place of
-    /// that line.
+    /// Removes a network or, if it does not exist, defines it, with a line of another chapter in the same group.
+    /// Returns the place of that line.
     pub(super) fn toggle(
         &self,
         journal: &CheckpointJournal,
@@ -263,14 +263,14 @@ impl Memory {
         (first + facts.len() as u64, ticket)
     }
 
-    /// Gives an owner the next free address; `None` when it has one or there is none.
+    /// Assigns the next free address to an owner; `None` if it has one or none is free.
     pub(super) fn give(&self, journal: &CheckpointJournal, network: u64, owner: &Owner) -> Option<Ticket> {
         let shelf = Shelf::whole(0);
         let free = self.lock().books.get(&name(network))?.free(shelf, None, Direction::Ascending, 1);
         self.admit(journal, network, owner, *free.first()?, NOW)
     }
 
-    /// Gives an owner this address; `None` when the book refuses.
+    /// Assigns this address to an owner; `None` if the book refuses.
     pub(super) fn admit(
         &self,
         journal: &CheckpointJournal,
@@ -287,7 +287,7 @@ impl Memory {
         Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
-    /// Frees what an owner has; `None` when it has nothing.
+    /// Releases an owner's address; `None` if it has none.
     pub(super) fn release(
         &self,
         journal: &CheckpointJournal,
@@ -300,7 +300,7 @@ impl Memory {
         Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
-    /// Lets an owner ask again for what it has, in another namespace; `None` when it has nothing.
+    /// Lets an owner repeat its request in another namespace; `None` if it has no address.
     pub(super) fn renew(
         &self,
         journal: &CheckpointJournal,
@@ -314,7 +314,7 @@ impl Memory {
         Some(state.put(journal, &name(network), &[fact.into()]))
     }
 
-    /// Lets what has cooled long enough become free.
+    /// Ends the cooling of addresses whose cooldown is over.
     pub(super) fn expire(&self, now: Moment, cooldown: Duration) {
         self.lock().books.values_mut().for_each(|book| book.expire(now, cooldown));
     }
@@ -325,7 +325,7 @@ impl Memory {
     }
 }
 
-/// A request of an attachment in a network namespace.
+/// A request for an attachment in a network namespace.
 fn request(network: u64, owner: &Owner, netns: &str, now: Moment) -> Request {
     let netns = format!("/var/run/netns/{netns}").into();
     Request {
@@ -346,7 +346,7 @@ pub(super) fn everything(found: &Recovered) -> Everything {
     Everything { books: images(&found.books), choices: found.choices.clone() }
 }
 
-/// What has become of a ticket, without waiting.
+/// The result of a ticket, without waiting.
 pub(super) fn answer(ticket: Ticket) -> Option<Result<(), tenure_types::Error>> {
     match pin!(ticket.durable()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Some(answer),
@@ -371,12 +371,12 @@ pub(super) fn options(disk: &SimDisk, boot_number: u64) -> Options {
 }
 
 impl Node {
-    /// Starts on what the disk has.
+    /// Starts from the disk.
     pub(super) fn start(disk: &SimDisk, boot_number: u64) -> Self {
         Self::start_with(disk, options(disk, boot_number))
     }
 
-    /// Starts one that takes a snapshot when a segment has this length.
+    /// Starts a node that takes a snapshot when a segment has this length.
     pub(super) fn start_compacting(disk: &SimDisk, compact_above: u64) -> Self {
         Self::start_with(disk, Options { compact_above, ..options(disk, 1) })
     }

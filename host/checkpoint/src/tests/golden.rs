@@ -1,7 +1,7 @@
 //! A known log and known snapshots, cut at every byte and with every bit flipped.
 //!
-//! They are files of this folder, and what the books are after each group is written beside them: a daemon that reads its own
-//! writing proves little. [`the_writer_writes_the_golden_files`] says when the format has changed.
+//! They are files of this folder, with the expected books after each group next to them: that a daemon can read its
+//! own files proves little. [`the_writer_writes_the_golden_files`] fails if the format has changed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::{Error, Report, recover, recover_read_only};
 
 const LOG: &str = "log.0000000001";
 
-/// Set to write the golden files anew. Those of a released format stay as they are, and the new ones go beside them.
+/// Set it to rewrite the golden files. Those of a released format stay as they are, and the new ones go next to them.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
-/// What of the books a reader must find: who owns what, and what cools.
+/// What a reader must find in the books: who owns which address, and what is cooling down.
 type Told = String;
 
-/// A log of groups of different sizes, and what the books are at the end of each.
+/// A log of groups of different sizes, and the expected books at the end of each.
 fn golden() -> (Vec<u8>, Vec<(usize, Told)>) {
     let told = committed("log.books");
     let ends = told.split("== ").skip(1).map(|part| {
@@ -48,7 +48,7 @@ fn told(books: &[Book]) -> Told {
     text
 }
 
-/// Writes the log with a node, and says where each group ends and what was found there.
+/// Writes the log with a node; also returns the end of each group and the expected books there.
 fn written() -> (Vec<u8>, String) {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
@@ -67,10 +67,10 @@ fn written() -> (Vec<u8>, String) {
     (disk.contents(LOG).unwrap(), books)
 }
 
-/// Files that a node wrote, by name.
+/// The files that a node wrote, by name.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Two snapshots' worth of files, and the books.
+/// The files of two snapshots, and the books.
 fn written_with_snapshots() -> (Files, Told) {
     let disk = SimDisk::new(0);
     let mut node = Node::start_compacting(&disk, 1500);
@@ -86,7 +86,7 @@ fn written_with_snapshots() -> (Files, Told) {
     (files, told(&node.memory.books()))
 }
 
-/// A golden file; all that a checkpoint has is text.
+/// A golden file; all files of a checkpoint are text.
 fn committed(name: &str) -> String {
     std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -146,7 +146,7 @@ fn a_log_cut_at_any_byte_is_the_groups_before_it() {
         assert_eq!(found.report.cut_bytes, (length - end) as u64);
         assert_eq!(disk.contents(LOG).unwrap(), log[..*end], "cut at {length}");
         let aside = disk.contents(&format!("quarantine.{LOG}.{end}"));
-        assert_eq!(aside.unwrap_or_default(), log[*end..length], "the cut bytes are not put aside");
+        assert_eq!(aside.unwrap_or_default(), log[*end..length], "the cut bytes are not quarantined");
     }
 }
 
@@ -159,14 +159,14 @@ fn any_flipped_bit_of_a_log_stops_loudly() {
             flipped[at] ^= flip;
             let disk = disk_of(LOG, &flipped);
             let Err(error) = recover(&disk, &boot(1), NOW) else {
-                panic!("bit {flip} of byte {at} was flipped and nobody saw it");
+                panic!("flipped bit {flip} of byte {at} was not detected");
             };
             assert!(matches!(error, Error::Damaged { .. }), "byte {at}: {error}");
             assert_eq!(disk.contents(LOG).unwrap(), flipped, "the evidence was touched");
             let quarantined = crate::Disk::list(&disk).unwrap().into_iter().any(|name| {
                 name.starts_with("quarantine.") && disk.contents(&name).as_ref() == Some(&flipped)
             });
-            assert!(quarantined, "byte {at}: no copy was put aside");
+            assert!(quarantined, "byte {at}: no copy was quarantined");
         }
     }
 }
@@ -191,14 +191,14 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
         let found = recover(&disk_of(LOG, &torn), &boot(1), NOW).unwrap();
         assert_eq!(told(&found.books), before.1);
     }
-    // The same in a group that another one follows was acknowledged, and is damage.
+    // The same damage in a group that has a successor was acknowledged, and is damage.
     let mut torn = log.clone();
     let sector = ends[1].0.next_multiple_of(512);
     torn[sector..sector + 512].fill(0);
     assert!(matches!(recover(&disk_of(LOG, &torn), &boot(1), NOW), Err(Error::Damaged { .. })));
 }
 
-/// Two snapshots' worth of files, and the books.
+/// The files of two snapshots, and the books.
 fn with_snapshot() -> (Files, Told) {
     let mut files: Files = std::fs::read_dir(folder().join("snapshots"))
         .unwrap()
@@ -231,7 +231,7 @@ fn a_damaged_snapshot_is_made_up_for_by_what_came_before_it_or_stops() {
         assert!(found.report.damaged_snapshot.is_some());
         assert_eq!(disk.contents(&format!("quarantine.{newest}.0")), Some(damaged.clone()));
 
-        // Without the first segment there is nothing to make up for it.
+        // Without the first segment, nothing can replace it.
         let disk = SimDisk::new(0);
         for (name, bytes) in files.iter().filter(|(name, _)| name != LOG) {
             disk.put(name, if name == newest { &damaged } else { bytes });
@@ -271,5 +271,5 @@ fn a_segment_that_another_follows_must_be_whole() {
         assert!(matches!(error, Error::Damaged { .. }), "cut at {length}: {error}");
     }
     let torn = [first, &b"0123abcd 4"[..]].concat();
-    assert!(matches!(found(&torn), Err(Error::Damaged { .. })), "a torn group was passed over");
+    assert!(matches!(found(&torn), Err(Error::Damaged { .. })), "a torn group was skipped");
 }

@@ -1,4 +1,4 @@
-//! Groups: facts that are staged together are durable together, whatever fails and whenever.
+//! Groups: facts that are staged together become durable together, whatever fails and whenever.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn groups(disk: &SimDisk) -> Vec<Vec<(u64, String)>> {
     groups
 }
 
-/// A network is known to both chapters or to neither.
+/// Checks that both chapters know a network, or neither.
 fn assert_whole(found: &Recovered, when: &str) {
     for number in 0..6 {
         let book = found.books.iter().any(|book| *book.name() == name(number));
@@ -55,7 +55,7 @@ fn facts_of_several_chapters_that_are_staged_together_share_a_group() {
     assert_eq!(groups(&disk), expected);
 }
 
-/// The group fails, is in the snapshot that reopens the log, and is whole there.
+/// The group fails, is in the snapshot that reopens the log, and is complete there.
 #[test]
 fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
     for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
@@ -69,7 +69,7 @@ fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
         for ticket in tickets {
             assert!(answer(ticket).unwrap().is_err());
         }
-        // These wait while the log is reopened, and are written behind the snapshot that they are in.
+        // These wait while the log is reopened, and are written after the snapshot that contains them.
         drop((node.memory.remove(&node.journal, 1), node.define(0), node.define(3)));
         disk.set_faults(Faults::default());
         disk.stop_after(cut);
@@ -89,7 +89,8 @@ fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
 
 type Deed = fn(&Memory, &CheckpointJournal);
 
-/// A snapshot looks at one page after the other. What is staged meanwhile is on the later pages and not on the earlier ones.
+/// A snapshot reads one page after the other. What is staged meanwhile is on the later pages and not on the earlier
+/// ones.
 #[test]
 fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() {
     fn remove(memory: &Memory, journal: &CheckpointJournal) {

@@ -1,4 +1,4 @@
-//! Lines whose checksums hold and that no writer would have written: a wrong name, place, group or count.
+//! Lines with valid checksums that no writer would write: a wrong name, place, group or count.
 
 use tenure_ledger::{Book, Fact, LedgerFact, Page};
 
@@ -10,7 +10,7 @@ use crate::sim::SimDisk;
 use crate::snapshot::SnapshotWriter;
 use crate::{Base, Error, frame, names, recover, v1};
 
-/// What is wrong with a state; `None` when it is taken.
+/// The error of a recovery; `None` if it succeeds.
 fn wrong(disk: &SimDisk) -> Option<Error> {
     recover(disk, &boot(1), NOW).err()
 }
@@ -19,7 +19,7 @@ fn is_damaged(error: Option<&Error>) -> bool {
     matches!(error, Some(Error::Damaged { .. }))
 }
 
-/// The fact that a network is there.
+/// The fact that a network is defined.
 fn defined() -> LedgerFact {
     let wanted = network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255");
     redefined(&Book::empty(&name(0)), &wanted).swap_remove(0)
@@ -52,7 +52,7 @@ fn a_segment_under_the_name_of_another() {
     assert!(is_damaged(wrong(&disk).as_ref()));
 }
 
-/// A snapshot with one network and its segment; `change` is done to the snapshot's bytes.
+/// A snapshot with one network and its segment; `change` modifies the snapshot's bytes.
 fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option<Error> {
     let disk = SimDisk::new(0);
     let header = SnapshotHeader {
@@ -101,7 +101,7 @@ fn an_end_that_counts_other_lines() {
     assert!(is_damaged(with_snapshot(2, end(5)).as_ref()));
 }
 
-/// The JSON of each line changed, with everything else made to fit again.
+/// Changes the JSON of the lines, and makes everything else match again.
 fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Vec<String>)) -> Vec<u8> {
     let text = std::str::from_utf8(bytes).unwrap();
     let mut lines = text.lines().map(|line| line.splitn(4, ' ').nth(3).unwrap().to_owned()).collect();
@@ -115,8 +115,8 @@ fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Vec<String>)) -> Vec<u8> {
 fn a_line_of_a_snapshot_that_is_none_or_stands_elsewhere() {
     let with = |change: fn(&mut Vec<String>)| with_snapshot(2, |bytes| rewritten(&bytes, change));
     assert!(with(|_| ()).is_none());
-    assert!(is_damaged(with(|lines| lines.swap(1, 2)).as_ref()), "an item stands behind a fact");
-    assert!(is_damaged(with(|lines| lines.swap(3, 4)).as_ref()), "a fact stands behind the end");
+    assert!(is_damaged(with(|lines| lines.swap(1, 2)).as_ref()), "an item follows a fact");
+    assert!(is_damaged(with(|lines| lines.swap(3, 4)).as_ref()), "a fact follows the end");
     assert!(is_damaged(with(|lines| lines.truncate(4)).as_ref()), "the end is missing");
     for (wrong, place) in [
         (r#"{"chapter":"ledger","item":{}}"#, 1),

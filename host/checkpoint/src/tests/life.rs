@@ -1,4 +1,4 @@
-//! What becomes of tickets, health and files: a full disk, a failed sync, a reboot, another version.
+//! Tickets, health and files after a full disk, a failed sync, a reboot, another version.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -20,7 +20,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     let barrier = node.journal.barrier();
     let before = disk.operations();
     assert_eq!(node.writer.step(&node.memory), Progress::Worked);
-    // One append, one sync, and room kept.
+    // One append, one sync, and the reserved room.
     assert!(disk.operations() - before <= 3);
     for ticket in [define, given, barrier] {
         assert_eq!(answer(ticket), Some(Ok(())));
@@ -31,7 +31,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     assert_eq!(answer(node.journal.barrier()), Some(Ok(())));
 }
 
-/// What an observer heard of syncs, and the barriers that it asked for while a group was on its way.
+/// The syncs that an observer was notified of, and the barriers that it requested during a group.
 #[derive(Default)]
 struct Ears {
     journal: OnceLock<CheckpointJournal>,
@@ -74,7 +74,7 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     assert_eq!(answer(ticket).unwrap().unwrap_err().code, ErrorCode::CheckpointFailed);
     assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::CheckpointFailed);
     assert!(answer(node.journal.barrier()).unwrap().is_err(), "memory is ahead of the disk");
-    // While it cannot be reopened, what is staged fails, and does not wait.
+    // Until it is reopened, what is staged fails instead of waiting.
     let ticket = node.free(0, 1).unwrap();
     node.writer.step(&node.memory);
     assert!(answer(ticket).unwrap().is_err());
@@ -89,7 +89,7 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     assert_eq!(everything(&found), node.memory.everything());
 }
 
-/// Its group is read from the page cache as if it were there, and is not on the disk.
+/// Its group can be read from the page cache, but is not on the disk.
 #[test]
 fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later() {
     for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
@@ -104,7 +104,7 @@ fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later()
         disk.set_faults(Faults::default());
         disk.kill();
 
-        // The start may be killed in its turn.
+        // The start may be killed in turn.
         disk.stop_after(cut % 5);
         drop(recover(&disk, &boot(1), NOW).map(|recovered| Node::from(options(&disk, 1), recovered)));
         disk.kill();
@@ -121,7 +121,7 @@ fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later()
     }
 }
 
-/// Whatever was staged while the log was being reopened is in the snapshot already, and its place must not be given again.
+/// What was staged while the log was being reopened is already in the snapshot, and its place must not be reused.
 #[test]
 fn a_reopening_cut_short_at_any_operation_loses_nothing_before_or_after() {
     for (seed, cut) in (0..20).flat_map(|seed| (0..16).map(move |cut| (seed, cut))) {
@@ -167,7 +167,7 @@ fn a_mending_cut_short_at_any_operation_is_ended_by_the_next_start() {
         disk.put("log.0000000003", &nothing_since(3));
         disk.put("snapshot.0000000003.tmp", b"half");
         disk.stop_after(cut);
-        // Whether the first one gets through is the cut's choice.
+        // Whether the first start succeeds depends on the cut.
         drop(recover(&disk, &boot(1), NOW));
         disk.crash();
         let found = recover(&disk, &boot(1), NOW)
@@ -201,7 +201,7 @@ fn a_full_disk_refuses_allocations_still_takes_releases_and_recovers_by_itself()
     }
     assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::DiskFull);
 
-    // A daemon that starts while it is full still serves releases.
+    // A daemon that starts on a full disk still serves releases.
     drop(node.free(0, 100));
     let mut node = Node::start(&disk, 1);
     assert_eq!(node.journal.health().unwrap_err().code, ErrorCode::DiskFull);
@@ -260,13 +260,13 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
         .collect();
     assert_eq!(image.cooling, expected);
 
-    // The new boot's own allocations stay over a restart, and the third boot ends only those.
+    // The new boot's own allocations survive a restart, and the third boot ends only those.
     let mut node = Node::from(options(&disk, 2), found);
     drop(node.give(0, 4));
     node.settle();
     assert_eq!(everything(&recover(&disk, &boot(2), NOW).unwrap()), {
         let Everything { mut books, choices } = node.memory.everything();
-        // What cooled began when the segment of this boot did.
+        // Cooling restarted when this boot's segment began.
         books.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
         Everything { books, choices }
     });

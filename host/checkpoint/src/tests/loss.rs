@@ -1,4 +1,4 @@
-//! What the simulated disk loses at a crash, without which the tests that stand on it would prove nothing.
+//! What the simulated disk loses in a crash; without that, the tests that use it would prove nothing.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::sim::{Faults, SimDisk};
 
 const SECTOR: usize = 512;
 
-/// Each way in which a crash leaves what somebody did to a disk.
+/// All outcomes of a crash after some work on a disk.
 fn after_crashes<T: Ord>(work: impl Fn(&SimDisk), look: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
     let left = |seed| {
         let disk = SimDisk::new(seed);
@@ -18,7 +18,7 @@ fn after_crashes<T: Ord>(work: impl Fn(&SimDisk), look: impl Fn(&SimDisk) -> T) 
     (0..200).map(left).collect()
 }
 
-/// All that can become of two things that do not wait for each other; the later one alone is what reorders.
+/// All outcomes of two independent operations; the later one alone shows reordering.
 fn any_of_two() -> BTreeSet<(bool, bool)> {
     [(false, false), (true, false), (false, true), (true, true)].into()
 }
@@ -60,7 +60,8 @@ fn a_file_that_was_not_synced_may_outlive_one_that_was_written_before() {
     assert_eq!(left, any_of_two());
 }
 
-/// A disk that refuses has done some of the work, and the kernel does not say which; no later sync does the rest.
+/// A disk that refuses has done some of the work, and the kernel does not say which part; no later sync does the
+/// rest.
 #[test]
 fn a_sync_that_fails_has_written_any_of_the_sectors() {
     let left = after_crashes(
@@ -73,7 +74,7 @@ fn a_sync_that_fails_has_written_any_of_the_sectors() {
             assert!(file.sync_data().is_err());
             disk.set_faults(Faults::default());
             file.sync_data().unwrap();
-            assert_eq!(disk.contents("file").unwrap().len(), 2 * SECTOR, "readers go on seeing it");
+            assert_eq!(disk.contents("file").unwrap().len(), 2 * SECTOR, "readers still see it");
         },
         |disk| {
             let bytes = disk.contents("file").unwrap();

@@ -1,5 +1,5 @@
-//! A chapter that no other knows of goes the whole way: staged with facts of others in one group, to the log, into snapshots,
-//! through every crash, and back. Nothing of the checkpoint or of another chapter knows its name.
+//! A chapter that no other code knows goes all the way: staged with facts of others in one group, to the log, into
+//! snapshots, through every crash, and back. Neither the checkpoint nor any other chapter knows its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ const LOG: &str = "log.0000000001";
 
 const CHAPTER: &str = "made-up";
 
-/// A fact of it: what a network is said to be.
+/// A fact of the chapter: a note about a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Said {
@@ -28,14 +28,14 @@ enum Said {
     IsGone { network: String },
 }
 
-/// An item of it in a snapshot.
+/// An item of the chapter in a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
 struct Item {
     through: u64,
     said: BTreeMap<String, String>,
 }
 
-/// Its state.
+/// The chapter's state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct MadeUp {
     through: u64,
@@ -98,7 +98,7 @@ impl Chapter for MadeUp {
     }
 }
 
-/// What a snapshot is made of: the ledger's pages, and behind them the made-up chapter's.
+/// The source of a snapshot: the ledger's pages, followed by the made-up chapter's.
 #[derive(Clone)]
 struct Both {
     memory: Memory,
@@ -119,7 +119,7 @@ impl Both {
         (self.memory.everything(), self.made_up.lock().unwrap().clone())
     }
 
-    /// Defines a network and says what it is, or removes it and says nothing of it any more: in one group.
+    /// Defines a network and adds a note about it, or removes both: in one group.
     fn toggle(&self, journal: &CheckpointJournal, number: u64) -> Ticket {
         let mut made_up = self.made_up.lock().unwrap();
         let network = name(number).as_str().to_owned();
@@ -136,7 +136,7 @@ impl Both {
     }
 }
 
-/// A node that keeps the made-up chapter beside the others.
+/// A node with the made-up chapter in addition to the others.
 fn start(disk: &SimDisk, options: Options) -> (Node, Both) {
     let (recovered, made_up) = recovered(disk, &options.boot).unwrap();
     let node = Node::from(options, recovered);
@@ -150,7 +150,7 @@ fn recovered(disk: &SimDisk, boot: &BootId) -> Result<(Recovered, MadeUp)> {
     Ok((recovered, made_up))
 }
 
-/// Starts, and says what was found: every network is known to all chapters or to none.
+/// Starts, and returns what was found; checks that all chapters know a network, or none.
 fn found(disk: &SimDisk, when: &str) -> (Everything, MadeUp) {
     let (recovered, made_up) = recovered(disk, &boot(1)).unwrap_or_else(|error| panic!("{when}: {error}"));
     assert_eq!(recovered.report.skipped, Skipped::default());
@@ -163,7 +163,7 @@ fn found(disk: &SimDisk, when: &str) -> (Everything, MadeUp) {
     (everything(&recovered), made_up)
 }
 
-/// A node with a log of several groups, with and without the made-up chapter.
+/// A node with a log of several groups, with and without facts of the made-up chapter.
 fn written(disk: &SimDisk, options: Options) -> (Node, Both) {
     let (mut node, both) = start(disk, options);
     drop((both.toggle(&node.journal, 0), both.toggle(&node.journal, 1)));
@@ -180,7 +180,7 @@ fn its_facts_are_read_back_and_shown_as_they_are_stored() {
     let disk = SimDisk::new(0);
     let (_, both) = written(&disk, options(&disk, 1));
     assert_eq!(found(&disk, "at the end"), both.everything());
-    assert_eq!(recovered(&disk, &boot(2)).unwrap().1.boots, 1, "it hears of a boot's end");
+    assert_eq!(recovered(&disk, &boot(2)).unwrap().1.boots, 1, "it is notified of a boot's end");
 
     let mut reader = LogReader::new(Arc::new(disk.clone()));
     let mut shown = Vec::new();
@@ -198,7 +198,7 @@ fn its_facts_are_read_back_and_shown_as_they_are_stored() {
         Said::IsGone { network } => format!("-{network}"),
     });
     assert_eq!(networks.collect::<Vec<_>>(), ["+net0", "+net1", "-net1", "+net2", "+net1"]);
-    assert_eq!((shown[0].0, shown[0].1), (4, (1, 8)), "it shares the group of what it was staged with");
+    assert_eq!((shown[0].0, shown[0].1), (4, (1, 8)), "it shares the group that it was staged with");
 }
 
 #[test]
@@ -216,8 +216,8 @@ fn a_log_cut_at_any_byte_has_all_of_a_group_or_nothing() {
     assert_eq!(counts, [0, 2, 1, 3].into());
 }
 
-/// Crashes at every operation, with a disk that fails now and then, so that snapshots are begun, ended and given up, and the log
-/// is reopened from one.
+/// Crashes at every operation, on a disk that sometimes fails, so that snapshots are begun, completed and abandoned,
+/// and the log is reopened from one.
 #[test]
 fn every_crash_leaves_all_of_a_group_or_nothing() {
     let mut snapshots = 0;
@@ -245,7 +245,7 @@ fn every_crash_leaves_all_of_a_group_or_nothing() {
         if let Some((_, made_up)) = acknowledged {
             assert!(found.1.through >= made_up.through, "{when}: what was acknowledged is gone");
         }
-        // And it goes on from there.
+        // And it can be continued.
         let (mut node, both) = start(&disk, options(&disk, 1));
         assert_eq!(found, both.everything(), "{when}");
         drop((both.toggle(&node.journal, 6), both.toggle(&node.journal, 7)));
@@ -256,7 +256,8 @@ fn every_crash_leaves_all_of_a_group_or_nothing() {
     assert!(snapshots > 100, "{snapshots}");
 }
 
-/// The snapshot that reopens a log may be ahead of it. A program that skips what is ahead must not take that for a gap.
+/// The snapshot that reopens a log may be ahead of it. A program that skips what is ahead must not mistake that for a
+/// gap.
 #[test]
 fn a_program_that_does_not_know_it_refuses_or_skips_it() {
     let disk = SimDisk::new(0);

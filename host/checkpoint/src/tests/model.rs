@@ -1,10 +1,10 @@
 //! Writer, recovery and ledger against a model on paper, on a disk that loses, tears, reorders, refuses and fills up.
 //!
-//! [`machine`] chooses what happens; [`system`] lets it happen to a real writer and to real books; [`truth`] knows on
-//! paper what must be found after any crash. What a crash has left nobody can know beforehand, so the truth is told
-//! what was found, and goes on from there.
+//! [`machine`] chooses the next transition; [`system`] applies it to a real writer and to real books; [`truth`] knows
+//! on paper what may be found after any crash. What a crash leaves cannot be known beforehand, so the truth then
+//! adopts what was found, and continues from there.
 //!
-//! `TENURE_SEED=n` repeats one seed, `TENURE_SEEDS=n` runs so many. One that fails is made as short as it can be.
+//! `TENURE_SEED=n` repeats one seed, `TENURE_SEEDS=n` runs n of them. A failing run is shrunk.
 
 mod machine;
 mod meddled;
@@ -44,12 +44,12 @@ impl StateMachineTest for Model {
     }
 }
 
-/// Runs one seed. The error names the shortest way to the same failure that was found.
+/// Runs one seed. The error has the shortest run with the same failure that was found.
 fn run(seed: u64) -> Result<(), impl Debug + ToString> {
     let config = Config {
         cases: 1,
         rng_seed: RngSeed::Fixed(seed),
-        // The seed says it all.
+        // The seed is enough to repeat it.
         failure_persistence: None,
         max_shrink_iters: 20_000,
         ..Config::default()

@@ -1,4 +1,4 @@
-//! What is put aside: nothing that was cut is ever lost again, and nothing is kept twice.
+//! Quarantine: bytes that were cut off are never lost, and nothing is kept twice.
 
 use super::fixture::{NOW, Node, boot};
 use crate::recover;
@@ -16,7 +16,7 @@ fn with_log() -> (SimDisk, Vec<u8>) {
     (disk, log)
 }
 
-/// Starts on a log that ends torn, and says what is in quarantine then.
+/// Starts on a log with a torn end, and returns what is in quarantine afterwards.
 fn torn(disk: &SimDisk, log: &[u8], tail: &[u8]) -> Vec<Vec<u8>> {
     disk.put(LOG, &[log, tail].concat());
     drop(recover(disk, &boot(1), NOW).unwrap());
@@ -35,7 +35,7 @@ fn every_tail_that_is_cut_is_kept_and_the_same_one_only_once() {
     let (disk, log) = with_log();
     let (first, second) = (b"0123abcd 3 ".to_vec(), b"4567abcd 3 1".to_vec());
     assert_eq!(torn(&disk, &log, &first), std::slice::from_ref(&first));
-    // A start that was killed before it cut cuts again.
+    // A start that was killed before it cut the tail cuts it again.
     assert_eq!(torn(&disk, &log, &first), std::slice::from_ref(&first));
     for _ in 0..2 {
         assert_eq!(torn(&disk, &log, &second), [first.clone(), second.clone()]);

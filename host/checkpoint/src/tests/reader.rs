@@ -1,4 +1,4 @@
-//! Reading the log and the state from another process, while the daemon writes.
+//! Reads the log and the state from another process, while the daemon writes.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ fn a_reader_follows_over_groups_segments_and_unfinished_lines() {
     }
     assert_eq!(places, (1..=43).collect::<Vec<_>>());
     assert!(segments > 1);
-    // Half a line is not an error: the rest may be on its way.
+    // Half a line is not an error: the rest may still be coming.
     let mut tail =
         disk.open(&disk.list().unwrap().into_iter().rfind(|name| name.starts_with("log.")).unwrap()).unwrap();
     tail.append(b"0123abcd 42 5").unwrap();
@@ -56,7 +56,7 @@ fn a_reader_goes_on_behind_what_compaction_has_removed() {
     assert_eq!(last, 43);
 }
 
-/// A disk to look at, whose listings are old for a while.
+/// A read-only disk whose listings are stale for a while.
 struct Overtaken {
     disk: SimDisk,
     listings: Mutex<Vec<Vec<String>>>,
@@ -72,27 +72,27 @@ impl Disk for Overtaken {
     }
 
     fn create(&self, _: &str) -> io::Result<Box<dyn File>> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 
     fn open(&self, _: &str) -> io::Result<Box<dyn File>> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 
     fn sync_and_forget(&self, _: &str) -> io::Result<()> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 
     fn rename(&self, _: &str, _: &str) -> io::Result<()> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 
     fn remove(&self, _: &str) -> io::Result<()> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        unreachable!("it is only looked at")
+        unreachable!("it is only read")
     }
 }
 
@@ -114,5 +114,5 @@ fn a_compaction_that_overtakes_a_look_is_looked_at_again() {
     for times in 0..=3 {
         assert_eq!(everything(&look(times).unwrap()), node.memory.everything());
     }
-    assert!(look(4).is_err(), "what is missing for good is told");
+    assert!(look(4).is_err(), "a file that stays missing is reported");
 }

@@ -33,7 +33,7 @@ fn a_state_directory_is_made_with_what_is_missing_above_it_and_never_in_place_of
     assert!(FileDisk::create(state.join("file")).is_err());
 }
 
-/// No file of memory could tell a sync from none; a device that has no such thing can.
+/// A regular file cannot tell a sync from no sync; a device that does not support sync can.
 #[test]
 fn the_kernel_is_asked_for_everything_and_its_refusal_is_told() {
     let directory = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn a_thread_writes_what_a_restart_reads() {
             runtime.block_on(ticket.durable()).unwrap();
         }
         journal.health().unwrap();
-        // Staged last and waited for by nobody: stopping writes it all the same.
+        // Staged last, and nobody waits for it: stopping still writes it.
         drop(memory.release(&journal, 0, &owner(start * 100), NOW).unwrap());
         expected = Some(memory.everything());
         drop(running);

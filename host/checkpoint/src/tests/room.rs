@@ -1,4 +1,4 @@
-//! Room: what is reserved ahead, and what is given back.
+//! Room: what is reserved ahead, and what is released.
 
 use super::fixture::{Node, options};
 use crate::Disk;
@@ -15,7 +15,7 @@ fn room_is_reserved_anew_when_half_of_it_is_used() {
     let disk = SimDisk::new(0);
     let mut node = Node::start(&disk, 1);
     drop(node.define(0));
-    // What is in use is what is written and what is reserved behind it.
+    // The room in use is what is written and what is reserved behind it.
     let mut reserved = RESERVE + length(&disk, LOG);
     assert_eq!(disk.used(), reserved as u64);
     for who in 0..200 {
@@ -62,7 +62,7 @@ fn a_snapshot_that_does_not_fit_is_given_up_and_leaves_nothing_behind() {
     for who in 0..20 {
         drop(node.give(0, who));
     }
-    // The group and the next segment's header fit, and the snapshot does not.
+    // The group and the next segment's header fit, but the snapshot does not.
     disk.set_capacity(Some(20_000));
     node.settle();
     assert_eq!(disk.list().unwrap(), ["log.0000000001", "log.0000000002"]);
@@ -71,5 +71,5 @@ fn a_snapshot_that_does_not_fit_is_given_up_and_leaves_nothing_behind() {
         drop(node.give(0, who));
         node.settle();
     }
-    assert!(disk.list().unwrap().contains(&"snapshot.0000000003".to_owned()), "it is tried again later");
+    assert!(disk.list().unwrap().contains(&"snapshot.0000000003".to_owned()), "it is retried later");
 }

@@ -1,4 +1,4 @@
-//! What is kept of another IPAM's claims: unknown owners and claims that are over, in the log and in a snapshot.
+//! What is kept of another IPAM's claims: unknown owners and settled claims, in the log and in a snapshot.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-/// A book with an unknown owner that lives, and more claims that are over than a line of a snapshot has.
+/// A book with a live unknown owner, and more settled claims than fit in a line of a snapshot.
 fn book() -> (Book, Vec<LedgerFact>) {
     let wanted = network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255");
     let mut book = book_of(&name(0), &redefined(&Book::empty(&name(0)), &wanted));

@@ -1,4 +1,5 @@
-//! What a start makes of lines that a newer program wrote: it refuses and touches nothing, or skips what says that it may be.
+//! What a start makes of lines that a newer program wrote: it refuses them and touches nothing, or skips optional
+//! ones.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +19,12 @@ fn files(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
     disk.list().unwrap().into_iter().map(with_bytes).collect()
 }
 
-/// A line of the log with the next place, in a group of its own.
+/// Appends a line with the next place to a log, in a group of its own.
 fn appended(log: &[u8], line: &str) -> Vec<u8> {
     let text = std::str::from_utf8(log).unwrap();
     let place_of = |line: &str| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap();
     let place = match text.lines().last().map(place_of) {
-        // Behind a header: the first of its segment.
+        // After a header: the first of its segment.
         None | Some(0) => {
             text.split(r#""first":"#).nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
         }
@@ -34,7 +35,7 @@ fn appended(log: &[u8], line: &str) -> Vec<u8> {
     log
 }
 
-/// A snapshot with one more line at a place.
+/// Inserts a line into a snapshot.
 fn inserted(snapshot: &[u8], at: usize, line: &str) -> Vec<u8> {
     let text = std::str::from_utf8(snapshot).unwrap();
     let mut lines: Vec<String> =
@@ -47,7 +48,7 @@ fn inserted(snapshot: &[u8], at: usize, line: &str) -> Vec<u8> {
     snapshot
 }
 
-/// The state of a node that has compacted once, with facts before and behind the snapshot.
+/// The state of a node that has compacted once, with facts before and after the snapshot.
 fn state() -> (SimDisk, Node) {
     let disk = SimDisk::new(0);
     let mut node = Node::start_compacting(&disk, 1_500);
@@ -67,7 +68,7 @@ fn changed(disk: &SimDisk, file: &str, change: impl FnOnce(&[u8]) -> Vec<u8>) ->
     other
 }
 
-/// The chapter and the version that a start does not know; it has touched nothing.
+/// The chapter and version that a start does not know; checks that it has touched nothing.
 fn refused(disk: &SimDisk) -> (String, u32) {
     let before = files(disk);
     let operations = disk.operations();
@@ -77,7 +78,7 @@ fn refused(disk: &SimDisk) -> (String, u32) {
         assert_eq!(program, PROGRAM);
         let text = error.to_string();
         for told in [chapter.as_str(), &format!("version {version}"), program] {
-            assert!(text.contains(told), "{text} does not say {told}");
+            assert!(text.contains(told), "{text} does not contain {told}");
         }
         assert!(recover_read_only(disk, &boot(1), NOW).is_err());
     }
@@ -97,14 +98,14 @@ fn a_fact_that_is_not_known_is_refused_by_name_and_touches_nothing() {
         for optional in ["", r#""optional":false,"#] {
             let line = format!(r#""chapter":"{chapter}","version":{version},{optional}"fact":{{"a":[1]}}"#);
             for file in ["log.0000000001", "log.0000000002"] {
-                // Without the snapshot the first segment is read as well.
+                // Without the snapshot, the first segment is read as well.
                 let state = changed(&disk, file, |log| appended(log, &line));
                 if file == LOG {
                     state.remove(SNAPSHOT).unwrap();
                     state.remove("log.0000000002").unwrap();
                 }
                 assert_eq!(refused(&state), (chapter.to_owned(), version));
-                // Nor is anything mended that would be mended otherwise.
+                // Nor is anything repaired that would otherwise be.
                 let torn = changed(&state, file, |log| [log, b"0123abcd "].concat());
                 torn.put("snapshot.0000000009.tmp", b"half");
                 assert_eq!(refused(&torn), (chapter.to_owned(), version));
@@ -128,7 +129,8 @@ fn an_item_of_a_snapshot_that_is_not_known_is_refused_and_no_older_state_taken()
     }
 }
 
-/// The newest snapshot is damaged, and what would make up for it says something unknown: that is told, and nothing is put aside.
+/// The newest snapshot is damaged, and what would replace it has an unknown fact: that is reported, and nothing is
+/// quarantined.
 #[test]
 fn an_unknown_fact_behind_a_damaged_snapshot_is_told_and_nothing_is_put_aside() {
     let (disk, _) = state();
@@ -164,7 +166,7 @@ fn what_says_that_it_can_be_done_without_is_skipped_counted_and_told() {
     let last = recover(&disk, &boot(1), NOW).unwrap().report.last;
     assert_eq!(found.report.last, last + 3, "their places are taken");
 
-    // What comes next has places of its own, and is there after the next start.
+    // What comes next has places of its own, and the next start finds it.
     let mut node = Node::from(super::fixture::options(&state, 1), found);
     drop(node.give(0, 7));
     node.settle();

@@ -1,4 +1,4 @@
-//! What somebody outside of the state directory is told, and what a start makes of it.
+//! What a witness outside the state directory records, and how a start uses it.
 
 use std::sync::Arc;
 
@@ -43,13 +43,14 @@ fn everybody_is_answered_after_the_witness() {
     let ticket = node.give(0, 2).unwrap();
     node.writer.step(&node.memory);
     assert!(answer(ticket).unwrap().is_err());
-    assert_eq!(ear.last(), Some(told), "what is not durable is not told");
+    assert_eq!(ear.last(), Some(told), "what is not durable is not reported");
     disk.set_faults(Faults::default());
     node.settle();
-    assert!(ear.last().unwrap().log > told.log, "it was begun anew from memory");
+    assert!(ear.last().unwrap().log > told.log, "the log was reopened from memory");
 }
 
-/// Whatever a life leaves, killed at any operation: a start has all that was told, and all that was told before.
+/// Whatever is left after a kill at any operation: a start has everything that was reported to the witness, last and
+/// before.
 #[test]
 fn what_was_told_is_there_whenever_the_node_is_killed() {
     for (seed, cut) in (0..4).flat_map(|seed| (0..60).map(move |cut| (seed, cut))) {
@@ -73,7 +74,7 @@ fn what_was_told_is_there_whenever_the_node_is_killed() {
         } else {
             disk.crash();
         }
-        // One that was told just before, and killed before it could keep the last in mind, kept the one before.
+        // A witness that was killed before it recorded the last end still has the one before.
         let kept = before.iter().rev().find(|told| **told != ear.last()).copied().flatten();
         for told in [ear.last(), kept] {
             assert!(!is_lost(&copy(&disk), told).unwrap(), "seed {seed}, cut at {cut}: {told:?}");
@@ -96,13 +97,13 @@ fn an_older_an_empty_and_another_state_are_lost() {
     assert!(is_lost(&older, told).unwrap());
     assert!(is_lost(&SimDisk::new(0), told).unwrap());
 
-    // The same up to there, and another of the same length from then on.
+    // The same up to that point, and different but of the same length after it.
     let (mut other, _) = heard(&older, u64::MAX);
     drop(other.give(0, 3));
     other.settle();
     assert_eq!(older.contents(LOG).unwrap().len(), disk.contents(LOG).unwrap().len());
     assert!(is_lost(&older, told).unwrap());
-    // Nor is it a better one for being longer.
+    // Being longer does not make it better.
     drop(other.give(0, 4));
     other.settle();
     assert!(is_lost(&older, told).unwrap());

@@ -39,7 +39,7 @@ pub(super) struct StoredAllocation<'a> {
     allocated_at: StoredMoment,
 }
 
-/// Its kind is told by the fields that are there: such JSON is read in one pass.
+/// The fields that are present tell its kind, so that the JSON is parsed in one pass.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredOwner<'a> {
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
@@ -87,7 +87,7 @@ pub(super) struct StoredPlace {
     inode: u64,
 }
 
-/// A policy's name and the sha256 of its component.
+/// A policy's name and the SHA-256 of its component.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredStamp<'a> {
     #[serde(borrow)]
@@ -230,7 +230,7 @@ impl<'a> From<&'a Allocation> for StoredAllocation<'a> {
 }
 
 impl StoredAllocation<'_> {
-    /// The allocation; what many have in common is shared with those that were read before.
+    /// Decodes the allocation; values that allocations have in common are shared.
     pub(super) fn read(self, shared: &mut Shared) -> Result<Allocation, String> {
         let pod = self.pod.map(|pod| PodIdentity {
             namespace: shared.namespace(&pod.namespace),

@@ -50,9 +50,9 @@ enum StoredChooser {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredItem<'a> {
-    /// The place in the log that the following is true as of.
+    /// The place in the log up to which the following items are true.
     Through(u64),
-    /// What serves a network, and what did before, the latest first.
+    /// The policy that serves a network, and the ones before it, latest first.
     Served {
         #[serde(borrow)]
         network: Cow<'a, str>,
@@ -125,7 +125,7 @@ pub(super) fn items(choices: &Choices) -> Vec<Line> {
     [through].into_iter().chain(served).collect()
 }
 
-/// The choices while they are rebuilt.
+/// The choices during recovery.
 #[derive(Debug, Default)]
 pub(crate) struct Choosing {
     choices: Choices,

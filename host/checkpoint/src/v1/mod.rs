@@ -1,8 +1,9 @@
-//! The first stored form of each chapter, frozen: what state directories have, whatever becomes of the types in memory.
+//! The first stored form of each chapter. It is frozen: state directories contain it, however the types in memory
+//! change.
 //!
-//! Each module has the serde types of one chapter, with one conversion each way, and rebuilds the chapter's state. A type here
-//! never changes once it was released: a chapter that needs another form gets a new version beside this one, and goes on
-//! reading this.
+//! Each module has the serde types of one chapter, with one conversion each way, and rebuilds the chapter's state. A
+//! released type never changes: a chapter that needs another form gets a new version next to this one, and can still
+//! read this one.
 
 mod allocation;
 mod choices;
@@ -17,10 +18,10 @@ use crate::line::Line;
 pub(crate) use self::choices::Choosing;
 pub(crate) use self::ledger::Books;
 
-/// The version of every form in this folder.
+/// The version of all forms in this folder.
 const VERSION: u32 = 1;
 
-/// A fact as its line has it.
+/// Encodes a fact as its line.
 impl From<&Fact> for Line {
     fn from(fact: &Fact) -> Self {
         match fact {
@@ -30,7 +31,7 @@ impl From<&Fact> for Line {
     }
 }
 
-/// The fact of a line; `None` where this program does not know its chapter or its form.
+/// Decodes the fact of a line; `None` if this program does not know its chapter or version.
 pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<Fact, String>> {
     match (chapter, version) {
         (ledger::CHAPTER, VERSION) => Some(ledger::decode(json).map(Fact::Ledger)),
@@ -39,7 +40,7 @@ pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<F
     }
 }
 
-/// The items of a page in a snapshot.
+/// The items of a page for a snapshot.
 pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
     match page {
         Page::Book(image) => Box::new(ledger::items(*image)),
@@ -52,11 +53,11 @@ fn line(chapter: &'static str, json: Vec<u8>) -> Line {
     Line { chapter: chapter.into(), version: VERSION, optional: false, json }
 }
 
-/// The JSON of a stored form, which has nothing that JSON cannot say.
+/// The JSON of a stored form, all of whose values JSON can express.
 fn json(stored: &impl serde::Serialize) -> Vec<u8> {
     let mut json = Vec::with_capacity(640);
     if let Err(error) = serde_json::to_writer(&mut json, stored) {
-        tracing::error!(%error, "a stored form is no JSON");
+        tracing::error!(%error, "cannot encode a stored form as JSON");
     }
     json
 }

@@ -22,7 +22,7 @@ pub(super) fn attributes(stored: &StoredAttributes<'_>) -> Result<Attributes, St
     Attributes::new(stored.iter()).map_err(|error| error.to_string())
 }
 
-/// A moment: nanoseconds of the boot's clock, and milliseconds of the wall's.
+/// A moment: nanoseconds of the boot clock, and milliseconds of the wall clock.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredMoment {
     boot_ns: u64,
@@ -41,7 +41,7 @@ impl From<StoredMoment> for Moment {
     }
 }
 
-/// A range; its name is left out where it is the range's own text.
+/// A range. Its name is omitted if it is the default one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredRange<'a> {
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]

@@ -1,4 +1,4 @@
-//! What many allocations have in common, kept once.
+//! Keeps values that many allocations have in common only once.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tenure_types::{InterfaceName, NetworkName, PolicyStamp, Source};
 
-/// Values that were read before.
+/// The values that have been read.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     networks: HashSet<NetworkName>,

@@ -1,4 +1,4 @@
-//! Every fact and every item, written and read again: any value of each.
+//! Every fact and every item, written and read again, with any value of each.
 
 mod any;
 
@@ -78,7 +78,7 @@ fn another_version_of_either_chapter_is_not_known() {
     assert!(decode("effects", 1, "{}").is_none());
 }
 
-/// Whatever a line may say is in a state directory that was committed, so that it is known to load.
+/// Everything that a line may contain is in a committed state directory, so that it is known to load.
 #[test]
 fn the_corpus_says_everything_that_can_be_said() {
     let corpus = paths_of_corpus();
@@ -97,10 +97,10 @@ fn the_corpus_says_everything_that_can_be_said() {
         }
     }
     let missing: Vec<_> = written.difference(&corpus).collect();
-    assert!(missing.is_empty(), "the corpus does not say {missing:#?}");
+    assert!(missing.is_empty(), "the corpus lacks {missing:#?}");
 }
 
-/// More than fit a line, so that a list of a network is spread over several.
+/// More than fits in a line, so that a network's list is spread over several.
 #[test]
 fn long_lists_are_read_as_they_were_written() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

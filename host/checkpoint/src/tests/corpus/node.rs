@@ -1,4 +1,4 @@
-//! A node on which a story happens, and how its things are called.
+//! A node on which a story happens, and helpers for its values.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tenure_types::{
 use crate::CheckpointJournal;
 use crate::tests::fixture::Memory;
 
-/// Where it happens.
+/// The node of a story.
 pub(super) struct Story<'a> {
     pub(super) memory: &'a Memory,
     pub(super) journal: &'a CheckpointJournal,
@@ -25,7 +25,7 @@ impl Story<'_> {
         drop(self.memory.put(self.journal, name, &facts));
     }
 
-    /// Facts that a book makes.
+    /// Stages facts that a book makes.
     pub(super) fn of_book<F: Into<Fact>>(&self, name: &str, make: impl FnOnce(&Book) -> Vec<F>) {
         let name = network(name);
         let facts = self.memory.with(&name, make);
@@ -47,7 +47,7 @@ impl Story<'_> {
         self.put(&network, [ChoiceFact::Chosen { network: network.clone(), choice }.into()]);
     }
 
-    /// A network with one pool and one range.
+    /// Defines a network with one pool and one range.
     pub(super) fn define_small(&self, name: &str, third: u8, by: Definer, when: Moment) {
         self.choose(name, "host-local", Chooser::Configuration, when);
         let (subnet, last) = (format!("10.9.{third}.0/29"), format!("10.9.{third}.6"));
@@ -146,7 +146,7 @@ pub(super) fn request(
     Request { network: network.clone(), owner, requested: Vec::new(), sandbox, requested_at }
 }
 
-/// Attributes as they are written down.
+/// Attributes as literals.
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 pub(super) fn proposal(addresses: &[(usize, &str, Pairs<'_>)], tags: Pairs<'_>) -> Proposal {

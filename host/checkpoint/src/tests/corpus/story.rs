@@ -1,4 +1,4 @@
-//! A node's life in which every fact happens in every form, told in chapters so that a snapshot can come between any two.
+//! A history of a node with every fact in every form, told in chapters so that a snapshot can come between any two.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::node::{
     Story, agent, at, attributes, ip, named, network, owner, policy, pool, proposal, range, request, sandbox,
 };
 
-/// Something that happens.
+/// An event of the story.
 pub(super) type Deed = fn(&Story<'_>);
 
-/// The life up to a point at which a snapshot is worth taking.
+/// The history up to the point at which a snapshot is worthwhile.
 pub(super) const BEFORE: [Deed; 11] = [
     define_lan,
     supply,
@@ -30,13 +30,13 @@ pub(super) const BEFORE: [Deed; 11] = [
     define_others,
 ];
 
-/// What happens while the snapshot is under way.
+/// The events while the snapshot is in progress.
 pub(super) const DURING: [Deed; 2] = [remove, remove_and_define_again];
 
-/// What happens behind it.
+/// The events after it.
 pub(super) const AFTER: [Deed; 4] = [redefine_lan, release_more, withdraw, hand_out_more];
 
-/// The pools of the network on which most happens; the zone in the west and a range go later.
+/// The pools of the network on which most happens; the zone in the west and a range are removed later.
 fn pools(later: bool) -> Vec<DefinedPool> {
     let plain = |name: &str| Pool::new(pool(name));
     let zone = |name: &str| Pool {
@@ -121,7 +121,7 @@ fn choose_another(story: &Story<'_>) {
     story.choose("lan", "sticky", Chooser::Operator, at(7));
 }
 
-/// An owner whom another IPAM knows, two whom nobody knows, and one who stands behind a known owner.
+/// An owner that another IPAM knows, two unknown ones, and one behind a known owner.
 fn take_over(story: &Story<'_>) {
     let origin = |claim: &str, why: &str| Origin {
         source: "host-local /var/lib/cni/networks/lan".into(),
@@ -173,7 +173,7 @@ fn drain(story: &Story<'_>) {
     }
 }
 
-/// One import ends, and one is cut off.
+/// One import is completed, and one is interrupted.
 fn import(story: &Story<'_>) {
     for (name, third) in [("taken-over", 1), ("cut-off", 2)] {
         story.define_small(name, third, Definer::Operator, at(14));
@@ -211,13 +211,13 @@ fn remove_and_define_again(story: &Story<'_>) {
     story.admit("again", owner("second", "eth0"), Sandbox::default(), &proposal, at(19));
 }
 
-/// Ranges and a pool go while addresses of them are held.
+/// Ranges and a pool are removed while their addresses are held.
 fn redefine_lan(story: &Story<'_>) {
     let definition = Definition { pools: pools(true), cooling: Cooling::Strict, ..Definition::default() };
     story.define("lan", &definition, Definer::Operator, at(20));
 }
 
-/// The unknown owner that stood behind has the address from now on.
+/// The unknown owner in the second place now holds the address.
 fn release_more(story: &Story<'_>) {
     story.release("lan", &owner("web", "eth0"), at(21), "repair");
     story.release("lan", &Owner::Unknown { address: ip("10.1.0.10") }, at(22), "import");

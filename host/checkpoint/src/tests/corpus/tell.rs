@@ -1,4 +1,5 @@
-//! What a start has found, in words that no change of a type changes: each field is named here, so that a new one shows.
+//! Prints what a start has found in a form that does not depend on the types: each field is named here, so that a new
+//! one shows.
 
 use std::fmt::{Display, Write as _};
 

@@ -1,4 +1,4 @@
-//! What may happen to a node, and what of it may happen next.
+//! The transitions of a node, and which of them may come next.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use crate::sim::Faults;
 
-/// Few enough of each that they meet.
+/// Few enough of each that they interact.
 const NETWORKS: u64 = 3;
 pub(super) const OWNERS: u64 = 8;
-/// The last byte of an address; some lie outside of any definition.
+/// The last byte of an address; some are outside every definition.
 const LAST: u8 = 14;
 
 /// How much room is reserved, and from which length on a segment is compacted.
@@ -21,62 +21,62 @@ pub(super) struct Sizes {
     pub(super) compact_above: u64,
 }
 
-/// Something that happens.
+/// A transition.
 #[derive(Debug, Clone)]
 pub(super) enum Transition {
-    /// A network is defined, or defined anew.
+    /// Define or redefine a network.
     Define { network: u64, wide: bool, strict: bool },
-    /// Every owner of a network gives back what it has, and the network is removed.
+    /// Release all addresses of a network, and remove it.
     Remove { network: u64 },
-    /// An owner asks for an address.
+    /// Request an address for an owner.
     Allocate { network: u64, owner: u64, address: u8 },
-    /// An owner gives its address back.
+    /// Release an owner's address.
     Release { network: u64, owner: u64 },
-    /// Somebody waits for whatever was staged.
+    /// Wait for everything that was staged.
     Barrier,
-    /// Time passes, and what has cooled long enough becomes free.
+    /// Let time pass, and end the cooling of addresses whose cooldown is over.
     Pass { seconds: u64 },
-    /// The writer does what is due: a group, a reopening, a bit of a snapshot. Behind each page that it looks at, the next of
-    /// these networks is defined, or removed where it is there and holds nothing.
+    /// Let the writer do what is due: a group, a reopening, a piece of a snapshot. After each page that it reads, the
+    /// next of these networks is defined, or removed if it exists and holds nothing.
     Step { meanwhile: Vec<u64> },
-    /// Somebody else reads the state while the writer is at work.
+    /// Read the state in another process while the writer works.
     Look,
-    /// Operations of the disk fail from now on.
+    /// Make operations of the disk fail from now on.
     Trouble(Faults),
-    /// The disk has only so many bytes left.
+    /// Limit the disk to this many more bytes.
     Fill { room: u64 },
-    /// The disk is well again, with all the room it wants.
+    /// Repair the disk, and give it all the room it needs.
     Mend,
-    /// Everything stands still at the so-many-th operation on the disk from now.
+    /// Stop the machine at this operation on the disk, counted from now.
     StopAfter { operations: u64 },
-    /// It ends and starts again; the start may stand still as well, and is then ended in the same way.
+    /// End and restart the node; the start may be stopped as well, and is then ended in the same way.
     Restart { end: End, stop_after: Option<u64>, sizes: Sizes },
 }
 
-/// How it ends before it starts again.
+/// How the node ends before it restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The process is killed; what it wrote is still in the page cache.
     Killed,
-    /// The power fails, and the boot is called the same: the harder case, since a reboot hides what it ends.
+    /// The power fails, but the boot id stays the same: the harder case, since a reboot hides what it ends.
     PowerLost,
     /// The power fails, and the machine boots.
     Rebooted,
 }
 
-/// What is known of a machine without looking at it: enough to choose what may happen to it next.
+/// What is known of a machine without inspecting it: enough to choose the next transition.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     seed: u64,
     sizes: Sizes,
-    /// The networks that were defined, whether anything is left of it or not.
+    /// The networks that were defined, whether or not they still exist.
     defined: BTreeSet<u64>,
-    /// It may be standing still.
+    /// It may have stopped.
     stops: bool,
 }
 
 impl Machine {
-    /// What the disk's own choices come from.
+    /// The seed of the disk's choices.
     pub(super) fn seed(&self) -> u64 {
         self.seed
     }
@@ -146,7 +146,7 @@ fn sizes() -> impl Strategy<Value = Sizes> + Clone {
         .prop_map(|(reserve, compact_above)| Sizes { reserve, compact_above })
 }
 
-/// Often nothing of a kind, sometimes a little, sometimes almost everything.
+/// Often none of a kind, sometimes a few, sometimes almost all.
 fn faults() -> impl Strategy<Value = Faults> {
     let rate = || select(vec![0, 0, 20, 300, 1_000]);
     (rate(), rate(), rate()).prop_map(|(sync, append, name)| Faults { sync, append, name })

@@ -1,4 +1,4 @@
-//! State to which something is done while a snapshot looks at it, one page after the other.
+//! State that is changed while a snapshot reads it page by page.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,10 +10,10 @@ use super::system::defined;
 use crate::tests::fixture::{Memory, Node, Wanted, name};
 use crate::{CheckpointJournal, Writer};
 
-/// What was done to a network: it was defined as of a place in the log, or it was removed.
+/// A change of a network: it was defined at a place in the log, or it was removed.
 type Done = (NetworkName, Option<(u64, Wanted)>, Ticket);
 
-/// A node's state, and what was done to it. A snapshot that is under way goes on looking in later steps.
+/// A node's state, and its changes. A snapshot in progress continues to read in later steps.
 pub(super) struct Meddled {
     memory: Memory,
     journal: CheckpointJournal,
@@ -28,7 +28,8 @@ impl Meddled {
         Self { memory, journal, images, done: Arc::default() }
     }
 
-    /// Does something to these networks while the writer steps, as far as pages are looked at. Says what was done, in that order.
+    /// Changes these networks while the writer steps, one after each page that it reads. Returns the changes, in that
+    /// order.
     pub(super) fn step(&self, writer: &mut Writer, networks: &[u64]) -> Vec<Done> {
         self.images.set(networks.iter().map(|number| self.deed(*number)));
         writer.step(&self.images);
@@ -42,7 +43,7 @@ impl Meddled {
     }
 }
 
-/// Defines a network or, where it is there and holds nothing, removes it.
+/// Defines a network or, if it exists and holds nothing, removes it.
 fn toggle(memory: &Memory, journal: &CheckpointJournal, number: u64) -> Option<Done> {
     let network = name(number);
     if memory.images().contains_key(&network) {

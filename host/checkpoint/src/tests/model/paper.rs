@@ -1,4 +1,4 @@
-//! One network as anybody would note it on a sheet of paper: the ledger's rules once more, without its indexes.
+//! One network noted on a sheet of paper: the ledger's rules once more, without its indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use tenure_types::{Cooling, Generation, Moment, Owner, Range};
 
 use crate::tests::fixture::Wanted;
 
-/// How long an address cools.
+/// The cooldown of an address.
 pub(super) const COOLDOWN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub(super) struct Paper {
-    /// The place of the last fact that is noted here.
+    /// The place of the last fact on this sheet.
     through: u64,
     rule: Cooling,
     ranges: Vec<Range>,
@@ -22,12 +22,12 @@ pub(super) struct Paper {
     last: Option<IpAddr>,
     held: BTreeMap<Owner, (Generation, IpAddr)>,
     cooling: Vec<(IpAddr, Moment)>,
-    /// What has cooled long enough; no fact says so, so the disk may still call it cooling.
+    /// Addresses whose cooldown is over; no fact records that, so the disk may still list them as cooling.
     cooled: BTreeSet<IpAddr>,
 }
 
 impl Paper {
-    /// A network that is nothing yet.
+    /// A network that does not exist yet.
     pub(super) fn new() -> Self {
         Self {
             through: 0,
@@ -41,7 +41,7 @@ impl Paper {
         }
     }
 
-    /// A book as it is found. It panics where two owners have one address, or an owner two.
+    /// Notes an image. It panics if two owners have one address, or an owner has two.
     pub(super) fn of(image: &Image) -> Self {
         let mut paper = Self::new();
         paper.through = image.through;
@@ -60,7 +60,7 @@ impl Paper {
         paper
     }
 
-    /// Whether nobody has an address.
+    /// Whether nobody holds an address.
     pub(super) fn holds_nothing(&self) -> bool {
         self.held.is_empty()
     }
@@ -97,7 +97,7 @@ impl Paper {
         self.last = Some(address);
     }
 
-    /// Notes that an owner gave its address back; `false` when it has none.
+    /// Notes that an owner released its address; `false` if it has none.
     pub(super) fn give_back(&mut self, place: u64, owner: &Owner, now: Moment) -> bool {
         let Some((_, address)) = self.held.remove(owner) else { return false };
         self.through = place;
@@ -105,7 +105,7 @@ impl Paper {
         true
     }
 
-    /// Notes another definition.
+    /// Notes a new definition.
     pub(super) fn define(&mut self, place: u64, wanted: &Wanted) {
         self.through = place;
         self.rule = wanted.definition.cooling;
@@ -120,7 +120,7 @@ impl Paper {
         self.cooling.retain(|(_, since)| cools(*since));
     }
 
-    /// Whether two say the same.
+    /// Whether two sheets are equal.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.is_besides_addresses(other) && self.held == other.held && self.cooling == other.cooling
     }
@@ -132,7 +132,7 @@ impl Paper {
         facts(self) == facts(other)
     }
 
-    /// Whether this may be what a start in the same boot has found.
+    /// Whether a start in the same boot may find this.
     pub(super) fn may_be(&self, found: &Self, now: Moment) -> bool {
         let by_now = |paper: &Self| {
             let mut paper = paper.clone();
@@ -142,8 +142,8 @@ impl Paper {
         by_now(self).is(&by_now(found))
     }
 
-    /// Whether this may be what a start in another boot has found: nobody holds anything, and all that may have been
-    /// held or cooling cools from now on.
+    /// Whether a start in another boot may find this: nobody holds anything, and everything that may have been held
+    /// or cooling is cooling from now on.
     pub(super) fn may_be_after_reboot(&self, found: &Self, ended: Moment, now: Moment) -> bool {
         let mut last = self.clone();
         last.expire(ended);

@@ -21,10 +21,10 @@ use crate::{Recovered, recover_after, recover_read_only};
 pub(super) struct System {
     disk: SimDisk,
     clock: Arc<ManualClock>,
-    /// What was durable last, by its own word.
+    /// The last durable end that the checkpoint reported.
     ear: Arc<Mark>,
     boot: u64,
-    /// Whether something of this boot is durable; until then a start ends the boot before once more.
+    /// Whether something of this boot is durable; until then a start ends the previous boot again.
     settled: bool,
     node: Node,
     meddled: Meddled,
@@ -91,7 +91,7 @@ impl System {
         }
     }
 
-    /// What memory says is what it says on paper.
+    /// Checks that memory equals paper.
     pub(super) fn check(&self) {
         let memory = papers(&self.node.memory.images());
         let truth = self.truth.all_newest();
@@ -157,7 +157,7 @@ impl System {
     fn step(&mut self, meanwhile: &[u64]) {
         let done = self.meddled.step(&mut self.node.writer, meanwhile);
         for (ticket, extent) in std::mem::take(&mut self.waiting) {
-            if answer(ticket).expect("a step answers everybody").is_ok() {
+            if answer(ticket).expect("a step answers all callers").is_ok() {
                 self.truth.acknowledge(&extent);
             }
         }
@@ -172,14 +172,16 @@ impl System {
         self.settled |= self.node.journal.health().is_ok();
     }
 
-    /// What another process reads may be ahead of what is durable, and never behind it.
+    /// What another process reads may be ahead of what is durable, but never behind it.
     fn look(&self) {
         match recover_read_only(&self.disk, &boot(self.boot), self.clock.now()) {
             Ok(found) => {
                 assert_whole(&found);
                 _ = self.expect(&papers(&images(&found.books)), false, self.clock.now());
             }
-            Err(error) => assert!(self.disk.is_stopped(), "a reader stumbled over a running writer: {error}"),
+            Err(error) => {
+                assert!(self.disk.is_stopped(), "a reader failed next to a running writer: {error}")
+            }
         }
     }
 
@@ -190,7 +192,7 @@ impl System {
         }
     }
 
-    /// Starts again, as often as it takes.
+    /// Restarts, as often as it takes.
     fn start(&mut self, end: End, sizes: Sizes) {
         let (ended, reboot) = (self.clock.now(), end == End::Rebooted);
         if reboot {
@@ -208,7 +210,7 @@ impl System {
                 }
             }
         };
-        assert!(!recovered.report.lost, "what was said to be durable is not there: {:?}", self.ear.last());
+        assert!(!recovered.report.lost, "what was reported as durable is missing: {:?}", self.ear.last());
         assert_whole(&recovered);
         let found = papers(&images(&recovered.books));
         let extent = self.expect(&found, reboot, ended);
@@ -218,12 +220,12 @@ impl System {
         let healthy = self.node.journal.health().is_ok();
         self.settled = healthy || (self.settled && !reboot);
         if healthy {
-            // What was found is acted on from now on, so it must not go away again.
+            // The node acts on what was found from now on, so it must not disappear again.
             self.truth.acknowledge(&self.truth.extent());
         }
     }
 
-    /// Checks what was found, by a start in another boot or in the same. Returns what of the truth it is.
+    /// Checks what a start found, in another boot or in the same one. Returns the extent of the truth that it equals.
     fn expect(&self, found: &BTreeMap<NetworkName, Paper>, reboot: bool, ended: Moment) -> Extent {
         let now = self.clock.now();
         self.truth.check(found, |paper, found| {
@@ -232,7 +234,7 @@ impl System {
         })
     }
 
-    /// The disk is well again: so is the checkpoint, by itself.
+    /// Repairs the disk: the checkpoint must recover by itself.
     pub(super) fn end(mut self) {
         let sizes = Sizes { reserve: 16_000, compact_above: u64::MAX };
         if self.disk.is_stopped() {
@@ -263,7 +265,7 @@ fn sized(
     options
 }
 
-/// One of four definitions, of which the wide and the narrow range share some addresses.
+/// One of four definitions, whose wide and narrow ranges share some addresses.
 pub(super) fn defined(number: u64, wide: bool, strict: bool) -> Wanted {
     let (first, last) = if wide { ("10.0.0.1", "10.0.0.9") } else { ("10.0.0.6", "10.0.0.11") };
     let mut wanted = network(number, "10.0.0.0/24", first, last);
@@ -271,7 +273,7 @@ pub(super) fn defined(number: u64, wide: bool, strict: bool) -> Wanted {
     wanted
 }
 
-/// Each network is known to both chapters: what was staged together is there together.
+/// Checks that both chapters know each network: what was staged together is there together.
 fn assert_whole(found: &Recovered) {
     let books = found.books.iter().map(Book::name);
     assert!(books.eq(found.choices.all().map(|(name, _)| name)), "half of a group is there");

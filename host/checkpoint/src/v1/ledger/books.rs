@@ -1,4 +1,4 @@
-//! The books while they are rebuilt.
+//! The books during recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::chapters::{Chapter, Refused};
 use crate::v1::VERSION;
 use crate::v1::shared::Shared;
 
-/// The books while they are rebuilt.
+/// The books during recovery.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     books: BTreeMap<NetworkName, Book>,
-    /// Networks that were removed, and where in the log.
+    /// Removed networks, and the places of their removal in the log.
     gone: BTreeMap<NetworkName, u64>,
-    /// The network whose items are being taken in.
+    /// The network whose items are being restored.
     image: Option<Image>,
     shared: Shared,
 }
 
 impl Books {
-    /// The books, by name.
+    /// The books, sorted by name.
     pub(crate) fn into_books(self) -> Vec<Book> {
         self.books.into_values().collect()
     }
@@ -52,7 +52,7 @@ impl Books {
         }
     }
 
-    /// Makes a book of the network whose items are all there.
+    /// Makes a book of the network whose items have all been restored.
     fn finish_network(&mut self) -> Result<(), Refused> {
         let Some(image) = self.image.take() else { return Ok(()) };
         let name = image.network.name.clone();
@@ -85,7 +85,9 @@ impl Books {
             }
             item => item,
         };
-        let Some(image) = &mut self.image else { return Err(malformed("it is of no network".to_owned())) };
+        let Some(image) = &mut self.image else {
+            return Err(malformed("the item belongs to no network".to_owned()));
+        };
         item::add(image, item, &mut self.shared).map_err(malformed)
     }
 }
@@ -115,7 +117,7 @@ impl Chapter for Books {
         self.finish_network()
     }
 
-    /// Every attachment has ended, and all cooling begins anew: moments of two boots cannot be compared.
+    /// Ends all attachments and restarts all cooling: moments of two boots cannot be compared.
     fn enter_boot(&mut self, now: Moment) -> Result<usize, Refused> {
         let mut ended = 0;
         for book in self.books.values_mut() {
@@ -131,7 +133,7 @@ impl Chapter for Books {
 
 #[cfg(test)]
 impl Books {
-    /// The book as data that the items of one network make.
+    /// The image that the items of one network make.
     pub(in crate::v1) fn image_of(&mut self, items: impl Iterator<Item = crate::Line>) -> Option<Image> {
         for item in items {
             let item = serde_json::from_slice(&item.json).unwrap();
@@ -140,7 +142,7 @@ impl Books {
         self.image.take()
     }
 
-    /// Up to which place a network is known to be gone.
+    /// The place up to which a network is known to be gone.
     pub(in crate::v1) fn gone_through(&self, network: &NetworkName) -> Option<u64> {
         self.gone.get(network).copied()
     }

@@ -17,14 +17,14 @@ use crate::v1::range::{StoredMoment, StoredRange};
 use crate::v1::shared::Shared;
 use crate::v1::{json, line};
 
-/// How many cooling addresses, claims that ended or names a line has.
+/// How many cooling addresses, settled claims or names fit in a line.
 const IN_A_LINE: usize = 256;
 
 /// A line of a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StoredItem<'a> {
-    /// A network begins; what follows is of it.
+    /// The start of a network, which the following items belong to.
     Network {
         through: u64,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,7 +42,7 @@ pub(super) enum StoredItem<'a> {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         draining: bool,
     },
-    /// An address that was handed out last: of a pool, or of its ranges with an attribute.
+    /// The address that was assigned last: of a pool, or of its ranges with an attribute.
     Last {
         #[serde(borrow)]
         pool: Cow<'a, str>,
@@ -50,14 +50,14 @@ pub(super) enum StoredItem<'a> {
         label: Option<(Box<str>, Box<str>)>,
         address: IpAddr,
     },
-    /// Addresses that cool, least recently freed first.
+    /// Addresses that are cooling down, least recently freed first.
     Cooling(Vec<(IpAddr, StoredMoment)>),
     /// A live allocation.
     #[serde(borrow)]
     Allocation(Box<StoredAllocation<'a>>),
-    /// Claims of other IPAMs that were taken over and have ended, by address.
+    /// Claims of other IPAMs that were imported and have ended, by address.
     Settled(Vec<(IpAddr, Arc<str>)>),
-    /// What owners that are gone had last, the longest gone first.
+    /// The last addresses of owners that are gone, the longest gone first.
     Remembered(Vec<StoredRemembrance>),
     /// A network that was removed.
     Gone {
@@ -74,7 +74,7 @@ pub(super) struct StoredRemembrance {
     addresses: Vec<(Box<str>, IpAddr)>,
 }
 
-/// The items of a network in a snapshot. They are made one by one; the allocations are shared with the book until then.
+/// The items of a network in a snapshot, made lazily; until then the allocations are shared with the book.
 pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
     let Image { through, network, importing, ranges, next_generation, last, cooling, .. } = image;
     let (allocations, settled, remembered) = (image.allocations, image.settled, image.remembered);
@@ -110,7 +110,7 @@ pub(in crate::v1) fn gone(network: &NetworkName, through: u64) -> Line {
     line(CHAPTER, json(&StoredItem::Gone { network: network.as_str().into(), through }))
 }
 
-/// A list in parts that fit a line.
+/// Splits a list into parts that fit in a line.
 fn chunks<T>(list: Vec<T>) -> impl Iterator<Item = Vec<T>> {
     let mut rest = list.into_iter();
     std::iter::from_fn(move || {
@@ -140,7 +140,7 @@ fn pool_name(text: &str) -> Result<PoolName, String> {
     PoolName::new(text).map_err(|error| error.to_string())
 }
 
-/// Adds an item to the network that it is of.
+/// Adds an item to its network.
 pub(super) fn add(image: &mut Image, item: StoredItem<'_>, shared: &mut Shared) -> Result<(), String> {
     match item {
         StoredItem::Range { pool, range, draining } => {

@@ -21,10 +21,10 @@ use tenure_types::{
 
 use self::allocation::{allocation, place};
 
-/// A name by CNI's rule.
+/// A name that CNI allows.
 const NAME: &str = "[a-zA-Z0-9][a-zA-Z0-9_.-]{0,20}";
 
-/// Any text, with what JSON escapes.
+/// Any string, including characters that JSON escapes.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -131,7 +131,7 @@ fn choice() -> impl Strategy<Value = Choice> {
     (policy(), chooser, moment()).prop_map(|(policy, by, at)| Choice { policy, by, at })
 }
 
-/// A network is defined with this configuration.
+/// The definition of a network with this configuration.
 pub(super) fn network_with(ipam: &str) -> impl Strategy<Value = Fact> + use<> {
     let config = Arc::new(NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() });
     network().prop_map(move |network| {
@@ -183,7 +183,7 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![9 => ledger_fact().prop_map(Fact::from), 2 => choices.prop_map(Fact::from)]
 }
 
-/// What serves each network.
+/// The policies that serve the networks.
 pub(super) fn choices() -> impl Strategy<Value = Choices> {
     let served = (choice(), vec(choice(), 0..3))
         .prop_map(|(now, before)| Served { now, before: before.into_iter().collect() });
@@ -192,7 +192,7 @@ pub(super) fn choices() -> impl Strategy<Value = Choices> {
         .prop_map(|(through, networks): (_, BTreeMap<_, _>)| Choices::restore(through, networks))
 }
 
-/// A book as data; whether it makes sense is the ledger's to say.
+/// A book as data; whether it makes sense is up to the ledger.
 pub(super) fn image() -> impl Strategy<Value = Image> {
     let supplied = (pool_name(), range(), any::<bool>()).prop_map(|(pool, range, draining)| Supplied {
         pool,
