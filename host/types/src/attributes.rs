@@ -1,33 +1,34 @@
-//! Named values: what pools, ranges, addresses and allocations carry for whoever programs a kernel or a cloud by them.
+//! Named values on pools, ranges, addresses and allocations, for the programs that configure the kernel or a cloud
+//! accordingly.
 //!
-//! They come from policies and suppliers, so that they are bounded in number and length. Clones share one copy.
+//! They come from policies and suppliers, so they are bounded in number and length. Clones share one copy.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The most attributes that one thing has.
+/// The maximum number of attributes of one object.
 pub const MOST_ATTRIBUTES: usize = 32;
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// The longest value, in bytes.
+/// The maximum length of a value, in bytes.
 const LONGEST_VALUE: usize = 512;
 
-/// Why attributes are refused.
+/// Why attributes are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAttributes {
     /// There are too many.
-    #[error("{0} attributes, and {MOST_ATTRIBUTES} is the most")]
+    #[error("{0} attributes, but at most {MOST_ATTRIBUTES} are allowed")]
     TooMany(usize),
-    /// A name is empty, too long, or has other characters than letters, digits, `.`, `_`, `-` and `/`.
+    /// A name is empty, too long, or has characters other than letters, digits, `.`, `_`, `-` and `/`.
     #[error("attribute name {0:?} is not 1 to {LONGEST_NAME} letters, digits, '.', '_', '-' and '/'")]
     Name(String),
-    /// A value is too long or has control characters.
-    #[error("the value of attribute {0} is longer than {LONGEST_VALUE} bytes or has control characters")]
+    /// A value is too long or contains control characters.
+    #[error("the value of attribute {0} is longer than {LONGEST_VALUE} bytes or contains control characters")]
     Value(String),
-    /// A name is there twice.
-    #[error("attribute {0} is there twice")]
+    /// A name occurs twice.
+    #[error("attribute {0} occurs twice")]
     Twice(String),
 }
 
@@ -41,7 +42,7 @@ impl Attributes {
     /// Checks and sorts pairs of name and value.
     ///
     /// # Errors
-    /// [`InvalidAttributes`] with the first bound that is broken.
+    /// [`InvalidAttributes`] with the first rule that is broken.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, InvalidAttributes> {

@@ -1,6 +1,6 @@
-//! What is wrong with a node, as plain data: each condition has a name, a start time and a next step.
+//! The conditions of a node, as plain data: each has a name, a start time and a next step.
 //!
-//! `tenurectl status`, CNI STATUS, gRPC health, `/readyz` and the metric `tenure_condition` all read the same list of these.
+//! `tenurectl status`, CNI STATUS, gRPC health, `/readyz` and the metric `tenure_condition` all read the same list.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ macro_rules! conditions {
                 match self { $(Self::$variant => $next,)+ }
             }
 
-            /// What it means, for the book.
+            /// The meaning, for the book.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc,)+).trim_ascii(),)+ }

@@ -1,10 +1,10 @@
-//! What went wrong, in the one shape that the CNI answer, the log, the metric label and gRPC share.
+//! Errors, in the one form shared by CNI answers, the log, metric labels and gRPC.
 
 use std::fmt;
 
 use crate::PolicyFailure;
 
-/// The result of anything that a caller may see fail.
+/// The result of an operation whose failure a caller may see.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! codes {
@@ -40,7 +40,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => $next,)+ }
             }
 
-            /// What it means, for the error index.
+            /// The meaning, for the error index.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc,)+).trim_ascii(),)+ }

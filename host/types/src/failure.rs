@@ -1,24 +1,24 @@
-//! How a policy fails a call.
+//! The ways in which a policy fails a call.
 
-/// How a policy failed, as the label of a metric and in the log.
+/// How a policy failed; used as a metric label and in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyFailure {
-    /// It trapped: a panic, an endless recursion, a wrong access.
+    /// It trapped: a panic, a stack overflow, an invalid memory access.
     Trap,
-    /// It ran longer than a call may.
+    /// It exceeded a call's time limit.
     Deadline,
-    /// It wanted more memory than a call may have.
+    /// It exceeded a call's memory limit.
     Memory,
-    /// Its answer was longer than an answer may be.
+    /// Its answer exceeded the length limit.
     Length,
-    /// It answered with what nothing can be made of: a text that should be an address and is none.
+    /// Its answer was malformed, such as an invalid address.
     Nonsense,
-    /// The ledger refused what it proposed or defined.
+    /// The ledger refused its proposal or definition.
     Rejected,
 }
 
 impl PolicyFailure {
-    /// Every way to fail.
+    /// Every kind of failure.
     pub const ALL: [Self; 6] =
         [Self::Trap, Self::Deadline, Self::Memory, Self::Length, Self::Nonsense, Self::Rejected];
 

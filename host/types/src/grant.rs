@@ -1,4 +1,4 @@
-//! What is asked for, what a policy proposes and what an owner gets.
+//! Requests, the proposals that policies make for them, and the resulting grants.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,65 +7,65 @@ use ipnet::IpNet;
 
 use crate::{Attributes, Generation, Moment, NetworkName, Owner, PoolName, Range, RangeName, Sandbox};
 
-/// A request for addresses, normalised: the same for every caller and policy.
+/// A request for addresses, in a normalised form that does not depend on the caller or the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The network.
     pub network: NetworkName,
-    /// Who will own them.
+    /// The future owner of the addresses.
     pub owner: Owner,
-    /// Addresses the caller insists on, in its order.
+    /// Addresses that the caller requires, in its order.
     pub requested: Vec<IpAddr>,
-    /// What an attachment runs in; nothing for any other owner.
+    /// The sandbox of an attachment; empty for any other owner.
     pub sandbox: Sandbox,
     /// When the caller's request began.
     pub requested_at: Moment,
 }
 
 impl Request {
-    /// What its owner is called from one life to the next, as [`Allocation::lasting_name`](crate::Allocation::lasting_name) has it.
+    /// The owner's lasting name; see [`Allocation::lasting_name`](crate::Allocation::lasting_name).
     #[must_use]
     pub fn lasting_name(&self) -> Option<String> {
         crate::allocation::lasting_name(&self.owner, self.sandbox.pod.as_ref())
     }
 }
 
-/// One address of one pool, as a policy proposes it.
+/// One address from one pool, as a policy proposes it.
 ///
-/// Prefix length and gateway are the host's to add from the range, so a policy cannot lie about them.
+/// The host adds the prefix length and the gateway from the range, so a policy cannot get them wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The pool's index in its network.
     pub pool: usize,
     /// The address.
     pub address: IpAddr,
-    /// What the policy says of it, for whoever uses the grant.
+    /// The policy's attributes, for the consumer of the grant.
     pub attributes: Attributes,
 }
 
-/// What a policy proposes: at most one address from a pool, and one from each pool that every grant needs.
+/// A policy's proposal: at most one address from each pool, and exactly one from each pool that every grant needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proposal {
     /// The addresses.
     pub assignments: Vec<Assignment>,
-    /// What the allocation is counted by, beside its pod's namespace and its owner.
+    /// Tags by which the allocation is counted, in addition to its pod's namespace and its owner.
     pub tags: Attributes,
 }
 
 impl Proposal {
-    /// A proposal of plain addresses, each with the index of its pool.
+    /// A proposal of addresses without attributes, each with its pool's index.
     pub fn of(addresses: impl IntoIterator<Item = (usize, IpAddr)>) -> Self {
         let plain = |(pool, address)| Assignment { pool, address, attributes: Attributes::default() };
         Self { assignments: addresses.into_iter().map(plain).collect(), tags: Attributes::default() }
     }
 }
 
-/// Where an address was handed out from: what it had in common with every other address of its range at that time.
+/// The origin of an address in a network: the properties that all addresses of its range had when it was handed out.
 ///
-/// Whoever programs the kernel or a cloud reads the attributes here, also after the range has changed or gone.
+/// Programs that configure the kernel or a cloud read the attributes here, even after the range has changed or gone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Source {
-    /// The pool; `None` for an address that was in none.
+    /// The pool; `None` for an address outside all pools.
     pub pool: Option<PoolName>,
     /// The range.
     pub range: Option<RangeName>,
@@ -78,7 +78,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Where an address of this range of this pool is from.
+    /// The source of the addresses of a pool's range.
     #[must_use]
     pub fn of(pool: &crate::Pool, range: &Range) -> Self {
         Self {
@@ -91,19 +91,19 @@ impl Source {
     }
 }
 
-/// An address with all that its owner needs to use it.
+/// An address with everything that its owner needs to use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedAddress {
-    /// The address and the prefix length it is used with.
+    /// The address and its prefix length.
     pub address: IpNet,
-    /// Where it is from; addresses of one range share one.
+    /// Its source, shared by the addresses of a range.
     pub source: Arc<Source>,
-    /// What the policy said of it.
+    /// The policy's attributes.
     pub attributes: Attributes,
 }
 
 impl AssignedAddress {
-    /// An address of no range.
+    /// An address outside all ranges.
     #[must_use]
     pub fn plain(address: IpNet, gateway: Option<IpAddr>) -> Self {
         let source = Arc::new(Source { gateway, ..Source::default() });
@@ -123,10 +123,10 @@ impl AssignedAddress {
     }
 }
 
-/// What an owner got, durable by the time anyone sees it.
+/// The addresses granted to an owner; durable before anyone sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// Which allocation it is.
+    /// The allocation's number.
     pub generation: Generation,
     /// The addresses, in the order of the network's pools.
     pub addresses: Vec<AssignedAddress>,

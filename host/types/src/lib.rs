@@ -1,8 +1,8 @@
-//! Addresses, owners, requests, grants and errors: the plain data that every other crate speaks.
+//! Addresses, owners, requests, grants and errors: the plain data types that all other crates share.
 //!
-//! Nothing here does I/O, reads a clock or holds a lock. A value that exists has passed its checks:
-//! the constructors of [`NetworkName`], [`ContainerId`], [`InterfaceName`] and [`Range`] are the only
-//! way to one, on the wire, in the checkpoint and in a test alike.
+//! Nothing here does I/O, reads a clock or holds a lock. Every value is valid: [`NetworkName`], [`ContainerId`],
+//! [`InterfaceName`] and [`Range`] can be made only by their checking constructors, also from the wire and the
+//! checkpoint.
 
 mod allocation;
 mod attributes;

@@ -1,32 +1,32 @@
-//! What ends an allocation, by the kind of its owner: the only place that says so.
+//! The ways in which allocations end, by kind of owner. Defined only here.
 
 use crate::Owner;
 
-/// Why an allocation may end.
+/// Why an allocation ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The runtime gives its addresses back.
+    /// The runtime sent a DEL for it.
     Del,
-    /// The runtime no longer lists it.
+    /// A GC of the runtime no longer listed it.
     Gc,
-    /// The ADD that made it was given up before it was answered.
+    /// The ADD that made it was abandoned or could not be made durable.
     Undone,
-    /// Two witnesses say that it is gone, and have for a while.
+    /// Two independent checks have found it gone for a while.
     Leak,
-    /// Two witnesses say that it is gone, and an operator has asked.
+    /// Two independent checks found it gone, and an operator asked for the repair.
     Repair,
-    /// An operator's word.
+    /// An operator ended it.
     Operator,
-    /// The source that it was taken over from says by now whose the address really is.
+    /// The source that it was imported from now names another owner for the address.
     Import,
-    /// The machine was booted: nothing that ran before runs still.
+    /// The machine was rebooted, so nothing that ran before still runs.
     Reboot,
-    /// The agent that claimed it gives it back.
+    /// The agent that claimed it released it.
     Agent,
 }
 
 impl End {
-    /// The reason that a record of it has.
+    /// The reason recorded in the log.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -42,11 +42,11 @@ impl End {
         }
     }
 
-    /// Whether it ends an allocation of this owner.
+    /// Whether this can end an allocation of the given owner.
     ///
-    /// An attachment ends in each of these ways. An unknown owner is on nobody's list, so that neither a DEL nor a list that
-    /// does not have it says anything of it. A claim is its agent's to give back: no runtime knows of it, a boot does not end
-    /// the agent's need, and nothing that could leak has it.
+    /// An attachment ends in all of these ways, except that no agent releases it. An unknown owner is known to no
+    /// runtime, so a DEL or a GC's list says nothing about it. A claim is released by its agent: no runtime knows it,
+    /// the agent still needs it after a reboot, and it has no sandbox that could leak.
     #[must_use]
     pub fn ends(self, owner: &Owner) -> bool {
         match owner {

@@ -1,12 +1,12 @@
-//! Points in time as the ledger keeps them.
+//! Points in time, as the ledger records them.
 
 use std::time::Duration;
 
-/// A point in time: what the host decides by, and what a person reads.
+/// A point in time, once for decisions and once for people.
 ///
-/// Decisions compare `boot_ns` only, and only within one boot: `CLOCK_BOOTTIME` counts through suspend and
-/// no clock jump moves it. Nanoseconds, since a DEL and the ADD after it may begin in one millisecond.
-/// `wall_ms` is for people and never compared.
+/// Decisions compare only `boot_ns`, and only within one boot: `CLOCK_BOOTTIME` counts through suspend and is not
+/// affected by clock jumps. It has nanosecond resolution because a DEL and the next ADD may begin within one
+/// millisecond. `wall_ms` is for people and is never compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment {
     /// Nanoseconds of `CLOCK_BOOTTIME`.
@@ -16,7 +16,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// How much later this moment is than an earlier one of the same boot; nothing when it is not later.
+    /// The time elapsed since an earlier moment of the same boot; zero if that is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.boot_ns.saturating_sub(earlier.boot_ns))

@@ -1,7 +1,7 @@
-//! The names that requests are keyed by, checked once and cheap to copy.
+//! Validated names, cheap to clone.
 //!
-//! The rules are those of the CNI specification 1.1.0 and of libcni's validation, texts included, because
-//! runtimes and people grep for them.
+//! The rules for CNI's own names are those of the CNI specification 1.1.0 and of libcni's validation, including its
+//! messages, because runtimes and people grep for them.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A name that breaks the rule of its kind.
+/// Why a name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// The name is empty.
     #[error("missing {0}")]
     Missing(&'static str),
-    /// The name has a character that its kind does not allow, or is too long.
+    /// The name contains a character that is not allowed, or is too long.
     #[error("{rule}: {value}")]
     Malformed {
         /// The rule that was broken, in the reference implementation's words.
         rule: &'static str,
-        /// What was given.
+        /// The invalid name.
         value: String,
     },
 }
 
-/// The most bytes a network name or container id may have; the specification sets none, a log line does.
+/// The maximum length of a network name or container id, in bytes. The specification sets none; this bounds log lines.
 const LONGEST_NAME: usize = 255;
 
 /// `^[a-zA-Z0-9][a-zA-Z0-9_.\-]*$`, from the CNI specification's section on parameters.
@@ -96,7 +96,7 @@ macro_rules! name {
 }
 
 name!(
-    /// A CNI network's name, by which networks are told apart.
+    /// The name of a CNI network, which identifies it.
     NetworkName,
     |text| match text {
         "" => Err(InvalidName::Missing("network name")),
@@ -108,7 +108,7 @@ name!(
     }
 );
 name!(
-    /// A container's id as the runtime names it.
+    /// A container's id, as assigned by the runtime.
     ContainerId,
     |text| match text {
         "" => Err(InvalidName::Missing("containerID")),
@@ -123,7 +123,7 @@ name!(
     |text| {
         let rule = match text {
             "" => return Err(InvalidName::Missing("interface name")),
-            // IFNAMSIZ less the closing zero.
+            // IFNAMSIZ minus the terminating NUL.
             text if text.len() > 15 => "interface name is too long; interface name should be less than 16 characters",
             "." | ".." => "interface name is . or ..",
             text if text.contains(|c: char| c == '/' || c == ':' || c.is_whitespace()) => {
@@ -135,13 +135,13 @@ name!(
     }
 );
 name!(
-    /// A pool's name inside its network: a pool stays itself as long as it keeps it.
+    /// A pool's name inside its network, which identifies the pool across redefinitions.
     PoolName,
     |text| match text {
         "" => Err(InvalidName::Missing("pool name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a pool name has letters, digits, '_', '.' and '-' only, at most 64",
+            rule: "a pool name has only letters, digits, '_', '.' and '-', at most 64",
             value: text.to_owned()
         }),
     }
@@ -153,7 +153,7 @@ name!(
         "" => Err(InvalidName::Missing("range name")),
         text if text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a range name has printable ASCII characters without spaces, at most 128",
+            rule: "a range name has only printable ASCII characters without spaces, at most 128",
             value: text.chars().take(128).collect()
         }),
     }
@@ -165,19 +165,19 @@ name!(
         "" => Err(InvalidName::Missing("agent name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "an agent name has letters, digits, '_', '.' and '-' only, at most 64",
+            rule: "an agent name has only letters, digits, '_', '.' and '-', at most 64",
             value: text.to_owned()
         }),
     }
 );
 name!(
-    /// What an agent calls one of its claims, such as `router` or `health`.
+    /// The name that an agent gives one of its claims, such as `router` or `health`.
     ClaimName,
     |text| match text {
         "" => Err(InvalidName::Missing("claim name")),
         text if is_cni_name(text) && text.len() <= 128 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a claim name has letters, digits, '_', '.' and '-' only, at most 128",
+            rule: "a claim name has only letters, digits, '_', '.' and '-', at most 128",
             value: text.chars().take(128).collect()
         }),
     }
@@ -189,21 +189,21 @@ name!(
         "" => Err(InvalidName::Missing("policy name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a policy name has letters, digits, '_', '.' and '-' only, at most 64",
+            rule: "a policy name has only letters, digits, '_', '.' and '-', at most 64",
             value: text.to_owned()
         }),
     }
 );
 
 impl PoolName {
-    /// A name that the program makes itself.
+    /// A name made by the program itself; not checked.
     pub(crate) fn plain(text: &str) -> Self {
         Self(text.into())
     }
 }
 
 impl RangeName {
-    /// A name that the program makes itself.
+    /// A name made by the program itself; not checked.
     pub(crate) fn plain(text: &str) -> Self {
         Self(text.into())
     }

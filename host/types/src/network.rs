@@ -1,11 +1,11 @@
-//! A network as the ledger knows it: its configuration, its pools and the rules that hold for all of them.
+//! Networks as the ledger records them: configuration, pools, and the rules that apply to all pools.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Attributes, DefinedPool, Moment, NetworkName, PolicyName, Pool, PoolName};
 
-/// Which policy, to the byte.
+/// A policy, identified by its content.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyStamp {
     /// The policy's name in the catalogue.
@@ -20,31 +20,32 @@ impl fmt::Display for PolicyStamp {
     }
 }
 
-/// How a network treats an address that was freed a moment ago.
+/// How a network treats recently freed addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cooling {
-    /// Never handed out before its time.
+    /// Never handed out before the cooldown is over.
     #[default]
     Strict,
-    /// Handed out before its time when nothing else is left, least recently freed first.
+    /// Handed out before the cooldown is over if no other address is left (least recently freed first), if the caller
+    /// requests the address, or if the owner's name had it last.
     Preferred,
 }
 
-/// What a policy made of a network's configuration.
+/// The definition of a network, which a policy derives from its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definition {
     /// The pools.
     pub pools: Vec<DefinedPool>,
-    /// How freed addresses cool.
+    /// How freed addresses cool down.
     pub cooling: Cooling,
-    /// What the policy wants to read again when it proposes.
+    /// Attributes that the policy stores to read again when it proposes.
     pub attributes: Attributes,
 }
 
-/// By whose word a network is what it is.
+/// Who defined a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Definer {
-    /// A CNI call's configuration: the next call with another configuration changes it.
+    /// A CNI call's configuration. A later call with another configuration redefines the network.
     #[default]
     Request,
     /// The daemon's own configuration.
@@ -65,22 +66,23 @@ impl Definer {
     }
 }
 
-/// A network, without its ranges and without its policy: these have facts of their own.
+/// A network without its ranges and its policy, which are recorded by facts of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The name that tells it apart.
+    /// The name, which identifies it.
     pub name: NetworkName,
-    /// What the definition was made from: the `ipam` object and the host's attributes, as the policy got them.
+    /// The configuration that the definition was derived from: the `ipam` object and the host's attributes, as passed
+    /// to the policy.
     pub config: Arc<NetworkConfig>,
-    /// The pools, in the order in which a grant has their addresses.
+    /// The pools, in the order of a grant's addresses.
     pub pools: Vec<Pool>,
-    /// How freed addresses cool.
+    /// How freed addresses cool down.
     pub cooling: Cooling,
-    /// What its policy wants to read again when it proposes.
+    /// Attributes that the policy stores to read again when it proposes.
     pub attributes: Attributes,
-    /// By whose word it is what it is.
+    /// Who defined it.
     pub defined_by: Definer,
-    /// When it became what it is.
+    /// When it was last changed.
     pub changed_at: Moment,
 }
 
@@ -92,11 +94,11 @@ impl Network {
     }
 }
 
-/// A network's configuration as a policy gets it.
+/// A network's configuration, as passed to a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkConfig {
     /// The `ipam` object of the CNI configuration, as JSON text.
     pub ipam: String,
-    /// What the host adds, by name; see `wit/README.md` for the names.
+    /// Attributes added by the host; `wit/README.md` lists the names.
     pub attributes: Vec<(String, String)>,
 }

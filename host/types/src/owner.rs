@@ -1,38 +1,38 @@
-//! Who owns an address: the key that a request is ordered and repeated by.
+//! The owners of addresses. An owner is the key by which requests are ordered and repeats are recognised.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::{AgentName, ClaimName, ContainerId, InterfaceName};
 
-/// Who owns an address inside a network.
+/// The owner of an address inside a network.
 ///
-/// What ends the allocation of which kind is in [`End`](crate::End).
+/// [`End`](crate::End) defines how the allocations of each kind end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    /// A container's interface, as a CNI runtime names it.
+    /// A container's interface, as named by a CNI runtime.
     Attachment {
         /// The container.
         container: ContainerId,
         /// The interface inside it.
         interface: InterfaceName,
     },
-    /// An agent that runs on the node and needs the address for itself: a router's, a health check's.
+    /// An agent on the node that needs the address for itself, such as for a router or a health check.
     Claim {
         /// The agent.
         agent: AgentName,
-        /// What it calls this address.
+        /// The agent's name for this address.
         name: ClaimName,
     },
-    /// Somebody whom nobody can name: another IPAM's state says that the address is in use, and not by whom.
+    /// An owner without a known name: another IPAM's state shows that the address is in use, but not by whom.
     Unknown {
-        /// The address, since nothing else tells such an owner apart.
+        /// The address, which is all that identifies such an owner.
         address: IpAddr,
     },
 }
 
 impl Owner {
-    /// `attachment`, `claim` or `unknown`, as operators and policies read it.
+    /// `attachment`, `claim` or `unknown`, as shown to operators and policies.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Owner {
         }
     }
 
-    /// The container and its interface, where that is what the owner is.
+    /// The container and its interface, if the owner is an attachment.
     #[must_use]
     pub fn attachment(&self) -> Option<(&ContainerId, &InterfaceName)> {
         match self {
@@ -51,7 +51,7 @@ impl Owner {
         }
     }
 
-    /// The agent and the name of its claim, where that is what the owner is.
+    /// The agent and the name of its claim, if the owner is a claim.
     #[must_use]
     pub fn claim(&self) -> Option<(&AgentName, &ClaimName)> {
         match self {

@@ -1,9 +1,9 @@
-//! Where on the node something was seen.
+//! Identifies where on the node a name was seen.
 
-/// What a name was seen in: a directory, or for the name of a process the namespace of process ids.
+/// The place in which a name was seen: a directory or, for a process id, the PID namespace.
 ///
-/// A name that is missing says nothing by itself: another mount namespace has another directory of the same path. Only where
-/// this is the same is it missing from where it was.
+/// A missing name proves nothing by itself: in another mount namespace, the same path is another directory. Only if
+/// the place is the same is the name gone from where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The file system's device number.

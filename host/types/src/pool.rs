@@ -1,16 +1,17 @@
-//! Pools: what serves one need of a network, under a name that outlives its ranges.
+//! Pools: sets of addresses for one purpose within a network, under a name that outlives their ranges.
 
 use std::fmt;
 
 use crate::{Attributes, PoolName, Range};
 
-/// Who says which ranges a pool has.
+/// Who supplies a pool's ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Supply {
-    /// The network's configuration, by way of its policy's definition.
+    /// The network's configuration, through its policy's definition.
     #[default]
     Configuration,
-    /// The host: a cloud interface's addresses, a leased block. They come, drain and go while addresses are held.
+    /// The host, for example from a cloud interface or a leased block. Such ranges are added, drained and removed
+    /// while addresses are held.
     Host,
 }
 
@@ -31,13 +32,13 @@ impl fmt::Display for Supply {
     }
 }
 
-/// Which grants have an address of a pool.
+/// Which grants have an address from a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Need {
-    /// Each grant has one.
+    /// Every grant has one.
     #[default]
     Always,
-    /// A grant has at most one: the policy chooses, for instance one of several zones.
+    /// A grant has at most one; the policy chooses, for instance one of several zones.
     Optional,
 }
 
@@ -52,29 +53,29 @@ impl Need {
     }
 }
 
-/// A pool, without its ranges: these change more often than it does.
+/// A pool without its ranges, which change more often.
 ///
 /// host-local calls a pool a range set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// What tells it apart in its network; its use and what it handed out last are kept by it.
+    /// The name, which identifies it within its network. Its usage and its last address are tracked by name.
     pub name: PoolName,
-    /// Who says which ranges it has.
+    /// Who supplies its ranges.
     pub supply: Supply,
-    /// Which grants have an address of it.
+    /// Which grants have an address from it.
     pub need: Need,
-    /// What the policy says of it; each address that is handed out of it carries them.
+    /// The policy's attributes; each address handed out from the pool carries them.
     pub attributes: Attributes,
 }
 
 impl Pool {
-    /// A pool that the configuration supplies, and of which each grant has an address.
+    /// A pool that the configuration supplies and that every grant has an address from.
     #[must_use]
     pub fn new(name: PoolName) -> Self {
         Self { name, supply: Supply::default(), need: Need::default(), attributes: Attributes::default() }
     }
 
-    /// The same for the pool at an index, where nobody has a name for it: `0`, `1` and so on.
+    /// As [`new`](Self::new), for a pool without a name; its index becomes the name: `0`, `1` and so on.
     #[must_use]
     pub fn numbered(index: usize) -> Self {
         Self::new(PoolName::plain(&index.to_string()))
@@ -86,6 +87,6 @@ impl Pool {
 pub struct DefinedPool {
     /// The pool.
     pub pool: Pool,
-    /// The ranges that the configuration gives it, in the order in which they are used; none where the host supplies them.
+    /// Its configured ranges, in the order in which they are used; empty if the host supplies them.
     pub ranges: Vec<Range>,
 }

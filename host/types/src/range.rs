@@ -1,4 +1,4 @@
-//! A range: a run of addresses inside one subnet, and how an address of it is handed out.
+//! Ranges: runs of addresses inside one subnet, and the properties of addresses handed out from them.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::{Attributes, RangeName};
 
-/// A run of addresses inside one subnet, and how an address of it is handed out.
+/// A run of addresses inside one subnet, and the properties of addresses handed out from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     name: RangeName,
@@ -18,10 +18,10 @@ pub struct Range {
     attributes: Attributes,
 }
 
-/// What makes a range impossible.
+/// Why a range is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// The subnet has bits set behind its prefix.
+    /// The subnet has bits set after its prefix.
     #[error("{0} has host bits set")]
     HostBits(IpNet),
     /// An end of the range is outside its subnet.
@@ -30,24 +30,24 @@ pub enum RangeError {
     /// The first address is after the last.
     #[error("{0} is after {1}")]
     Reversed(IpAddr, IpAddr),
-    /// The gateway is of the other family.
-    #[error("gateway {0} is not of {1}'s family")]
+    /// The gateway is of the other address family.
+    #[error("gateway {0} and subnet {1} are of different address families")]
     GatewayFamily(IpAddr, IpNet),
     /// The prefix length is longer than the family allows.
-    #[error("prefix length {0} is not possible in {1}")]
+    #[error("prefix length {0} is too long for {1}")]
     PrefixLength(u8, IpNet),
-    /// A v4-mapped v6 subnet: the same addresses would have two names.
+    /// The subnet is IPv4-mapped IPv6, so the same address could be written in two ways.
     #[error("{0} is IPv4-mapped; write it as IPv4")]
     Mapped(IpNet),
-    /// An owner could not use an address without a subnet around it.
-    #[error("prefix length 0 is not possible: {0} would be everywhere")]
+    /// The prefix length is 0, so every address would count as on-link.
+    #[error("prefix length 0 is not allowed for {0}: every address would be on-link")]
     Everywhere(IpNet),
-    /// No interface may have these addresses, whoever hands them out.
-    #[error("{0} to {1} has {2} addresses, which no interface may have")]
+    /// No interface can use some of the addresses.
+    #[error("{0} to {1} contains {2} addresses, which cannot be assigned to an interface")]
     Special(IpAddr, IpAddr, &'static str),
 }
 
-/// Addresses that are never anybody's: RFC 6890's registry, as far as no interface can use them at all.
+/// Addresses that cannot be assigned to an interface, from RFC 6890's registry.
 const SPECIAL: [(&str, &str); 7] = [
     ("0.0.0.0/8", "unspecified"),
     ("127.0.0.0/8", "loopback"),
@@ -59,10 +59,10 @@ const SPECIAL: [(&str, &str); 7] = [
 ];
 
 impl Range {
-    /// Checks and makes a range; both ends belong to it.
+    /// Checks and makes a range. Both ends are included.
     ///
     /// # Errors
-    /// [`RangeError`] for ends outside the subnet or reversed, and for host bits in the subnet.
+    /// [`RangeError`] with the first rule that is broken.
     pub fn new(
         subnet: IpNet,
         first: IpAddr,
@@ -100,7 +100,7 @@ impl Range {
         Ok(Self { name, subnet, first, last, gateway, prefix_length, attributes: Attributes::default() })
     }
 
-    /// The same range under a name of its supplier's.
+    /// The same range with the supplier's name for it.
     #[must_use]
     pub fn named(self, name: RangeName) -> Self {
         Self { name, ..self }
@@ -112,25 +112,25 @@ impl Range {
         Self { attributes, ..self }
     }
 
-    /// What tells it apart in its pool; `first-last` unless its supplier says otherwise.
+    /// The name, which identifies it within its pool; `first-last` unless the supplier names it.
     #[must_use]
     pub fn name(&self) -> &RangeName {
         &self.name
     }
 
-    /// Whether its name is the one that it has by itself.
+    /// Whether it has its default name.
     #[must_use]
     pub fn has_default_name(&self) -> bool {
         self.name == default_name(self.first, self.last)
     }
 
-    /// What its supplier says of it; each address that is handed out of it carries them.
+    /// The supplier's attributes; each address handed out from the range carries them.
     #[must_use]
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// The subnet that the range lies in.
+    /// The subnet that contains the range.
     #[must_use]
     pub fn subnet(&self) -> IpNet {
         self.subnet
@@ -148,27 +148,29 @@ impl Range {
         self.last
     }
 
-    /// The gateway that is handed out with an address of the range, and never itself handed out.
+    /// The gateway that is handed out with each address, and never itself assigned.
     #[must_use]
     pub fn gateway(&self) -> Option<IpAddr> {
         self.gateway
     }
 
-    /// The prefix length that an address of the range is handed out with.
+    /// The prefix length that is handed out with each address.
     #[must_use]
     pub fn prefix_length(&self) -> u8 {
         self.prefix_length
     }
 
-    /// Whether an address lies between the ends.
+    /// Whether the range contains an address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.first <= address && address <= self.last
     }
 
-    /// Why an address of this range can never be an owner's: it is the network's own, the broadcast address or the gateway.
+    /// Why an address of this range can never be assigned: it is the network address, the broadcast address or the
+    /// gateway.
     ///
-    /// A v4 subnet of /31 or /32 has neither network nor broadcast address (RFC 3021).
+    /// A /31 or /32 subnet, or /127 or /128 in IPv6, has neither a network nor a broadcast address (RFC 3021, RFC
+    /// 6164).
     #[must_use]
     pub fn reserved(&self, address: IpAddr) -> Option<&'static str> {
         if self.gateway == Some(address) {
@@ -183,13 +185,13 @@ impl Range {
         }
     }
 
-    /// How many addresses an owner could get, capped at `u32::MAX`, which is enough for a policy.
+    /// The number of assignable addresses, capped at `u32::MAX`, which is enough for a policy.
     #[must_use]
     pub fn size(&self) -> u32 {
         u32::try_from(self.count()).unwrap_or(u32::MAX)
     }
 
-    /// How many addresses an owner could get, capped at `u128::MAX`.
+    /// The number of assignable addresses, capped at `u128::MAX`.
     #[must_use]
     pub fn count(&self) -> u128 {
         let span = match (self.first, self.last) {
@@ -218,7 +220,7 @@ fn default_name(first: IpAddr, last: IpAddr) -> RangeName {
     RangeName::plain(&format!("{first}-{last}"))
 }
 
-/// Which addresses of a run are never anybody's.
+/// The kind of unassignable addresses that a run contains, if any.
 fn special(first: IpAddr, last: IpAddr) -> Option<&'static str> {
     SPECIAL.iter().find_map(|(subnet, kind)| {
         let subnet: IpNet = subnet.parse().ok()?;

@@ -73,7 +73,7 @@ pub enum LedgerFact {
         requested_at: Moment,
         /// The network namespace that it named.
         netns: Box<str>,
-        /// The device and inode at which the daemon saw that namespace, if it did.
+        /// The place in which the daemon saw that namespace, if it did.
         netns_seen: Option<Place>,
     },
     /// An owner's addresses were freed and began to cool down.

@@ -109,7 +109,7 @@ fn each_wrong_definition_is_refused() {
             ErrorCode::PolicyFailed,
             "it returned invalid attributes of a range: attribute a",
         ),
-        ("define-many-attributes", ErrorCode::PolicyFailed, "100 attributes, and 32 is the most"),
+        ("define-many-attributes", ErrorCode::PolicyFailed, "100 attributes, but at most 32 are allowed"),
         ("define-long-attribute", ErrorCode::PolicyFailed, "the value of attribute note"),
         ("define-ugly-attribute", ErrorCode::PolicyFailed, "attribute name"),
         ("define-refuse-not-yet", ErrorCode::NotYet, "soon"),

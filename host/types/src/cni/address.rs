@@ -1,12 +1,13 @@
-//! Addresses as callers ask for them: `10.1.2.3` or `10.1.2.3/24`.
+//! Requested addresses, written `10.1.2.3` or `10.1.2.3/24`.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Reads a requested address; an empty text asks for none. Its prefix length is checked and dropped: the range's own counts.
+/// Reads a requested address; an empty string requests none. A prefix length is checked and dropped, because the
+/// range determines it.
 ///
-/// A v4-mapped v6 address is the v4 address, as it is in Go.
+/// An IPv4-mapped IPv6 address is read as IPv4, as in Go.
 pub(super) fn requested(text: &str) -> Result<Option<IpAddr>, &'static str> {
     let address = match text.contains('/') {
         _ if text.is_empty() => return Ok(None),

@@ -1,4 +1,4 @@
-//! `CNI_ARGS`: what a runtime adds for one call, as `KEY=VALUE;...` with case-sensitive keys.
+//! `CNI_ARGS`: a runtime's arguments for one call, as `KEY=VALUE;...` with case-sensitive keys.
 
 use std::net::IpAddr;
 
@@ -8,17 +8,17 @@ use crate::{Error, ErrorCode, PodIdentity};
 /// The arguments that tenure knows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
-    /// `IP`: an address that the caller insists on.
+    /// `IP`: an address that the caller requires.
     pub ip: Option<IpAddr>,
-    /// `K8S_POD_*`: the pod behind the attachment.
+    /// `K8S_POD_*`: the attachment's pod.
     pub pod: Option<PodIdentity>,
 }
 
 impl Arguments {
-    /// Reads the variable; empty is no arguments.
+    /// Reads the variable; an empty string has no arguments.
     ///
     /// # Errors
-    /// `InvalidEnvironment` for what is not a pair, for an unknown key without `IgnoreUnknown`, and for an address that is none.
+    /// `InvalidEnvironment` for a malformed pair, for an unknown key without `IgnoreUnknown`, and for an invalid value.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut arguments = Self::default();
         let mut pod = PodIdentity::default();

@@ -1,7 +1,7 @@
-//! The network configuration: the envelope that the host reads. What is inside `ipam` beyond this is the policy's.
+//! The network configuration, as far as the host reads it. The remaining keys of `ipam` belong to the policy.
 //!
-//! Only the name is read at once; everything else is read when it is asked for. So a DEL, which needs no more than
-//! the name, works however broken the rest has become since the ADD. `prevResult` is never read.
+//! Only the name is read immediately; everything else is read on demand. So a DEL, which needs only the name, works
+//! even if the rest has become invalid since the ADD. `prevResult` is never read.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -11,26 +11,26 @@ use super::json::{Node, Object};
 use super::{Arguments, Command, Route, SpecVersion, address};
 use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, PolicyName};
 
-/// How long a call may take where `ipam.timeout` does not say.
+/// The time limit of a call without `ipam.timeout`.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// No call is worth waiting longer for: every runtime has given up by then.
+/// The longest allowed `ipam.timeout`: every runtime has given up by then.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The policy of a network whose configuration names none.
 const DEFAULT_POLICY: &str = "host-local";
 
-/// The key that names a resolv.conf.
+/// The key for the path of a resolv.conf.
 const RESOLV_CONF: &str = "resolvConf";
 
-/// What the plugin itself needs of a configuration, to ask the daemon.
+/// The settings that the plugin itself needs to call the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginSettings {
-    /// The daemon's socket, where the configuration names it.
+    /// The daemon's socket, if the configuration names it.
     pub socket: Option<String>,
-    /// How long the call may take.
+    /// The time limit of the call.
     pub timeout: Duration,
-    /// ADD: the file to read name servers from.
+    /// ADD only: the file to read name servers from.
     pub resolv_conf: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Configuration<'a> {
     /// The version to answer a command in.
     ///
     /// # Errors
-    /// `IncompatibleVersion` as [`SpecVersion::settle`] says, `MalformedConfig` when `cniVersion` is not a string.
+    /// `IncompatibleVersion` as for [`SpecVersion::settle`], `MalformedConfig` when `cniVersion` is not a string.
     pub fn version(&self, command: &Command) -> Result<SpecVersion, Error> {
         let named = self.root.text("cniVersion");
         let named = named.map_err(|error| malformed("decoding version from network config", error))?;
@@ -86,10 +86,10 @@ impl<'a> Configuration<'a> {
         Ok(self.root.get("ipam").map_or("{}", |node| node.raw()))
     }
 
-    /// The policy that the configuration names, host-local by default.
+    /// The policy named by the configuration; host-local by default.
     ///
     /// # Errors
-    /// `InvalidConfig` when the name is malformed; a path is.
+    /// `InvalidConfig` when the name is malformed, for example a path.
     pub fn policy(&self) -> Result<PolicyName, Error> {
         let ipam = self.ipam()?;
         let named = ipam.get("policy");
@@ -100,12 +100,13 @@ impl<'a> Configuration<'a> {
         })
     }
 
-    /// What the plugin itself needs for a command; the `ipam` object is parsed once for all of it.
+    /// The settings that the plugin itself needs for a command. Parses the `ipam` object only once.
     ///
-    /// A DEL must succeed however broken the configuration has become, so what it cannot read it takes as not written.
+    /// A DEL must succeed even if the configuration has become invalid, so it uses the default for any value that it
+    /// cannot read.
     ///
     /// # Errors
-    /// `InvalidConfig` when there is no `ipam` object or a value in it is wrong; never for DEL.
+    /// `InvalidConfig` when there is no `ipam` object or a value in it is invalid; never for DEL.
     pub fn plugin_settings(&self, command: &Command) -> Result<PluginSettings, Error> {
         let ipam = match self.ipam() {
             Err(_) if *command == Command::Del => return Ok(PluginSettings::default()),
@@ -123,15 +124,15 @@ impl<'a> Configuration<'a> {
         Ok(PluginSettings { socket, timeout, resolv_conf })
     }
 
-    /// The routes that a result repeats.
+    /// The configured routes, to be returned in the result.
     ///
     /// # Errors
-    /// `InvalidConfig` for a route that is none.
+    /// `InvalidConfig` for an invalid route.
     pub fn routes(&self) -> Result<Vec<Route>, Error> {
         self.ipam()?.list("routes")?.iter().map(Route::parse).collect()
     }
 
-    /// The resolv.conf that a result's `dns` is read from.
+    /// The path of the resolv.conf from which the result's `dns` is read.
     ///
     /// # Errors
     /// `InvalidConfig` when it is not an absolute path.
@@ -139,13 +140,13 @@ impl<'a> Configuration<'a> {
         path(&self.ipam()?, RESOLV_CONF)
     }
 
-    /// Where host-local would keep its addresses, where the configuration says so in a way that host-local reads.
+    /// The directory in which host-local would store its addresses, if the configuration has a valid `dataDir`.
     #[must_use]
     pub fn data_directory(&self) -> Option<String> {
         self.ipam().ok()?.text("dataDir").ok()?.filter(|path| !path.is_empty())
     }
 
-    /// Ranges that the runtime puts before the configured ones, as JSON text.
+    /// Ranges that the runtime prepends to the configured ones, as JSON text.
     ///
     /// # Errors
     /// `InvalidConfig` when `runtimeConfig` is not an object.
@@ -154,11 +155,11 @@ impl<'a> Configuration<'a> {
         Ok(runtime_config.and_then(|object| object.get("ipRanges")).map(|node| node.raw()))
     }
 
-    /// The addresses that the caller insists on: those of `CNI_ARGS`, then `args.cni.ips`, then `runtimeConfig.ips`. One that
-    /// is asked for twice is one request, and an empty text asks for nothing.
+    /// The addresses that the caller requires: those of `CNI_ARGS`, then `args.cni.ips`, then `runtimeConfig.ips`.
+    /// Duplicates count once, and an empty string requests nothing.
     ///
     /// # Errors
-    /// `InvalidConfig` for an address that is none.
+    /// `InvalidConfig` for an invalid address.
     pub fn requested(&self, arguments: &Arguments) -> Result<Vec<IpAddr>, Error> {
         let mut requested: Vec<IpAddr> = arguments.ip.into_iter().collect();
         let args = self.root.object("args")?.map(|args| args.object("cni")).transpose()?.flatten();
@@ -171,12 +172,12 @@ impl<'a> Configuration<'a> {
         Ok(requested)
     }
 
-    /// GC: the attachments that the runtime knows; `None` when it sent no list, and then nothing may be freed.
+    /// GC: the attachments that the runtime knows; `None` if it sent no list, in which case nothing may be freed.
     ///
-    /// A list that is null is an empty one: Go's runtimes write it so.
+    /// `null` is an empty list, because runtimes written in Go encode it so.
     ///
     /// # Errors
-    /// `InvalidConfig` for an entry that is no attachment.
+    /// `InvalidConfig` for an invalid entry.
     pub fn valid_attachments(&self) -> Result<Option<HashSet<(ContainerId, InterfaceName)>>, Error> {
         let keys = ["cni.dev/valid-attachments", "cni.dev/attachments"];
         let Some(node) = keys.iter().find_map(|key| self.root.get_or_null(key)) else { return Ok(None) };
@@ -208,7 +209,7 @@ fn timeout(ipam: &Object<'_>) -> Result<Duration, Error> {
     }
 }
 
-/// What libcni itself decodes, in its words.
+/// The error for a value that libcni itself decodes, in libcni's words.
 fn malformed(context: &str, why: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::MalformedConfig, format_args!("{context}: {why}"))
 }

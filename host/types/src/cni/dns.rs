@@ -1,26 +1,26 @@
-//! What a pod should resolve names with.
+//! A pod's DNS settings.
 
 use serde::Serialize;
 
 /// The `dns` part of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Dns {
-    /// Servers, in the order in which they are asked.
+    /// The servers, in the order in which they are queried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nameservers: Vec<String>,
     /// The local domain.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub domain: String,
-    /// Domains that short names are looked up in.
+    /// The search domains for short names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
-    /// Options of the resolver.
+    /// The resolver's options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
 impl Dns {
-    /// Reads the text of a resolv.conf; what it does not know is skipped, as every resolver does.
+    /// Reads the text of a resolv.conf. Unknown lines are skipped, as resolvers do.
     #[must_use]
     pub fn from_resolv_conf(text: &str) -> Self {
         let mut dns = Self::default();
@@ -37,7 +37,7 @@ impl Dns {
         dns
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are no settings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,30 +1,30 @@
-//! The `CNI_*` environment of one call, checked in the reference implementation's order and words.
+//! The `CNI_*` environment of one call, checked in the reference implementation's order and with its messages.
 
 use std::fmt;
 
 use crate::{ContainerId, Error, ErrorCode, InterfaceName};
 
-/// What the runtime wants.
+/// The command of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Give an attachment its addresses.
+    /// Assign addresses to an attachment.
     Add,
-    /// Free them.
+    /// Free an attachment's addresses.
     Del,
-    /// Confirm them.
+    /// Check that an attachment has its addresses.
     Check,
-    /// Free what is not on a list.
+    /// Free the addresses of attachments that are not on a list.
     Gc,
-    /// Say whether an ADD would work.
+    /// Check whether an ADD could be served.
     Status,
-    /// Name the supported versions.
+    /// List the supported versions.
     Version,
-    /// Anything else. It is refused only after the configuration was read, as the reference does.
+    /// Anything else. Refused only after the configuration was read, as in the reference implementation.
     Unknown(String),
 }
 
 impl Command {
-    /// The command that a text names; each text is one.
+    /// The command named by a text. Never fails.
     #[must_use]
     pub fn new(text: &str) -> Self {
         match text {
@@ -59,7 +59,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// The environment of one call; what is not set is empty.
+/// The environment of one call; unset variables are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     /// `CNI_COMMAND`.
@@ -79,10 +79,11 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads and checks the variables, by whatever way the caller looks them up.
+    /// Reads the variables with `lookup` and checks them.
     ///
     /// # Errors
-    /// `InvalidEnvironment`: a malformed container id or interface name first, then all that is missing in one error.
+    /// `InvalidEnvironment`, first for a malformed container id or interface name, then for all missing variables in
+    /// one error.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let value = |name: &str| lookup(name).unwrap_or_default();
         let environment = Self {

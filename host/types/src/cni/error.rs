@@ -1,31 +1,31 @@
 //! The error object that a plugin prints instead of a result.
 //!
-//! libcni shows a caller `msg; details`, and callers compare that with the reference implementation's text as a whole. So
-//! `details` is for texts that are tenure's own; where the text is the reference's, the next step is in the daemon's
-//! log and in `tenurectl`.
+//! libcni shows a caller `msg; details`, and callers compare the whole string with the reference implementation's
+//! text. So only tenure's own errors have `details`; for the reference's errors, the daemon's log and `tenurectl`
+//! show the next step.
 
 use serde::Serialize;
 
 use super::SpecVersion;
 use crate::{Error, ErrorCode};
 
-/// The last code whose texts are libcni's or a reference plugin's.
+/// The last code whose messages are those of libcni or a reference plugin.
 const LAST_OF_REFERENCE: u32 = 10;
 
-/// An error as a CNI caller sees it.
+/// An error, as shown to a CNI caller.
 ///
-/// It is made of text rather than of an [`ErrorCode`], so that a plugin can show what a newer daemon reports.
+/// It holds text instead of an [`ErrorCode`], so that a plugin can show an error that only a newer daemon knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReport {
     /// The CNI error code.
     pub code: u32,
-    /// The stable name of the kind of failure.
+    /// The error code's stable name.
     pub reason: String,
     /// What happened.
     pub cause: String,
     /// What a person can do about it.
     pub next_step: String,
-    /// What the reference implementation says in this case, where it says anything.
+    /// The reference implementation's message in this case, if it has one.
     pub reference: Option<String>,
 }
 
@@ -49,11 +49,11 @@ impl ErrorReport {
             None => (self.cause.as_str(), own.as_str()),
         };
         let rendered = Rendered { cni_version: version, code: self.code, msg, details };
-        // Strings and numbers always serialize; the fallback keeps the promise of one object whatever happens.
+        // Strings and numbers always serialize; the fallback ensures that one object is printed in any case.
         serde_json::to_string(&rendered).unwrap_or_else(|_| format!(r#"{{"code":{},"msg":""}}"#, self.code))
     }
 
-    /// libcni itself has details in one place only: it names the versions there.
+    /// libcni itself uses `details` only for incompatible versions, to list the versions.
     fn as_libcni(&self) -> (&str, &str) {
         let split = self.cause.split_once(": ");
         split.filter(|_| self.reason == ErrorCode::IncompatibleVersion.name()).unwrap_or((&self.cause, ""))

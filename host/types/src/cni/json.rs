@@ -1,6 +1,7 @@
-//! JSON as the reference implementation reads it: keys in any case, the last of equal keys wins, null is absent.
+//! JSON as the reference implementation reads it: keys are case-insensitive, the last duplicate wins, and null counts
+//! as absent.
 //!
-//! Each value knows its path, so that whatever is wrong is reported by the key that a person has to mend.
+//! Each value knows its path, so that an error names the key to fix.
 
 use std::fmt;
 
@@ -9,14 +10,14 @@ use serde_json::value::RawValue;
 
 use crate::{Error, ErrorCode};
 
-/// A value and where it stands.
+/// A value and its path.
 #[derive(Debug, Clone)]
 pub(super) struct Node<'a> {
     path: String,
     raw: &'a RawValue,
 }
 
-/// An object and where it stands; its values are parsed only when they are asked for.
+/// An object and its path. Its values are parsed on demand.
 #[derive(Debug, Clone)]
 pub(super) struct Object<'a> {
     path: String,
@@ -45,7 +46,7 @@ impl<'a> Node<'a> {
         Ok(Object { path: self.path.clone(), entries: self.read("an object")? })
     }
 
-    /// The items of a list; none for null, as Go writes an empty one.
+    /// The items of a list; empty for null, which is how Go encodes an empty list.
     pub(super) fn list(&self) -> Result<Vec<Self>, Error> {
         if self.is_null() {
             return Ok(Vec::new());
@@ -59,7 +60,7 @@ impl<'a> Node<'a> {
         self.read("a string")
     }
 
-    /// Reads the value as a type that `expected` describes.
+    /// Reads the value as a `T`; `expected` describes it in the error.
     pub(super) fn read<T: Deserialize<'a>>(&self, expected: &str) -> Result<T, Error> {
         serde_json::from_str(self.raw()).map_err(|_| {
             let shown: String = self.raw().chars().take(64).collect();
@@ -91,18 +92,18 @@ impl<'a> Object<'a> {
         self.get(key).map(|node| node.object()).transpose()
     }
 
-    /// The items of the list under a key; none when there is no list.
+    /// The items of the list under a key; empty if there is no list.
     pub(super) fn list(&self, key: &str) -> Result<Vec<Node<'a>>, Error> {
         self.get(key).map_or_else(|| Ok(Vec::new()), |node| node.list())
     }
 
-    /// The string under a key; an empty one counts as none, as it does in Go.
+    /// The string under a key; an empty one counts as absent, as in Go.
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Error> {
         let text = self.get(key).map(|node| node.text()).transpose()?;
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    /// An error about a key that is not there.
+    /// An error about a missing key.
     pub(super) fn missing(&self, key: &str) -> Error {
         Error::new(ErrorCode::InvalidConfig, format_args!("{}: missing", self.path_of(key)))
     }

@@ -1,8 +1,8 @@
-//! CNI semantics: what both the plugin and the daemon must read and write alike.
+//! CNI semantics, shared by the plugin and the daemon.
 //!
-//! The environment and the network configuration come in, a result or an error object goes out. The plugin checks a
-//! call before it asks the daemon, the daemon checks it again with the same constructors, because the plugin may be
-//! of another version.
+//! The input is the environment and the network configuration; the output is a result or an error object. The plugin
+//! checks a call before it contacts the daemon, and the daemon checks it again with the same constructors, because
+//! the plugin may be of another version.
 
 mod address;
 mod args;

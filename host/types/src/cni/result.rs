@@ -1,4 +1,4 @@
-//! The result of an ADD, in the shape of each version of the specification.
+//! The result of an ADD, in the format of each version of the specification.
 
 use std::net::IpAddr;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::{Dns, Route, SpecVersion};
 use crate::{AssignedAddress, Error, ErrorCode};
 
-/// What an ADD gives, whatever version it is told in.
+/// The result of an ADD, independent of the version.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Success {
     /// The addresses, in the order of the network's pools.
     pub addresses: Vec<AssignedAddress>,
     /// The routes, as configured.
     pub routes: Vec<Route>,
-    /// What to resolve names with.
+    /// The DNS settings.
     pub dns: Dns,
 }
 
@@ -23,7 +23,8 @@ impl Success {
     /// The JSON object to print.
     ///
     /// # Errors
-    /// `IncompatibleVersion` when the version has no way to tell these addresses: before 0.3.0 there is one of each family.
+    /// `IncompatibleVersion` when the version cannot express these addresses: versions before 0.3.0 need at least one
+    /// address, and have at most one per family.
     pub fn render(&self, version: SpecVersion) -> Result<String, Error> {
         let rendered = if version < SpecVersion::V0_3_0 {
             serde_json::to_string(&self.families(version)?)
@@ -31,7 +32,7 @@ impl Success {
             serde_json::to_string(&self.list(version))
         };
         rendered.map_err(|error| {
-            Error::new(ErrorCode::Internal, format_args!("a result does not serialize: {error}"))
+            Error::new(ErrorCode::Internal, format_args!("cannot serialize the result: {error}"))
         })
     }
 
@@ -74,13 +75,13 @@ impl Success {
         })
     }
 
-    /// Versions before 1.0.0 always have the key, later ones only where there is something in it.
+    /// Versions before 1.0.0 always have the key; later ones have it only if it is not empty.
     fn dns_of(&self, version: SpecVersion) -> Option<&Dns> {
         (version < SpecVersion::V1_0_0 || !self.dns.is_empty()).then_some(&self.dns)
     }
 }
 
-/// The shape from 0.3.0 on.
+/// The format from 0.3.0 on.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List<'a> {
@@ -101,7 +102,7 @@ struct Listed {
     gateway: Option<IpAddr>,
 }
 
-/// The shape of 0.1.0 and 0.2.0.
+/// The format of 0.1.0 and 0.2.0.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Families<'a> {

@@ -1,4 +1,4 @@
-//! Routes of a pod, as the configuration names them and the result repeats them.
+//! A pod's routes, as read from the configuration and returned in the result.
 
 use std::net::IpAddr;
 
@@ -8,33 +8,33 @@ use serde::Serialize;
 use super::json::{Node, Object};
 use crate::Error;
 
-/// A route; every field but the destination may be absent.
+/// A route. All fields except the destination are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Route {
-    /// Where it leads.
+    /// The destination.
     pub dst: IpNet,
-    /// The next hop, where it is not the address's own gateway.
+    /// The next hop, if it is not the address's own gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gw: Option<IpAddr>,
-    /// The largest packet along it.
+    /// The path's MTU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// The largest TCP segment to advertise along it.
+    /// The TCP maximum segment size to advertise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advmss: Option<u32>,
-    /// Its priority among routes to the same destination; lower wins.
+    /// Its priority among routes to the same destination; the lowest wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// The routing table that it is in.
+    /// The routing table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
-    /// Its scope, as the kernel numbers scopes.
+    /// The scope, as numbered by the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<u32>,
 }
 
 impl Route {
-    /// Reads a route of the configuration.
+    /// Reads a route from the configuration.
     pub(super) fn parse(node: &Node<'_>) -> Result<Self, Error> {
         let object = node.object()?;
         let dst = object.get("dst").ok_or_else(|| object.missing("dst"))?;
@@ -42,7 +42,7 @@ impl Route {
         Ok(Self {
             dst: dst.text()?.parse().map_err(|_| dst.invalid("not a subnet in CIDR form"))?,
             gw: Self::gateway(&object)?,
-            // Go leaves a zero of these three out, and cannot tell it from none.
+            // The Go implementation omits these three if they are zero, and cannot tell zero from absent.
             mtu: number("mtu")?.filter(|value| *value != 0),
             advmss: number("advmss")?.filter(|value| *value != 0),
             priority: number("priority")?.filter(|value| *value != 0),
@@ -51,7 +51,7 @@ impl Route {
         })
     }
 
-    /// What versions before 0.3.0 know of a route.
+    /// The route as versions before 0.3.0 can express it.
     pub(super) fn plain(&self) -> Self {
         Self { dst: self.dst, gw: self.gw, mtu: None, advmss: None, priority: None, table: None, scope: None }
     }
@@ -68,6 +68,6 @@ impl Route {
     }
 
     fn number(object: &Object<'_>, key: &str) -> Result<Option<u32>, Error> {
-        object.get(key).map(|node| node.read("a whole number, not negative")).transpose()
+        object.get(key).map(|node| node.read("a non-negative whole number")).transpose()
     }
 }

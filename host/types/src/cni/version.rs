@@ -1,4 +1,4 @@
-//! The versions of the CNI specification: which are supported, and which command needs which.
+//! The supported versions of the CNI specification, and the versions that commands require.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use crate::{Error, ErrorCode};
 /// A supported version of the CNI specification, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SpecVersion {
-    /// The version of a configuration that names none.
+    /// The default of a configuration without a version.
     V0_1_0,
-    /// Results have one address of each family.
+    /// Results have at most one address per family.
     V0_2_0,
     /// Results have lists of addresses.
     V0_3_0,
-    /// A correction of the text of 0.3.0.
+    /// An editorial correction of 0.3.0.
     V0_3_1,
-    /// CHECK.
+    /// Adds CHECK.
     V0_4_0,
-    /// Addresses no longer say which family they are of.
+    /// Addresses no longer state their family.
     V1_0_0,
-    /// GC and STATUS.
+    /// Adds GC and STATUS.
     V1_1_0,
 }
 
@@ -29,10 +29,10 @@ impl SpecVersion {
     pub const ALL: [Self; 7] =
         [Self::V0_1_0, Self::V0_2_0, Self::V0_3_0, Self::V0_3_1, Self::V0_4_0, Self::V1_0_0, Self::V1_1_0];
 
-    /// What an answer is written in when the request's version is not known.
+    /// The version for an answer when the request's version is unknown.
     pub const NEWEST: Self = Self::V1_1_0;
 
-    /// The version as configurations write it.
+    /// The version as written in configurations.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl SpecVersion {
         }
     }
 
-    /// Finds the version that a configuration names, exactly; an empty text means 0.1.0.
+    /// Finds the version with exactly this name; an empty string means 0.1.0.
     #[must_use]
     pub fn find(text: &str) -> Option<Self> {
         match text {
@@ -55,10 +55,11 @@ impl SpecVersion {
         }
     }
 
-    /// Settles the version of a command's configuration.
+    /// Determines the version of a command's configuration.
     ///
     /// # Errors
-    /// `IncompatibleVersion` for a version that is not supported or is too old for the command, in the reference's words.
+    /// `IncompatibleVersion`, with the reference's message, for a version that is not supported or is too old for the
+    /// command.
     pub fn settle(text: &str, command: &Command) -> Result<Self, Error> {
         let refuse = |side| {
             let cause = format!("{side} version does not allow {command}");
@@ -99,24 +100,24 @@ impl serde::Serialize for SpecVersion {
     }
 }
 
-/// What `CNI_COMMAND=VERSION` prints.
+/// The output of `CNI_COMMAND=VERSION`.
 #[must_use]
 pub fn versions() -> String {
     let supported = SpecVersion::ALL.map(|version| format!("{:?}", version.as_str())).join(",");
     format!(r#"{{"cniVersion":"{}","supportedVersions":[{supported}]}}"#, SpecVersion::NEWEST)
 }
 
-/// What an empty `CNI_COMMAND` prints: most likely a person has started the plugin by hand.
+/// The output for an empty `CNI_COMMAND`: most likely a person has run the plugin by hand.
 #[must_use]
 pub fn about() -> String {
     let supported = SpecVersion::ALL.map(SpecVersion::as_str).join(", ");
     format!(
-        "tenure, a CNI plugin that gives pods their addresses; it asks the daemon tenured\n\
+        "tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon\n\
          CNI protocol versions supported: {supported}"
     )
 }
 
-/// The numbers of any version, supported or not; a part that is not written is zero.
+/// The numbers of any version, supported or not; missing parts are zero.
 fn numbers(text: &str) -> Option<[u32; 3]> {
     let mut numbers = [0; 3];
     let mut parts = text.split('.');
@@ -175,7 +176,7 @@ mod tests {
     fn what_is_printed() {
         insta::assert_snapshot!(versions(), @r#"{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}"#);
         insta::assert_snapshot!(about(), @r"
-        tenure, a CNI plugin that gives pods their addresses; it asks the daemon tenured
+        tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon
         CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0
         ");
         insta::assert_snapshot!(settle("9.9.9", &Command::Add).unwrap_err(), @r#"incompatible CNI versions: config is "9.9.9", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]"#);

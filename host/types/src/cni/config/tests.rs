@@ -4,7 +4,7 @@ fn parse(text: &str) -> Configuration<'_> {
     Configuration::parse(text.as_bytes()).unwrap()
 }
 
-/// A configuration with some `ipam` object.
+/// A configuration with this `ipam` object.
 fn with_ipam(ipam: &str) -> String {
     format!(r#"{{"cniVersion": "1.0.0", "name": "net", "ipam": {ipam}}}"#)
 }
@@ -86,7 +86,7 @@ fn the_policy_is_host_local_by_default_and_never_a_path() {
     assert_eq!(parse(&with_ipam("{}")).policy().unwrap().as_str(), "host-local");
     assert_eq!(
         cause(parse(&with_ipam(r#"{"policy": "../x"}"#)).policy()),
-        "ipam.policy: a policy name has letters, digits, '_', '.' and '-' only, at most 64: ../x"
+        "ipam.policy: a policy name has only letters, digits, '_', '.' and '-', at most 64: ../x"
     );
 }
 
@@ -142,7 +142,7 @@ fn routes_are_read_with_all_their_fields() {
         (r#"{"dst": "10.0.0.0/8", "gw": "x"}"#, "ipam.routes[0].gw: not an IP address"),
         (
             r#"{"dst": "10.0.0.0/8", "mtu": -1}"#,
-            "ipam.routes[0].mtu: expected a whole number, not negative, not -1",
+            "ipam.routes[0].mtu: expected a non-negative whole number, not -1",
         ),
     ] {
         let text = with_ipam(&format!(r#"{{"routes": [{route}]}}"#));
@@ -214,7 +214,7 @@ fn no_list_of_attachments_is_not_an_empty_one() {
 }
 
 proptest::proptest! {
-    /// Whatever a runtime sends is an answer or an error.
+    /// Any input gives a result or an error, never a panic.
     #[test]
     fn nothing_is_too_strange(text in r#"[\[\]{}:,"0-9a-z./=;\\ \u{0}-\u{ff}]{0,64}"#) {
         let ipam = with_ipam(&text);
