@@ -1,8 +1,8 @@
 //! Metrics and health over HTTP, for a scraper on the same node.
 //!
-//! Off unless the configuration names an address, and then only where nobody but this node can reach it: loopback
-//! or a unix socket. It answers one GET for each connection, a few at a time, each within a deadline, so that a
-//! scraper that hangs costs nothing that the data path needs.
+//! Off unless the configuration names an address, which must be reachable only from this node: loopback or a unix
+//! socket. Each connection gets one GET, within a deadline, and only a few are served at a time, so that a hanging
+//! scraper does not affect the data path.
 
 mod address;
 
@@ -33,27 +33,27 @@ const CONNECTIONS: usize = 16;
 /// How long a connection may last.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What one accepts again after, when the process has no descriptor left.
+/// The pause after a failed accept, for example if the process has no file descriptor left.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// `Content-Type` of what [`Metrics::exposition`] writes.
+/// The `Content-Type` of [`Metrics::exposition`].
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the daemon answers when it is asked how it is.
+/// The daemon's health, as seen by this server.
 pub trait Node: Send + Sync + 'static {
-    /// Whether it serves, and what is wrong.
+    /// Whether the node serves requests, and what is wrong.
     fn readiness(&self) -> impl Future<Output = Readiness> + Send;
 
-    /// Sets the gauges that are only worth counting when somebody looks.
+    /// Sets the gauges that are computed only on a scrape.
     fn refresh(&self, metrics: &Metrics) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether a node serves.
+/// Whether a node serves requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// An ADD would be served.
+    /// Whether an ADD would be served.
     pub ready: bool,
-    /// Why it is not ready, or what is wrong although it is; a line each.
+    /// Why it is not ready, or what is wrong although it is ready; one line each.
     pub reasons: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct Readiness {
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
-    /// Where the socket is a file: which.
+    /// The socket's file, if it has one.
     file: Option<address::SocketFile>,
 }
 
@@ -72,10 +72,10 @@ enum Socket {
 }
 
 impl Listener {
-    /// Binds an address. A socket file that nobody listens on any more is replaced.
+    /// Binds an address. A socket file that nobody listens on is replaced.
     ///
     /// # Errors
-    /// What the kernel says; `AddrInUse` when somebody listens there.
+    /// An I/O error; `AddrInUse` if another process listens there.
     pub async fn bind(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -89,13 +89,13 @@ impl Listener {
         }
     }
 
-    /// Says, whenever it is called, whether the socket can still be found where it was bound.
+    /// Returns a function that checks whether the socket can still be reached where it was bound.
     pub fn presence(&self) -> impl Fn() -> bool + Send + use<> {
         let file = self.file.clone();
         move || file.as_ref().is_none_or(address::SocketFile::is_there)
     }
 
-    /// The port, where it is TCP: the configuration may leave it to the kernel.
+    /// The TCP port, if it is TCP: the configuration may leave the choice to the kernel.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
@@ -105,7 +105,7 @@ impl Listener {
     }
 }
 
-/// Serves until `shutdown` resolves. What is being answered then is cut off: a scraper asks again.
+/// Serves until `shutdown` resolves. Requests in progress are then cut off, because scrapers retry.
 pub async fn serve<N: Node>(
     listener: Listener,
     node: Arc<N>,
@@ -129,7 +129,7 @@ pub async fn serve<N: Node>(
                 }),
             };
             if let Err(error) = accepted {
-                tracing::warn!(%error, "a connection for metrics could not be accepted");
+                tracing::warn!(%error, "cannot accept a metrics connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -151,11 +151,11 @@ async fn connection<N: Node>(
         async move { Ok::<_, Infallible>(answer(&request, &*node, &metrics).await) }
     });
     let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
-    // A client that hangs or talks nonsense is its own trouble.
+    // Clients that hang or send invalid requests are ignored.
     let _ = tokio::time::timeout(DEADLINE, connection).await;
 }
 
-/// The whole surface.
+/// Routes a request.
 async fn answer<N: Node>(request: &Request<Incoming>, node: &N, metrics: &Metrics) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
@@ -185,7 +185,7 @@ async fn answer<N: Node>(request: &Request<Incoming>, node: &N, metrics: &Metric
     }
 }
 
-/// A plain answer.
+/// A plain-text response.
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;

@@ -1,8 +1,8 @@
-//! What a node shows of itself: metrics, logging and health.
+//! Observability of a node: metrics, logging and health.
 //!
-//! Nothing here decides anything, and nothing here is needed to serve a request: each part is told what
-//! happened and can be left out. What a daemon shows over HTTP is numbers and reasons, never who owns what;
-//! that is the admin socket's.
+//! Nothing here makes decisions, and nothing here is needed to serve a request: each part is notified of what
+//! happened, and can be omitted. The daemon's HTTP server shows numbers and reasons, but never who holds which
+//! address; only the admin socket shows that.
 
 pub mod http;
 pub mod logging;

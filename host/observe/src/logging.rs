@@ -1,7 +1,7 @@
-//! Where the daemon's log goes and what its lines look like.
+//! The daemon's log: its destination and its formats.
 //!
-//! The log goes to standard error. A person at a terminal gets colours and times, the journal gets lines with its
-//! own priority marks and no second time stamp, and a log collector gets JSON.
+//! The log goes to standard error. A terminal gets colours and times, the journal gets lines with its own priority
+//! marks and without times, and a log collector gets JSON.
 
 mod journal;
 
@@ -17,22 +17,22 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// What a line looks like.
+/// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// [`Journal`](Self::Journal) when standard error is the journal's, [`Text`](Self::Text) otherwise.
+    /// [`Journal`](Self::Journal) if standard error goes to the journal, [`Text`](Self::Text) otherwise.
     #[default]
     Auto,
     /// For people; coloured on a terminal.
     Text,
-    /// For systemd's journal: `<priority>` first, no time.
+    /// For systemd's journal: begins with `<priority>`, without a time.
     Journal,
-    /// One JSON object for each line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is written, as `LEVEL` or `TARGET=LEVEL`, separated by commas: `info,tenure_policy=debug`.
+/// The lines to log, as `LEVEL` or `TARGET=LEVEL`, separated by commas: `info,tenure_policy=debug`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Filter(Targets);
@@ -60,14 +60,14 @@ const PARTS: [&str; 10] = [
 /// Why a filter is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A word that is no level would be taken for a part, and everything else would be silent.
-    #[error("there is no level {0:?}; the levels are off, error, warn, info, debug and trace")]
+    /// The parser would take a word that is not a level for a part, and silence everything else.
+    #[error("unknown level {0:?}; the levels are off, error, warn, info, debug and trace")]
     Level(String),
-    /// A part that is not ours would never be heard of.
-    #[error("there is no part {0:?}; the parts are {parts}", parts = PARTS.join(", "))]
+    /// A part that does not exist would never match.
+    #[error("unknown part {0:?}; the parts are {parts}", parts = PARTS.join(", "))]
     Part(String),
-    /// It says nothing at all.
-    #[error("it is empty; to write nothing, say off")]
+    /// It is empty.
+    #[error("it is empty; use off to disable logging")]
     Empty,
 }
 
@@ -84,12 +84,12 @@ impl TryFrom<String> for Filter {
     }
 }
 
-/// Gives a directive back as the parser wants it, and refuses what it would take for the name of something that never says a word.
+/// Returns a directive as the parser expects it, and refuses one that would name something that never logs.
 fn check(directive: &str) -> Result<String, FilterError> {
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
     let directive = directive.trim();
     let Some((part, level)) = directive.split_once('=') else {
-        // A part alone is meant as a whole; it is known by the beginning of its name.
+        // A part without a level stands for all its levels. The beginning of its name is enough.
         let is_part = is_known(directive);
         return (is_level(directive) || is_part)
             .then(|| directive.to_owned())
@@ -99,14 +99,14 @@ fn check(directive: &str) -> Result<String, FilterError> {
     if !is_level(level) {
         return Err(FilterError::Level(level.to_owned()));
     }
-    // Libraries have names of their own.
+    // Libraries log under their own names.
     if part.is_empty() || (part.starts_with("tenure") && !is_known(part)) {
         return Err(FilterError::Part(part.to_owned()));
     }
     Ok(format!("{part}={level}"))
 }
 
-/// Whether a module's path, or the beginning of one, is that of a part.
+/// Whether a module path, or a prefix of one, belongs to a part.
 fn is_known(path: &str) -> bool {
     let (name, _) = path.split_once("::").unwrap_or((path, ""));
     !name.is_empty() && PARTS.iter().any(|known| known.starts_with(name))
@@ -124,16 +124,16 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Changes what is written while the process runs.
+/// Changes the filter while the process runs.
 #[derive(Debug, Clone)]
 pub struct Control(reload::Handle<Targets, Registry>);
 
 impl Control {
-    /// Writes what this filter lets through from now on.
+    /// Sets the filter.
     pub fn set(&self, Filter(filter): Filter) {
-        // Fails only when logging was never started, or was replaced by a test's own.
+        // Fails only if logging was never started, or a test has replaced it.
         if let Err(error) = self.0.reload(filter) {
-            tracing::warn!(%error, "the log level stays as it is");
+            tracing::warn!(%error, "cannot change the log level");
         }
     }
 }
@@ -141,7 +141,7 @@ impl Control {
 /// Starts logging for the whole process.
 ///
 /// # Errors
-/// When something else in the process has done so before.
+/// If something else in the process has started logging before.
 pub fn init(format: Format, filter: Filter) -> Result<Control, TryInitError> {
     let colours = std::io::stderr().is_terminal();
     let format = match format {
@@ -153,7 +153,7 @@ pub fn init(format: Format, filter: Filter) -> Result<Control, TryInitError> {
     subscriber.try_init().map(|()| control)
 }
 
-/// Lines of a format, to a writer.
+/// A subscriber that writes lines of a format to a writer.
 fn subscriber<W>(
     format: Format,
     Filter(filter): Filter,

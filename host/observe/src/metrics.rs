@@ -1,8 +1,8 @@
-//! The numbers of a node, and their text for Prometheus.
+//! The metrics of a node, and their exposition for Prometheus.
 //!
-//! Observing costs an atomic addition and a shared lock, and allocates only when a series is seen for the first
-//! time: label values are static names or cheap copies of names that were checked on their way in, so nobody
-//! outside chooses how many series there are. Gauges that somebody else can count are set when a scraper asks.
+//! An observation costs an atomic addition and a shared lock, and allocates only for the first observation of a
+//! series. Label values are static names, or cheap copies of names that were validated before, so that clients cannot
+//! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, NetworkName, PolicyName};
 
-/// A family of histograms with one choice of buckets.
+/// A family of histograms that share their buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The numbers of a node.
+/// The metrics of a node.
 #[derive(Debug)]
 pub struct Metrics {
-    /// What a scraper reads; it shares the series below.
+    /// Encodes the series below, which it shares.
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     request_duration: Histograms<VerbLabels>,
@@ -80,7 +80,7 @@ struct FailureLabels {
     kind: &'static str,
 }
 
-/// A checked name as a label's value; copying it counts a reference.
+/// A validated name as a label value; cloning it only counts a reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name<N>(N);
 
@@ -91,7 +91,7 @@ impl<N: Borrow<str>> EncodeLabelValue for Name<N> {
 }
 
 impl Metrics {
-    /// Every metric at nought, with the daemon's version.
+    /// Creates all metrics at zero, with the daemon's version.
     #[must_use]
     pub fn new(version: &'static str) -> Self {
         let metrics = Self {
@@ -124,7 +124,7 @@ impl Metrics {
         metrics.registered(version)
     }
 
-    /// Enters each series under the name and help that the book's reference repeats.
+    /// Registers each series with its name and help, which the book's reference repeats.
     fn registered(mut self, version: &'static str) -> Self {
         let registry = &mut self.registry;
         registry.register("build", "The daemon's version", Info::new([("version", version)]));
@@ -142,7 +142,7 @@ impl Metrics {
         registry.register("requests_in_flight", "Requests being served", self.in_flight.clone());
         registry.register("requests_queued", "Requests waiting to be served", self.queue_depth.clone());
         registry.register("allocations", "Live allocations", self.allocations.clone());
-        registry.register("addresses_cooling", "Freed addresses that still cool", self.cooling.clone());
+        registry.register("addresses_cooling", "Freed addresses that are cooling down", self.cooling.clone());
         registry.register_with_unit(
             "policy_call_duration",
             "Time of one call of a policy, its instance included",
@@ -151,12 +151,12 @@ impl Metrics {
         );
         registry.register(
             "policy_failures",
-            "Calls in which a policy trapped, broke a limit or answered what cannot be, by kind",
+            "Calls in which a policy trapped, exceeded a limit or returned an invalid answer, by kind",
             self.policy_failures.clone(),
         );
         registry.register(
             "policy_lines_dropped",
-            "Lines that a policy wrote too many, left out of the log",
+            "Log lines of a policy that were dropped because there were too many",
             self.policy_silenced.clone(),
         );
         registry.register_with_unit(
@@ -179,7 +179,7 @@ impl Metrics {
         );
         registry.register(
             "spool_replayed",
-            "DELs that the plugin spooled while the daemon was away, replayed since",
+            "DELs that the plugin spooled while the daemon was away, and that were replayed",
             self.spool_replayed.clone(),
         );
         registry.register(
@@ -189,82 +189,82 @@ impl Metrics {
         );
         registry.register(
             "recovery_findings",
-            "What was found when the checkpoint was opened",
+            "Findings when the checkpoint was opened",
             self.recovery_findings.clone(),
         );
         registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
 
-    /// A request was answered.
+    /// Counts an answered request.
     pub fn request(&self, verb: &'static str, outcome: Result<(), ErrorCode>, took: Duration) {
         let outcome = outcome.map_or_else(ErrorCode::name, |()| "ok");
         self.requests.get_or_create(&RequestLabels { verb, outcome }).inc();
         self.request_duration.get_or_create(&VerbLabels { verb }).observe(took.as_secs_f64());
     }
 
-    /// How many requests are being served and how many wait.
+    /// Sets how many requests are being served and how many wait.
     pub fn load(&self, in_flight: usize, queued: usize) {
         self.in_flight.set(saturating(in_flight));
         self.queue_depth.set(saturating(queued));
     }
 
-    /// What a network holds now.
+    /// Sets how many allocations and cooling addresses a network has.
     pub fn network(&self, network: &NetworkName, allocations: usize, cooling: usize) {
         let labels = NetworkLabels { network: Name(network.clone()) };
         self.allocations.get_or_create(&labels).set(saturating(allocations));
         self.cooling.get_or_create(&labels).set(saturating(cooling));
     }
 
-    /// A policy answered or failed.
+    /// Records the duration of a policy call, whether it succeeded or failed.
     pub fn policy_call(&self, policy: &PolicyName, took: Duration) {
         let labels = PolicyLabels { policy: Name(policy.clone()) };
         self.policy_call_duration.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Lines of a policy were left out of the log.
+    /// Counts lines of a policy that were dropped from the log.
     pub fn policy_silenced(&self, policy: &PolicyName, lines: u64) {
         self.policy_silenced.get_or_create(&PolicyLabels { policy: Name(policy.clone()) }).inc_by(lines);
     }
 
-    /// A policy failed; `kind` is the stable name of how.
+    /// Counts a policy failure; `kind` is its stable name.
     pub fn policy_failed(&self, policy: &PolicyName, kind: &'static str) {
         self.policy_failures.get_or_create(&FailureLabels { policy: Name(policy.clone()), kind }).inc();
     }
 
-    /// One sync made a group of records durable; the log is this long now.
+    /// Records a sync that made a group of records durable, and the new length of the log.
     pub fn checkpoint_synced(&self, took: Duration, group: usize, log_bytes: u64) {
         self.sync_duration.observe(took.as_secs_f64());
         self.group_size.observe(f64::from(u32::try_from(group).unwrap_or(u32::MAX)));
         self.checkpoint_log(log_bytes);
     }
 
-    /// The log is this long, whether or not anything was written to it.
+    /// Sets the length of the log.
     pub fn checkpoint_log(&self, log_bytes: u64) {
         self.log_bytes.set(saturating(log_bytes));
     }
 
-    /// A sync failed.
+    /// Counts a failed sync.
     pub fn checkpoint_failed(&self) {
         self.sync_failures.inc();
     }
 
-    /// Spooled DELs were replayed.
+    /// Counts spooled DELs that were replayed.
     pub fn spool_replayed(&self, count: u64) {
         self.spool_replayed.inc_by(count);
     }
 
-    /// A spooled DEL could not be read.
+    /// Counts a spooled DEL that could not be read.
     pub fn spool_set_aside(&self) {
         self.spool_set_aside.inc();
     }
 
-    /// Something was found when the checkpoint was opened, by a short stable name: `clean`, `torn-tail`, `new-boot`.
+    /// Counts a finding of a recovery by its short stable name: `clean`, `torn-tail`, `new-boot`.
     pub fn recovered(&self, found: &'static str) {
         self.recovery_findings.get_or_create(&FoundLabels { found }).inc();
     }
 
-    /// What is wrong with the node now; every other condition is over.
+    /// Sets the conditions of the node; all others become 0.
     pub fn conditions(&self, wrong: &[Condition]) {
         for name in ConditionName::ALL {
             let there = wrong.iter().any(|condition| condition.name == *name);
@@ -272,19 +272,19 @@ impl Metrics {
         }
     }
 
-    /// Everything, in the OpenMetrics text format.
+    /// All metrics in the OpenMetrics text format.
     #[must_use]
     pub fn exposition(&self) -> String {
         let mut out = String::new();
-        // Writing to a string fails only where a value's own formatting does, and ours are names and numbers.
+        // Writing to a string fails only if a value's own formatting does, and ours are names and numbers.
         if text::encode(&mut out, &self.registry).is_err() {
-            tracing::error!("the metrics could not be written out in full");
+            tracing::error!("cannot encode all metrics");
         }
         out
     }
 }
 
-/// A count as a gauge takes it.
+/// A count as a gauge value.
 fn saturating(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }

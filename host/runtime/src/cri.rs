@@ -1,4 +1,4 @@
-//! The container runtime, asked over CRI which sandboxes there are. A runtime that does not answer says nothing.
+//! The container runtime, queried over CRI for its sandboxes. A runtime that does not answer proves nothing.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,29 +11,29 @@ use tonic::{Code, Status};
 use crate::v1::runtime_service_client::RuntimeServiceClient;
 use crate::v1::{ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest};
 
-/// How long an answer may take: a runtime under load lists slowly, and nobody waits for it but a timer or an operator.
+/// The deadline of an answer: a loaded runtime lists slowly, but only a timer or an operator waits for it.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The most bytes that a list may have: each sandbox comes with its labels and annotations.
+/// The most bytes of a list: each sandbox comes with its labels and annotations.
 const LONGEST_LIST: usize = 64 << 20;
 
-/// A container runtime by its socket. Each question is a connection of its own.
+/// A container runtime at a socket. Each query opens its own connection.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     socket: PathBuf,
 }
 
 impl Runtime {
-    /// The runtime that listens there.
+    /// The runtime that listens at a socket.
     #[must_use]
     pub fn at(socket: PathBuf) -> Self {
         Self { socket }
     }
 
-    /// The ids of all sandboxes that the runtime knows, whatever their state.
+    /// The ids of all sandboxes that the runtime knows, in any state.
     ///
     /// # Errors
-    /// `Unreachable` when it cannot be asked.
+    /// `Unreachable` if the runtime cannot be queried.
     pub async fn sandboxes(&self) -> Result<HashSet<String>, Error> {
         let list = async {
             Ok(list(&mut self.client().await?).await?.into_iter().map(|sandbox| sandbox.id).collect())
@@ -41,7 +41,7 @@ impl Runtime {
         self.in_time(list).await
     }
 
-    /// Whether any pod runs that has a network of its own; one in the host's has no address of ours.
+    /// Whether any running pod has its own network; pods in the host's network have no address of ours.
     ///
     /// # Errors
     /// As [`sandboxes`](Self::sandboxes).
@@ -68,7 +68,7 @@ impl Runtime {
     }
 
     fn unreachable(&self, error: &transport::Error) -> Error {
-        // The outermost error only says "transport error"; the innermost is the system's.
+        // The outermost error only says "transport error"; the innermost is that of the operating system.
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -95,7 +95,7 @@ async fn has_network(
 ) -> Result<bool, Error> {
     let answer = match client.pod_sandbox_status(PodSandboxStatusRequest { pod_sandbox_id }).await {
         Ok(answer) => answer.into_inner(),
-        // It ended meanwhile.
+        // It has ended meanwhile.
         Err(status) if status.code() == Code::NotFound => return Ok(false),
         Err(status) => return Err(silent(&status)),
     };

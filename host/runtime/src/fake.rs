@@ -1,4 +1,4 @@
-//! A container runtime that says what the test tells it to.
+//! A fake container runtime with a fixed answer.
 
 use std::path::Path;
 
@@ -14,11 +14,12 @@ use crate::v1::{
     PodSandboxStatusResponse,
 };
 
-/// Sandboxes by their ids: one whose id starts with `host` is in the host's network, one that starts with `old` has stopped.
+/// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
+/// stopped.
 pub(crate) struct Fake(pub(crate) Vec<&'static str>);
 
 impl Fake {
-    /// Serves at a socket until the handle is used.
+    /// Serves at a socket until the handle is aborted.
     pub(crate) fn serve(self, socket: &Path) -> AbortHandle {
         let incoming = stream::unfold(UnixListener::bind(socket).unwrap(), async |listener| {
             let accepted = listener.accept().await.map(|(stream, _)| stream);

@@ -1,4 +1,4 @@
-//! Freeing what nobody will ever give back: allocations whose sandbox two sources have said is gone for a while.
+//! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,22 +10,23 @@ use tenure_types::{Allocation, ConditionName, End, Generation, Moment, NetworkNa
 
 use crate::Sandboxes;
 
-/// How often sandboxes are looked for at least.
+/// The longest pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The watch over sandboxes that are gone.
+/// The watch for sandboxes that are gone.
 pub struct Leaks {
     engine: Arc<Engine>,
     sandboxes: Arc<Sandboxes>,
     clock: Arc<dyn Clock>,
-    /// How long a sandbox must be gone; asked at each look, since the configuration may be read again.
+    /// How long a sandbox must be gone; read at each look, since the configuration may be reloaded.
     grace: Box<dyn Fn() -> Duration + Send + Sync>,
-    /// Since when each look has found the sandbox gone. A look that could not tell begins anew, and so does an ADD that is repeated.
+    /// The time since which each look has found the sandbox gone. A look that cannot tell resets it, and so does a
+    /// repeated ADD.
     gone_since: HashMap<(NetworkName, Generation, Moment), Duration>,
 }
 
 impl Leaks {
-    /// A watch that frees what has been gone for the grace period.
+    /// A watch that frees allocations whose sandbox has been gone for the grace period.
     #[must_use]
     pub fn new(
         engine: Arc<Engine>,
@@ -36,7 +37,8 @@ impl Leaks {
         Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: HashMap::new() }
     }
 
-    /// Looks at once, so that what a crash has left behind goes a grace period after it, and for as long as the daemon serves.
+    /// Looks immediately, so that leaks of a crash are freed one grace period later, and then for as long as the
+    /// daemon serves.
     pub async fn watch(&mut self) {
         loop {
             let pause = self.look(self.clock.monotonic()).await;
@@ -44,9 +46,9 @@ impl Leaks {
         }
     }
 
-    /// Looks once, and frees what has been gone for the grace period. Says when the next look falls due.
+    /// Looks once, and frees allocations whose grace period is over. Returns the pause until the next look.
     async fn look(&mut self, now: Duration) -> Duration {
-        // Allocations first: whatever is made later than this is not looked for.
+        // List the allocations first: later ones are not looked for.
         let mut held = Vec::new();
         for name in self.engine.network_names() {
             held.extend(self.engine.book(&name).await.iter().flat_map(|book| book.allocations().cloned()));
@@ -67,22 +69,22 @@ impl Leaks {
         }
         tracing::debug!(held = held.len(), gone = self.gone_since.len(), "looked for sandboxes");
         let ends = self.gone_since.values().map(|since| (*since + grace).saturating_sub(now));
-        // What could not be freed when its grace was over has no end any more.
+        // An allocation that could not be freed at the end of its grace period waits for the next regular look.
         ends.filter(|left| !left.is_zero()).fold(LOOK_AGAIN, Duration::min)
     }
 
-    /// Frees an allocation; says whether it is settled.
+    /// Frees an allocation; returns whether it is settled.
     async fn free(&self, held: &Allocation) -> bool {
         let (network, owner, generation) = (&held.network, &held.owner, held.generation);
         match self.engine.reap(held, End::Leak, "").await {
             Ok(freed) => {
                 if freed {
-                    tracing::warn!(%network, %owner, %generation, "freed what a sandbox that is gone had left behind");
+                    tracing::warn!(%network, %owner, %generation, "freed the leaked allocation of a sandbox that is gone");
                 }
                 true
             }
             Err(error) => {
-                tracing::warn!(%network, %owner, %generation, cause = error.cause, "a leak is not freed yet");
+                tracing::warn!(%network, %owner, %generation, cause = error.cause, "cannot free a leaked allocation yet");
                 false
             }
         }

@@ -1,13 +1,13 @@
-//! Which sandboxes there are: what the container runtime lists, and which network namespaces are to be seen.
+//! Which sandboxes exist: what the container runtime lists, and which network namespaces exist.
 //!
-//! Unknown never means gone, and one source alone proves nothing. What both show to be gone for a while is a leak, and the engine
-//! is told to free it; nothing here owns an address.
+//! Unknown never means gone, and one source alone proves nothing. An allocation whose sandbox both sources report as
+//! gone for a while is a leak, which the engine frees; nothing here owns an address.
 //!
 //! ```text
 //! netns (the kernel) ──┐
 //!                      ├─▶ sandboxes ─▶ traces of each allocation ─▶ leaks ─▶ the engine
 //! cri (the runtime) ───┤
-//!                      └─▶ living (may anybody live whom nobody knows?) ◀── strangers (every namespace of the node)
+//!                      └─▶ living (may unknown containers be running?) ◀── strangers (all namespaces of the node)
 //! ```
 
 mod cri;

@@ -1,8 +1,8 @@
-//! Network namespaces by their paths: seeing one when it is named, and telling later whether it is gone.
+//! Network namespaces by path: recording where one was seen, and determining later whether it is gone.
 //!
-//! The plugin has the runtime's view of the node, and the daemon may have another one: other mounts, other process ids. So a
-//! namespace counts as seen only if the path leads the daemon to the very one that it leads the plugin to, and as gone only if
-//! the daemon still looks at the place where it saw it.
+//! The plugin has the runtime's view of the node, and the daemon may have another one, with other mounts and process
+//! ids. So a namespace counts as seen only if its path leads the daemon to the same namespace as the plugin, and as
+//! gone only if the daemon still sees the place where it saw it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,9 +13,11 @@ use tenure_types::Place;
 
 use crate::Trace;
 
-/// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is where the path leads the plugin.
+/// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
+/// plugin's path.
 ///
-/// An older plugin does not tell, which is an inode number of zero; then nobody knows whether it is the same.
+/// An older plugin does not report it, which is an inode number of zero; then it is unknown whether they are the
+/// same.
 #[must_use]
 pub fn see(path: &str, told: Place) -> Option<Place> {
     let path = Path::new(path);
@@ -25,7 +27,7 @@ pub fn see(path: &str, told: Place) -> Option<Place> {
     if identity(path) == Some(told) { place(path) } else { None }
 }
 
-/// What is to be seen now of a namespace that was seen there, or never.
+/// The state of a namespace that was last seen at `seen`, or never.
 #[must_use]
 pub(crate) fn look(path: &str, seen: Option<Place>) -> Trace {
     let path = Path::new(path);
@@ -37,12 +39,13 @@ pub(crate) fn look(path: &str, seen: Option<Place>) -> Trace {
     }
 }
 
-/// Where a path has its last name; a process takes its directory along when it ends, so its name is in its namespace.
+/// The place of a path's last name: its directory, or for a process its PID namespace, since its directory disappears
+/// when it ends.
 fn place(path: &Path) -> Option<Place> {
     if !path.starts_with("/proc") {
         return identity(path.parent()?);
     }
-    // Each way to mount it shows other processes.
+    // Each mount of `/proc` may show other processes.
     let device = fs::metadata("/proc").ok()?.dev();
     Some(Place { device, ..identity(Path::new("/proc/self/ns/pid"))? })
 }
@@ -55,7 +58,7 @@ fn identity(path: &Path) -> Option<Place> {
 mod tests {
     use super::*;
 
-    /// What is seen at a path, by a plugin that sees there what we see at another.
+    /// Sees a path for a plugin that sees there what we see at `really`.
     fn seen(path: &Path, really: &Path) -> Option<Place> {
         see(path.to_str().unwrap(), identity(really).unwrap_or(Place { device: 0, inode: 0 }))
     }
@@ -71,7 +74,7 @@ mod tests {
         assert_eq!(now(), Trace::There);
         fs::remove_file(&path).unwrap();
         assert_eq!(now(), Trace::Gone);
-        // The directory that it was seen in is out of sight, and then there is another one in its place.
+        // The directory in which it was seen is out of sight, and then another one is in its place.
         let away = directory.path().with_extension("away");
         fs::rename(directory.path(), &away).unwrap();
         assert_eq!(now(), Trace::Unknown);
@@ -101,7 +104,7 @@ mod tests {
         let seen = seen(own, own);
         assert!(seen.is_some());
         assert_eq!(look("/proc/self/ns/net", seen), Trace::There);
-        assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process has so high an id");
+        assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process id is that high");
         let elsewhere = seen.map(|seen| Place { inode: seen.inode + 1, ..seen });
         assert_eq!(look("/proc/4194305/ns/net", elsewhere), Trace::Unknown);
     }

@@ -1,4 +1,4 @@
-//! Looking for the sandboxes of allocations: for their network namespaces, and in the runtime's list.
+//! Looks for the sandboxes of allocations: their network namespaces, and their entries in the runtime's list.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use tenure_types::{Allocation, Error};
 
 use crate::{Runtime, Trace, Traces, netns};
 
-/// Where sandboxes are looked for.
+/// The sources that report sandboxes.
 #[derive(Debug)]
 pub struct Sandboxes {
     runtime: Option<Runtime>,
 }
 
 impl Sandboxes {
-    /// Looks also in the runtime's list, where one is configured.
+    /// Uses the runtime's list, too, if one is configured.
     #[must_use]
     pub fn new(runtime: Option<Runtime>) -> Self {
         Self { runtime }
     }
 
-    /// The traces of each, and why the runtime could not be asked.
+    /// The traces of each allocation's sandbox, and the error if the runtime could not be queried.
     pub async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>) {
         let listed = match &self.runtime {
             None => None,
             Some(runtime) => Some(runtime.sandboxes().await),
         };
         let traces = held.iter().map(|held| {
-            // An unknown owner has no sandbox that anybody could look for.
+            // An unknown owner has no sandbox to look for.
             let Some((container, _)) = held.owner.attachment() else {
                 return Traces { namespace: Trace::Unknown, runtime: Trace::Unknown };
             };

@@ -1,7 +1,7 @@
-//! Looking for network namespaces that are not the host's: in each of them somebody may live, with an address of ours.
+//! Looks for network namespaces other than the host's: a container in any of them may have an address of ours.
 //!
-//! They are found where they are kept by name, by what holds them mounted, and by the processes in them. What cannot be looked at is an error, never a
-//! "nobody": that is what a daemon sees of a node whose processes it may not see.
+//! They are found by name in the runtimes' directories, as mounts, and through the processes in them. What cannot be
+//! inspected is an error, never "none": a daemon may not be allowed to see all processes of the node.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,20 +9,20 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where runtimes keep namespaces by name.
+/// Where runtimes keep named namespaces.
 const KEPT: [&str; 4] = ["/run/netns", "/var/run/netns", "/run/docker/netns", "/run/containerd/netns"];
 
-/// The inode number that the kernel gives the first process id namespace, in which every process is seen.
+/// The inode number of the kernel's initial PID namespace, in which all processes are visible.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// Looks on this node, and names a network namespace that is not the host's, if there is one.
+/// Looks on this node, and returns a network namespace other than the host's, if there is one.
 ///
 /// # Errors
-/// When not every process can be seen from here, or not every namespace be looked at.
+/// If not all processes are visible from here, or not all namespaces can be inspected.
 pub(crate) fn look() -> io::Result<Option<PathBuf>> {
     let proc = Path::new("/proc");
     if fs::metadata(proc.join("self/ns/pid"))?.ino() != FIRST_PID_NAMESPACE {
-        return Err(io::Error::other("the daemon is not in the host's process id namespace"));
+        return Err(io::Error::other("the daemon is not in the host's PID namespace"));
     }
     if hides_processes(&fs::read_to_string(proc.join("self/mountinfo"))?) {
         return Err(io::Error::other("/proc is mounted with `hidepid`"));
@@ -30,14 +30,14 @@ pub(crate) fn look() -> io::Result<Option<PathBuf>> {
     foreign(proc, &KEPT.map(Path::new))
 }
 
-/// Where a network namespace is mounted, and its inode number, by a line of `mountinfo`.
+/// The mount point and inode number of a network namespace, from a line of `mountinfo`.
 fn mounted(line: &str) -> Option<(PathBuf, u64)> {
     let mut fields = line.split(' ').skip(3);
     let inode = fields.next()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()?;
     Some((PathBuf::from(fields.next()?), inode))
 }
 
-/// Whether `/proc` shows only some of the processes.
+/// Whether `/proc` hides some processes.
 fn hides_processes(mountinfo: &str) -> bool {
     let of_proc = mountinfo.lines().filter(|line| line.split(' ').nth(4) == Some("/proc"));
     let options = of_proc.filter_map(|line| line.rsplit(' ').next());
@@ -45,17 +45,17 @@ fn hides_processes(mountinfo: &str) -> bool {
     options.any(|option| option.strip_prefix("hidepid=").is_some_and(|hide| !matches!(hide, "0" | "off")))
 }
 
-/// The first network namespace that is not that of process 1, as it is found in these directories.
+/// The first network namespace found that is not that of process 1. `kept` are the directories of named namespaces.
 fn foreign(proc: &Path, kept: &[&Path]) -> io::Result<Option<PathBuf>> {
     let of = |id: &OsStr| proc.join(id).join("ns/net");
     let host = identity(&of(OsStr::new("1")))?.ok_or(ErrorKind::NotFound)?;
-    // As process 1 sees it, who is where the runtimes are.
+    // The mounts of process 1, which sees what the runtimes see.
     let mounts = fs::read_to_string(proc.join("1/mountinfo"))?;
     if let Some((path, _)) = mounts.lines().filter_map(mounted).find(|(_, inode)| *inode != host.1) {
         return Ok(Some(path));
     }
     for directory in kept {
-        // Whatever has a name there is somebody's, whether or not it is a namespace from here.
+        // Anything with a name there belongs to someone, even if it does not look like a namespace from here.
         for name in names(directory)? {
             let path = directory.join(name);
             if identity(&path)? != Some(host) {
@@ -66,7 +66,7 @@ fn foreign(proc: &Path, kept: &[&Path]) -> io::Result<Option<PathBuf>> {
     let is_process = |name: &std::ffi::OsString| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
     for id in names(proc)?.into_iter().filter(is_process) {
         let path = of(&id);
-        // A process that has ended meanwhile is in none.
+        // A process that has ended meanwhile is in no namespace.
         if identity(&path)?.is_some_and(|found| found != host) {
             return Ok(Some(path));
         }
@@ -74,7 +74,7 @@ fn foreign(proc: &Path, kept: &[&Path]) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// What is in a directory; nothing where there is none.
+/// The names in a directory; none if it does not exist.
 fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     match fs::read_dir(directory) {
         Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
@@ -83,11 +83,11 @@ fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     }
 }
 
-/// Which namespace this is; `None` where there is none any more.
+/// The identity of a namespace; `None` if it does not exist any more.
 fn identity(path: &Path) -> io::Result<Option<(u64, u64)>> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some((metadata.dev(), metadata.ino()))),
-        // The kernel's word for a process that is ending.
+        // The kernel's error for a process that is exiting.
         Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) => Ok(None),
         Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
     }
@@ -100,7 +100,7 @@ const ESRCH: i32 = rustix::io::Errno::SRCH.raw_os_error();
 mod tests {
     use super::*;
 
-    /// A node whose namespaces are files: those of process 1 and of others, and those that are kept by name.
+    /// A node whose namespaces are files: those of process 1 and of other processes, and named ones.
     struct Node(tempfile::TempDir);
 
     impl Node {
@@ -185,7 +185,7 @@ mod tests {
         assert!(node.found().is_err());
         let node = Node::new();
         fs::remove_file(node.path("proc/1/ns/net")).unwrap();
-        assert!(node.found().is_err(), "which network is the host's is not known");
+        assert!(node.found().is_err(), "the host's network is unknown");
         let node = Node::new();
         fs::create_dir(node.path("proc/30")).unwrap();
         fs::write(node.path("proc/30/ns"), "no directory").unwrap();

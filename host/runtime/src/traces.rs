@@ -1,30 +1,30 @@
-//! What tells whether a sandbox still is: its network namespace, and the container runtime.
+//! The evidence of whether a sandbox exists: its network namespace, and the container runtime.
 //!
-//! Unknown never means gone, and one source alone proves nothing: a namespace may only be out of sight, and a runtime does
-//! not know of another's containers.
+//! Unknown never means gone, and one source alone proves nothing: a namespace may only be out of sight, and a runtime
+//! does not know another runtime's containers.
 
-/// What one source says of a sandbox.
+/// What one source reports about a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trace {
-    /// It is there.
+    /// It exists.
     There,
-    /// It is not there.
+    /// It does not exist.
     Gone,
     /// The source cannot tell, or is not configured.
     Unknown,
 }
 
-/// What both sources say of a sandbox.
+/// What both sources report about a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traces {
-    /// Its network namespace.
+    /// From its network namespace.
     pub namespace: Trace,
-    /// The container runtime's list.
+    /// From the container runtime's list.
     pub runtime: Trace,
 }
 
 impl Traces {
-    /// Whether both sources say that the sandbox is gone.
+    /// Whether both sources report the sandbox as gone.
     #[must_use]
     pub fn prove_gone(self) -> bool {
         self.namespace == Trace::Gone && self.runtime == Trace::Gone

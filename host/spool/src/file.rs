@@ -1,11 +1,11 @@
-//! The form of a spooled file, which plugins and daemons of other versions read and write as well.
+//! The format of a spooled file, which plugins and daemons of other versions read and write, too.
 
 use std::io::{self, ErrorKind};
 
 use serde::{Deserialize, Serialize};
 use tenure_rpc::v1::Invocation;
 
-/// A file as it is written. Fields are only ever added.
+/// The JSON of a file. Fields are only ever added.
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(default)]
@@ -25,7 +25,7 @@ struct Written {
     started_at_boot_ns: u64,
 }
 
-/// The bytes of a DEL's file.
+/// Encodes a DEL as a file.
 ///
 /// # Errors
 /// `InvalidData` for a configuration that is not UTF-8.
@@ -45,15 +45,15 @@ pub(crate) fn bytes(invocation: &Invocation) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&written)?)
 }
 
-/// The DEL that a file's bytes hold.
+/// Decodes the DEL of a file.
 ///
 /// # Errors
-/// `InvalidData` for bytes that are not a DEL, or one that does not say when it began.
+/// `InvalidData` for bytes that are not a DEL, or a DEL without a start time.
 pub(crate) fn invocation(bytes: &[u8]) -> io::Result<Invocation> {
     let written: Written = serde_json::from_slice(bytes).map_err(|error| useless(&error.to_string()))?;
     if written.started_at_boot_ms == 0 && written.started_at_boot_ns == 0 {
-        // Done now, it would free what began long after it.
-        return Err(useless("it does not say when it began"));
+        // Replayed without a start time, it would free allocations that began long after it.
+        return Err(useless("it has no start time"));
     }
     Ok(Invocation {
         container_id: written.container_id,
@@ -64,12 +64,12 @@ pub(crate) fn invocation(bytes: &[u8]) -> io::Result<Invocation> {
         config: written.config.into_bytes(),
         started_at_boot_ms: written.started_at_boot_ms,
         started_at_boot_ns: written.started_at_boot_ns,
-        // A DEL has no use for the rest.
+        // A DEL does not use the other fields.
         ..Invocation::default()
     })
 }
 
-/// The error of a file that will never be of use.
+/// The error for a file that can never be replayed.
 pub(crate) fn useless(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }

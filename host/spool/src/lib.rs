@@ -1,11 +1,12 @@
-//! DELs that were accepted while the daemon was away: the plugin writes them, the daemon replays them.
+//! DELs that were accepted while the daemon was away: the plugin writes them, and the daemon replays them.
 //!
-//! Each is a JSON file of its own in `spool/` beside the socket. It is written under a name that starts with a dot, synced and
-//! linked, so that a file under its own name is complete and durable. It holds the invocation with its start time: a replayed
-//! DEL frees nothing that began after it. The directory is under /run, which a boot clears exactly when pods' allocations end.
-//! Each file is read on its own: one that is not a DEL is set aside, never deleted, and does not hold up the others.
+//! Each is its own JSON file in `spool/` next to the socket. It is written under a name that starts with a dot,
+//! synced and linked, so that a file with its final name is complete and durable. It contains the invocation with its
+//! start time: a replayed DEL frees nothing that began after it. The directory is under /run, which a reboot clears
+//! exactly when pods' allocations end. Each file is read on its own: one that is not a DEL is set aside, never
+//! deleted, and does not block the others.
 //!
-//! What a DEL means is not known here: the daemon replays it as if the plugin had just sent it.
+//! This crate does not interpret a DEL: the daemon replays it as if the plugin had just sent it.
 
 mod file;
 
@@ -17,13 +18,13 @@ use std::path::{Path, PathBuf};
 use tenure_rpc::v1::Invocation;
 use tenure_rpc::{LONGEST_CONFIG, run_dir};
 
-/// What a spooled file's name ends with.
+/// The extension of a spooled file.
 const EXTENSION: &str = "json";
 
 /// How many files may have the same start time and process id.
 const MOST_NAMESAKES: u32 = 64;
 
-/// The most bytes that a file may have: JSON escapes make a text at most six times as long.
+/// The most bytes of a file: JSON escapes make a string at most six times as long.
 const LONGEST_FILE: u64 = LONGEST_CONFIG as u64 * 6 + (1 << 20);
 
 /// The directory of spooled DELs. Any number of writers and one reader may use it at once.
@@ -32,12 +33,12 @@ pub struct Spool {
     directory: PathBuf,
 }
 
-/// Why a file is set aside, which is what is put behind its name.
+/// Why a file is set aside; the reason becomes the new extension of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aside {
-    /// It holds no DEL that can be read.
+    /// It contains no readable DEL.
     Unreadable,
-    /// Its DEL can never be done.
+    /// Its DEL can never succeed.
     Refused,
 }
 
@@ -51,23 +52,24 @@ impl Aside {
 }
 
 impl Spool {
-    /// The spool of a daemon's socket.
+    /// The spool next to a daemon's socket.
     #[must_use]
     pub fn beside(socket: &Path) -> Self {
         Self { directory: socket.with_file_name("spool") }
     }
 
-    /// Writes a DEL so that it outlives the caller; when this returns, it will be done.
+    /// Writes a DEL durably; when this returns, it will be carried out.
     ///
-    /// The directory of the socket is the daemon's: it must be there, and be one that a daemon would use. Else nobody would ever
-    /// look for the DEL.
+    /// The socket's directory must exist and be one that a daemon would use. Otherwise no daemon would ever find the
+    /// DEL.
     ///
     /// # Errors
-    /// Whatever kept it from being durable.
+    /// Any error that kept it from being durable.
     pub fn write(&self, invocation: &Invocation) -> io::Result<()> {
         let bytes = file::bytes(invocation)?;
         self.make()?;
-        // Two plugins in two pid namespaces may start in the same nanosecond under the same id; neither replaces the other.
+        // Two plugins in two PID namespaces may start in the same nanosecond with the same process id; neither may
+        // replace the other's file.
         let started = invocation.started_at_boot_ns;
         for attempt in 0..MOST_NAMESAKES {
             let name = format!("{started:020}-{}-{attempt}.{EXTENSION}", std::process::id());
@@ -76,30 +78,30 @@ impl Spool {
                 result => return result,
             }
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name is taken"))
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken"))
     }
 
-    /// Writes a file under a name that nobody has.
+    /// Writes a file under an unused name.
     fn write_as(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let draft = self.directory.join(format!(".{name}"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        // A rename would replace; a link does not.
+        // A rename would replace an existing file; a link does not.
         let result = file
             .write_all(bytes)
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::hard_link(&draft, self.directory.join(name)));
-        // The draft is no use to anyone now, whole or not.
+        // The draft is no longer needed, complete or not.
         fs::remove_file(&draft).ok();
         result?;
         File::open(&self.directory)?.sync_all()
     }
 
-    /// Makes the directory in the run directory of a daemon, and nothing above it.
+    /// Creates the directory in a daemon's run directory, and nothing above it.
     fn make(&self) -> io::Result<()> {
         let run = self.directory.parent().unwrap_or(Path::new(""));
         let in_words = |error: io::Error, words: String| io::Error::new(error.kind(), words);
         let objection = run_dir::objection(run).map_err(|error| {
-            let hint = "tenured makes it when it starts";
+            let hint = "tenured creates it when it starts";
             let words = format!("run directory {}: {error}; {hint}", run.display());
             in_words(error, words)
         })?;
@@ -116,10 +118,10 @@ impl Spool {
         }
     }
 
-    /// The files that wait, oldest first.
+    /// The spooled files, oldest first.
     ///
     /// # Errors
-    /// When the directory cannot be read; that it does not exist is no error.
+    /// If the directory cannot be read; a missing directory is not an error.
     pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -131,7 +133,7 @@ impl Spool {
             let is_draft = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
             !is_draft && path.extension().is_some_and(|extension| extension == EXTENSION)
         });
-        // Names begin with the start time, at a fixed width.
+        // Names begin with the start time, zero-padded.
         paths.sort_unstable();
         Ok(paths)
     }
@@ -139,10 +141,11 @@ impl Spool {
     /// Reads a file.
     ///
     /// # Errors
-    /// `InvalidData` or `PermissionDenied` for what is no DEL and is to be [set aside](Self::set_aside); anything else may pass.
+    /// `InvalidData` or `PermissionDenied` for a file that is not a DEL and should be [set aside](Self::set_aside);
+    /// other errors may be temporary.
     pub fn read(&self, path: &Path) -> io::Result<Invocation> {
         let metadata = fs::symlink_metadata(path)?;
-        // A FIFO would not even be opened, and a device may do anything when it is.
+        // Opening a FIFO would block, and opening a device may have any effect.
         if !metadata.is_file() {
             return Err(file::useless("it is not a regular file"));
         }
@@ -154,10 +157,10 @@ impl Spool {
         file::invocation(&bytes)
     }
 
-    /// Gives whatever is under this name another one, which no file has, so that it is not met again. Returns that name.
+    /// Renames a file to an unused name, so that it is not read again. Returns that name.
     ///
     /// # Errors
-    /// When it cannot be renamed.
+    /// If it cannot be renamed.
     pub fn set_aside(&self, path: &Path, why: Aside) -> io::Result<PathBuf> {
         let name = |suffix: String| path.with_extension(format!("{EXTENSION}.{}{suffix}", why.extension()));
         let mut names = std::iter::once(String::new()).chain((2_u64..).map(|number| format!(".{number}")));
@@ -167,10 +170,10 @@ impl Spool {
         Ok(aside)
     }
 
-    /// Removes a DEL that was done.
+    /// Removes a DEL that was carried out.
     ///
     /// # Errors
-    /// When it cannot be removed; doing it again later does no harm.
+    /// If it cannot be removed; replaying it later does no harm.
     pub fn settle(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }

@@ -12,7 +12,7 @@ fn invocation(started_at_boot_ns: u64) -> Invocation {
     }
 }
 
-/// A spool in a run directory, which is empty.
+/// A spool in a run directory, still empty.
 fn spool() -> (tempfile::TempDir, Spool) {
     let directory = tempfile::tempdir().unwrap();
     let spool = Spool::beside(&directory.path().join("cni.sock"));
@@ -78,7 +78,7 @@ fn what_is_no_del_is_known_for_that_and_keeps_its_bytes() {
             }
         }
     }
-    assert_eq!(read_all(&spool), [invocation(5)], "they are not met again");
+    assert_eq!(read_all(&spool), [invocation(5)], "they are not read again");
     assert_eq!(fs::read_to_string(at("1.json.unreadable")).unwrap(), "not json");
 }
 
@@ -111,8 +111,8 @@ fn only_a_run_directory_that_a_daemon_would_use_gets_a_spool() {
     let directory = tempfile::tempdir().unwrap();
     let mistyped = directory.path().join("tenur/cni.sock");
     let error = Spool::beside(&mistyped).write(&invocation(1)).unwrap_err();
-    assert!(error.to_string().contains("tenured makes it when it starts"), "{error}");
-    assert!(!directory.path().join("tenur").exists(), "nobody would ever look there");
+    assert!(error.to_string().contains("tenured creates it when it starts"), "{error}");
+    assert!(!directory.path().join("tenur").exists(), "no daemon would ever look there");
 
     let shared = directory.path().join("shared");
     fs::create_dir(&shared).unwrap();

@@ -1,9 +1,9 @@
-//! Gives each pod the highest free address of each range set: a whole policy, to start your own from.
+//! Assigns the highest free address of each range set: a complete policy, and a template for your own.
 
 use tenure_sdk::ledger::{self, Direction};
 use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration};
 
-/// The highest free address first.
+/// Assigns the highest free address first.
 #[derive(Debug)]
 pub struct HighestFirst;
 
@@ -14,7 +14,9 @@ impl Policy for HighestFirst {
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
         if let Some(address) = request.requested.first() {
-            return Err(Refusal::Unavailable(format!("{address}: highest-first takes no requests")));
+            return Err(Refusal::Unavailable(format!(
+                "{address}: highest-first does not support requested addresses"
+            )));
         }
         let mut proposal = Proposal::new();
         for pool in ledger::pools() {

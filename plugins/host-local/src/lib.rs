@@ -1,8 +1,8 @@
-//! The default policy, by the rules of the reference host-local plugin.
+//! The default policy, with the rules of the reference host-local plugin.
 //!
-//! Each grant has one address from each range set, in order. A range set hands out its addresses in turn: the next free one after
-//! the address that was handed out last, so that a freed address rests as long as it can; when nothing else is left, the
-//! one that rested longest. A caller may insist on one address in each range set.
+//! Each allocation has one address from each range set, in order. A range set assigns its addresses in turn: the next
+//! free one after the most recently assigned one, so that a freed address stays unused for as long as possible; if
+//! none is free, the one that has been cooling down the longest. A caller may request one address in each range set.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
-//! Negative fixtures: a policy that misbehaves as its configuration tells it to, by `"misbehave": "NAME"`.
+//! Negative fixtures: a policy that misbehaves as its configuration says, with `"misbehave": "NAME"`.
 //!
-//! A name that begins with `define-`, `plan-` or `state-` misbehaves in that call, any other when an address is asked for; without
-//! the key the policy behaves. Each misbehaviour must fail its own call and nothing else.
+//! A name that begins with `define-`, `plan-` or `state-` misbehaves in that call, any other in a proposal; without
+//! the key the policy behaves. Each misbehaviour must fail only its own call.
 
 mod wreck;
 
@@ -17,10 +17,10 @@ use tenure_sdk::{Config, Refusal, configuration, ranges, warn};
 
 use wreck::wreck;
 
-/// Every way to misbehave in a call of any kind: `define-spin`, `plan-spin`, `state-spin`, and `spin` in a proposal.
+/// The ways to misbehave in any call: `define-spin`, `plan-spin`, `state-spin`, and `spin` in a proposal.
 const WRECKING: [&str; 7] = ["spin", "grow", "recurse", "trap", "panic", "huge-text", "chatter"];
 
-/// Every other way to misbehave in a proposal.
+/// The other ways to misbehave in a proposal.
 const PROPOSING: [&str; 15] = [
     "behave",
     "long-text",
@@ -117,7 +117,7 @@ impl stateful_allocation::Guest for Hostile {
     }
 }
 
-/// Spoils a definition.
+/// Makes a definition invalid, or suspicious.
 fn spoil(misbehaviour: &str, definition: &mut types::Definition) {
     if misbehaviour == "long-list" {
         let pools = definition.pools.first().cloned();
@@ -151,7 +151,7 @@ fn spoil(misbehaviour: &str, definition: &mut types::Definition) {
     }
 }
 
-/// Another range than the configuration's: a policy may, and an operator must hear of it.
+/// A range that is not in the configuration: a policy may define one, but an operator must learn of it.
 fn elsewhere(range: &mut types::AddressRange) {
     range.subnet = "10.5.5.0/24".into();
     (range.first, range.last) = ("10.5.5.1".into(), "10.5.5.254".into());
@@ -192,7 +192,7 @@ fn propose(misbehaviour: &str, request: &types::Request) -> Result<Proposal, Ref
     Ok(Proposal { assignments: vec![assignment; count], tags, attributes: Vec::new() })
 }
 
-/// Takes long, if it is told to.
+/// Logs a line, and takes long if `long` is set.
 fn hesitate(long: bool) {
     warn("let me think");
     if long {
@@ -214,7 +214,7 @@ fn reason(message: impl Into<String>) -> types::Reason {
     types::Reason { message: message.into(), attributes: Vec::new() }
 }
 
-/// Refuses in each way that there is, with a reason and without.
+/// Refuses in every possible way, with and without a reason.
 fn refusal(name: &str) -> types::Refusal {
     let config = |path: &str, message: &str| Refusal::config(path, message).into();
     match name {

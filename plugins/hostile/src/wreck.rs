@@ -1,10 +1,10 @@
-//! Ways to misbehave that do not end in an answer.
+//! Ways to misbehave that produce no answer.
 
 use std::hint::black_box;
 
 use tenure_sdk::warn;
 
-/// Misbehaves by name; a name that it does not know does nothing.
+/// Misbehaves by name; an unknown name does nothing.
 pub(crate) fn wreck(name: &str) {
     match name {
         "spin" => loop {
@@ -20,7 +20,7 @@ pub(crate) fn wreck(name: &str) {
             black_box(recurse(0, black_box(u64::MAX)));
         }
         "trap" => std::process::abort(),
-        #[expect(clippy::panic, reason = "to panic is this one's purpose")]
+        #[expect(clippy::panic, reason = "panicking is its purpose")]
         "panic" => {
             std::panic::set_hook(Box::new(|panic| warn(&panic.to_string())));
             panic!("as told")
@@ -35,8 +35,8 @@ pub(crate) fn wreck(name: &str) {
     }
 }
 
-/// Each step changes what the next one gives, so that no compiler makes a loop of it; none needs memory, so that it is
-/// the call stack that ends.
+/// Recurses. Each step changes the result, so that the compiler cannot make a loop of it; no step allocates memory,
+/// so that the call stack overflows.
 fn recurse(depth: u64, end: u64) -> u64 {
     if depth == end { 0 } else { recurse(depth + 1, end).rotate_left(1) ^ depth }
 }

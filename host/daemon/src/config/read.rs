@@ -159,7 +159,7 @@ mod tests {
         );
         assert_eq!(
             refusal("[log]\nlevel = \"verbose\""),
-            "tenured.toml: log.level: there is no level \"verbose\"; the levels are off, error, warn, info, debug and trace"
+            "tenured.toml: log.level: unknown level \"verbose\"; the levels are off, error, warn, info, debug and trace"
         );
         let policy = |body: &str| refusal(&format!("[policies.mine]\n{body}"));
         assert!(

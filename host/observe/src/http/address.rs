@@ -1,4 +1,4 @@
-//! Where metrics and health may be served: loopback or a unix socket, nothing else.
+//! The addresses that may serve metrics and health: loopback or a unix socket.
 
 use std::fmt;
 use std::io;
@@ -16,15 +16,15 @@ use tokio::net::{UnixListener, UnixStream};
 pub enum Address {
     /// A loopback address and port.
     Tcp(SocketAddr),
-    /// The path of a socket.
+    /// The path of a unix socket.
     Unix(PathBuf),
 }
 
-/// Why an address is not taken.
+/// Why an address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is reachable from other nodes, or from pods.
-    #[error("{0} is not a loopback address: metrics are served on 127.0.0.0/8, [::1] or unix:PATH only")]
+    /// It can be reached from other nodes, or from pods.
+    #[error("{0} is not a loopback address: metrics are served only on 127.0.0.0/8, [::1] or unix:PATH")]
     NotLoopback(SocketAddr),
     /// It is neither `IP:PORT` nor `unix:PATH` with an absolute path.
     #[error("{0:?} is neither a loopback IP:PORT nor unix:/ABSOLUTE/PATH")]
@@ -72,7 +72,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// The file of a socket that is listened on. The listener keeps its own from being freed, so no other has the same number.
+/// The file of a listening socket. The listener keeps its inode allocated, so no other file has the same inode
+/// number.
 #[derive(Debug, Clone)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -91,7 +92,7 @@ impl SocketFile {
     }
 }
 
-/// Binds a socket file for its owner and group, in place of one that a dead process left.
+/// Binds a socket file that its owner and group can use, replacing one that a dead process left behind.
 pub(super) async fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_others_can_reach_is_refused_by_name() {
-        insta::assert_snapshot!(refusal("0.0.0.0:9464"), @"0.0.0.0:9464 is not a loopback address: metrics are served on 127.0.0.0/8, [::1] or unix:PATH only");
+        insta::assert_snapshot!(refusal("0.0.0.0:9464"), @"0.0.0.0:9464 is not a loopback address: metrics are served only on 127.0.0.0/8, [::1] or unix:PATH");
         for text in
             ["[::]:9464", "10.0.0.1:9464", "169.254.20.10:9464", "[fe80::1]:9464", "[::ffff:10.0.0.1]:1"]
         {

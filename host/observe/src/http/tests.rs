@@ -16,7 +16,7 @@ impl Node for Fake {
     }
 }
 
-/// What a node that is `ready` answers to one request, head and body.
+/// The response of a node to one request, head and body.
 async fn exchange(ready: bool, reasons: &[&str], request: &str) -> String {
     let address = "127.0.0.1:0".parse().unwrap();
     let listener = Listener::bind(&address).await.unwrap();

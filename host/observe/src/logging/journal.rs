@@ -1,4 +1,4 @@
-//! Lines for systemd's journal.
+//! The format for systemd's journal.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use tracing_subscriber::fmt::format::{Format, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The text format behind a `<priority>` of sd-daemon(3), which the journal takes off again.
+/// The text format after a `<priority>` as in sd-daemon(3), which the journal removes.
 ///
-/// The level's name is left out, since the priority says it, and so is the time.
+/// The level's name is omitted, since the priority has it, and so is the time.
 pub(super) struct Journal;
 
 impl<S, N> FormatEvent<S, N> for Journal
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// What stands behind the priority.
+/// The format after the priority.
 fn text() -> Format<format::Full, ()> {
     Format::default().without_time().with_level(false)
 }

@@ -17,7 +17,7 @@ impl io::Write for Captured {
     }
 }
 
-/// What a format makes of the same few events.
+/// The output of a few events in a format.
 fn logged(format: Format, filter: &str) -> String {
     let captured = Captured::default();
     let writer = captured.clone();
@@ -110,9 +110,9 @@ fn a_filter_that_would_silence_the_daemon_by_mistake_is_refused() {
     }
     assert!(
         refusal("info,tenure_polcy=debug")
-            .starts_with("there is no part \"tenure_polcy\"; the parts are tenured, ")
+            .starts_with("unknown part \"tenure_polcy\"; the parts are tenured, ")
     );
-    assert!(refusal("=info").starts_with("there is no part"));
+    assert!(refusal("=info").starts_with("unknown part"));
     assert!(refusal(" ").starts_with("it is empty"));
     for text in [
         "off",

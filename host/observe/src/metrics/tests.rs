@@ -2,7 +2,7 @@ use tenure_types::Moment;
 
 use super::*;
 
-/// The exposition's lines for one metric, in an order that does not depend on hashing.
+/// The exposition's lines for one metric, sorted, since hashing makes their order random.
 fn lines(metrics: &Metrics, name: &str) -> String {
     let text = metrics.exposition();
     let mut lines: Vec<&str> = text.lines().filter(|line| line.contains(name)).collect();
@@ -56,7 +56,7 @@ fn a_condition_that_is_over_reads_zero() {
     assert_eq!(lines(&metrics, "tenure_condition{").lines().count(), ConditionName::ALL.len());
 }
 
-/// Metrics that have seen everything once: a family shows itself with its first series.
+/// Metrics with every series used once: a family appears only with its first series.
 fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
     let policy = PolicyName::new("host-local").unwrap();
@@ -70,7 +70,7 @@ fn used() -> Metrics {
     metrics
 }
 
-/// The book's table of metrics is kept by hand, so that it can say what each is for; this keeps it whole.
+/// The book's table of metrics is written by hand, so that it can explain each one; this test keeps it complete.
 #[test]
 fn the_book_names_every_metric() {
     let book = include_str!("../../../../deploy/book/src/operations.md");
@@ -86,7 +86,7 @@ fn the_book_names_every_metric() {
 #[test]
 fn every_metric_says_what_it_is() {
     insta::assert_snapshot!(lines(&used(), "# HELP"), @"
-    # HELP tenure_addresses_cooling Freed addresses that still cool.
+    # HELP tenure_addresses_cooling Freed addresses that are cooling down.
     # HELP tenure_allocations Live allocations.
     # HELP tenure_build The daemon's version.
     # HELP tenure_checkpoint_group_size Records that one sync made durable.
@@ -95,14 +95,14 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
     # HELP tenure_condition 1 while the node is in a condition, else 0.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
-    # HELP tenure_policy_failures Calls in which a policy trapped, broke a limit or answered what cannot be, by kind.
-    # HELP tenure_policy_lines_dropped Lines that a policy wrote too many, left out of the log.
-    # HELP tenure_recovery_findings What was found when the checkpoint was opened.
+    # HELP tenure_policy_failures Calls in which a policy trapped, exceeded a limit or returned an invalid answer, by kind.
+    # HELP tenure_policy_lines_dropped Log lines of a policy that were dropped because there were too many.
+    # HELP tenure_recovery_findings Findings when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.
     # HELP tenure_requests_in_flight Requests being served.
     # HELP tenure_requests_queued Requests waiting to be served.
-    # HELP tenure_spool_replayed DELs that the plugin spooled while the daemon was away, replayed since.
+    # HELP tenure_spool_replayed DELs that the plugin spooled while the daemon was away, and that were replayed.
     # HELP tenure_spool_set_aside Spooled DELs that could not be read.
     ");
     assert!(used().exposition().ends_with("# EOF\n"));

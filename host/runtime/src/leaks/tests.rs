@@ -17,7 +17,7 @@ fn network() -> NetworkName {
     NetworkName::new("net").unwrap()
 }
 
-/// The place that a namespace of the tests was seen in, unless it is one that never was.
+/// The place in which a namespace of the tests was seen, unless it was never seen.
 fn seen(netns: &Path) -> Option<Place> {
     let beside = netns.parent()?.join("beside");
     std::fs::write(&beside, "").ok()?;
@@ -45,7 +45,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     };
     book.apply(1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
     let ports = Ports {
-        // Each look says itself when it is.
+        // The tests pass the time to each look.
         clock: Arc::new(ManualClock::default()),
         catalogue: catalogue::empty(),
         // The book has taken the first place.
@@ -74,7 +74,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     let serving = Fake(vec!["other"]).serve(&socket);
     assert_eq!(leaks.look(BEGIN).await, LOOK_AGAIN);
     let nearly = Duration::from_millis(1);
-    assert_eq!(leaks.look(BEGIN + GRACE - nearly).await, nearly, "the next look is when it is over");
+    assert_eq!(leaks.look(BEGIN + GRACE - nearly).await, nearly, "the next look is due when it ends");
     assert_eq!(held(&leaks).await, 1, "the grace period is not over");
 
     serving.abort();
@@ -87,7 +87,7 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
 
     Fake(vec!["other"]).serve(&socket);
     leaks.look(BEGIN + 2 * GRACE).await;
-    assert_eq!(held(&leaks).await, 1, "and the grace period begins anew");
+    assert_eq!(held(&leaks).await, 1, "and the grace period starts over");
     assert_eq!(leaks.engine.whats_wrong(), [], "it answers again");
     assert_eq!(leaks.look(BEGIN + 3 * GRACE).await, LOOK_AGAIN);
     assert_eq!(held(&leaks).await, 0);

@@ -179,9 +179,7 @@ impl System {
                 assert_whole(&found);
                 _ = self.expect(&papers(&images(&found.books)), false, self.clock.now());
             }
-            Err(error) => {
-                assert!(self.disk.is_stopped(), "a reader failed next to a running writer: {error}")
-            }
+            Err(error) => assert!(self.disk.is_stopped(), "a reader failed while a writer ran: {error}"),
         }
     }
 
