@@ -119,7 +119,7 @@ fn counting() -> anyhow::Result<Daemon> {
 
 /// The daemon says that its state is lost, and gives no address away.
 fn is_lost(daemon: &Daemon, findings: &[&str]) -> anyhow::Result<()> {
-    found(daemon, findings, "it is not all that was answered in this boot")?;
+    found(daemon, findings, "facts that were acknowledged in this boot are missing")?;
     ensure!(daemon.ctl_output(&["status"])?.status.code() == Some(1), "it says that it is ready");
     daemon.shim()?.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
     Ok(())
