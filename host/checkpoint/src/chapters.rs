@@ -15,19 +15,19 @@ pub trait Chapter {
     /// Applies a fact at its place in the log. A fact that the state already contains, judged by its place, changes nothing.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`] if the chapter does not accept the fact.
     fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused>;
 
     /// Restores an item of a snapshot.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`] if the chapter does not accept the item.
     fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused>;
 
     /// Called after all items of the snapshot have been restored.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`] if the items contradict each other.
     fn restored(&mut self) -> Result<(), Refused> {
         Ok(())
     }
@@ -35,7 +35,7 @@ pub trait Chapter {
     /// Enters a boot other than that of everything before. Returns how many allocations this ends.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`] if that contradicts the state.
     fn enter_boot(&mut self, _now: Moment) -> Result<usize, Refused> {
         Ok(0)
     }

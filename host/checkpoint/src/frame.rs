@@ -12,7 +12,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// A line with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
-    /// The record's place in the log; 0 for a header.
+    /// A fact's place in the log, or the number of a snapshot's line; 0 for a header.
     pub(crate) place: u64,
     /// The line's content.
     pub(crate) json: &'a str,

@@ -13,7 +13,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Whether a text is `digits` digits of lower-case hexadecimal.
+/// Whether a string consists of `digits` lower-case hexadecimal digits.
 pub(crate) fn is_hexadecimal(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -9,7 +9,7 @@
 //!                                                                              |
 //!  sandbox    define / propose -> gate (how many, how long) -> fresh Instance -> answer -> the engine
 //!
-//!  catalogue  which policy a name means, and which of them are loaded
+//!  catalogue  which policy each name stands for, and which policies are loaded
 //! ```
 //!
 //! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither.

@@ -16,8 +16,7 @@ use crate::Trace;
 /// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
 /// plugin's path.
 ///
-/// An older plugin does not report it, which is an inode number of zero; then it is unknown whether they are the
-/// same.
+/// An older plugin reports an inode number of zero; then it is unknown whether both see the same namespace.
 #[must_use]
 pub fn see(path: &str, told: Place) -> Option<Place> {
     let path = Path::new(path);

@@ -138,7 +138,7 @@ fn a_log_cut_at_any_byte_is_the_groups_before_it() {
         let disk = disk_of(LOG, &log[..length]);
         let found = recover(&disk, &boot(1), NOW);
         let Some((end, expected)) = ends.iter().rev().find(|(end, _)| *end <= length) else {
-            assert!(matches!(found, Err(Error::Damaged { .. })), "a header cut at {length} was taken");
+            assert!(matches!(found, Err(Error::Damaged { .. })), "a header cut at {length} was accepted");
             continue;
         };
         let found = found.unwrap_or_else(|error| panic!("cut at {length}: {error}"));
@@ -267,7 +267,7 @@ fn a_segment_that_another_follows_must_be_whole() {
     };
     assert_eq!(told(&found(first).unwrap().books), expected);
     for length in 0..first.len() {
-        let Err(error) = found(&first[..length]) else { panic!("cut at {length} and taken") };
+        let Err(error) = found(&first[..length]) else { panic!("cut at {length} and accepted") };
         assert!(matches!(error, Error::Damaged { .. }), "cut at {length}: {error}");
     }
     let torn = [first, &b"0123abcd 4"[..]].concat();

@@ -332,6 +332,6 @@ fn a_fact_that_contradicts_the_book_stops() {
     };
     drop(node.journal.stage(&[fact.into()]));
     node.settle();
-    let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was taken") };
+    let Err(error) = recover(&disk, &boot(1), NOW) else { panic!("it was accepted") };
     assert!(matches!(error, Error::Contradiction { place: 4, .. }), "{error}");
 }

@@ -243,7 +243,7 @@ fn every_crash_leaves_all_of_a_group_or_nothing() {
         let when = format!("seed {seed}, cut at {cut}");
         let found = found(&disk, &when);
         if let Some((_, made_up)) = acknowledged {
-            assert!(found.1.through >= made_up.through, "{when}: what was acknowledged is gone");
+            assert!(found.1.through >= made_up.through, "{when}: acknowledged facts are gone");
         }
         // And it can be continued.
         let (mut node, both) = start(&disk, options(&disk, 1));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ask ─▶ waiting ─▶ an idle thread, or a new one ─▶ the call ─▶ idle again
-//!                                                     └─ it is slow: the thread gives way, is replaced, and ends
+//!                                                     └─ it is slow: the thread drops to the lowest priority, is replaced, and ends
 //! ```
 //!
 //! There are two sets: threads at the daemon's priority, and threads at the lowest priority from the start. One

@@ -194,14 +194,14 @@ fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
     assert_eq!(state.path().join("compiled").metadata().unwrap().permissions().mode() & 0o777, 0o700);
     let (good, inode) = (fs::read(&compiled).unwrap(), inode(&compiled));
     load();
-    assert_eq!(self::inode(&compiled), inode, "it was compiled again although it was whole");
+    assert_eq!(self::inode(&compiled), inode, "it was recompiled although it was intact");
 
     let mut tampered = good.clone();
     *tampered.last_mut().unwrap() ^= 1;
     for bad in [&tampered[..], &good[..good.len() / 2], &[]] {
         fs::write(&compiled, bad).unwrap();
         load();
-        assert_eq!(fs::read(&compiled).unwrap(), good, "what was tampered with stayed");
+        assert_eq!(fs::read(&compiled).unwrap(), good, "a tampered file was not replaced");
     }
     // A file that others could have written is not trusted, however right it looks.
     let before = self::inode(&compiled);

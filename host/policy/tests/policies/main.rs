@@ -1,6 +1,6 @@
 //! Real components in the real sandbox; a real book checks each answer.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test is part of it")]
+#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 mod asked;
 mod choosing;
