@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! enter ─▶ the attachment's turn ─▶ the network's turn (not here) ─▶ place ─▶ served
-//! └────────────── waiting: a bound, of which no network gets all ──┘
+//! └───────────── waiting: bounded; no network can fill the queue ──┘
 //! ```
 //!
 //! A place is a slot of the in-flight limit. A request takes its place only once it has its network's turn, so

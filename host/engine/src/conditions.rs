@@ -15,7 +15,7 @@ use crate::ports::Clock;
 /// By name and subject, which is also the order in which they are reported: the worst first.
 type Held = BTreeMap<(ConditionName, String), Condition>;
 
-/// The conditions that the node is in.
+/// The node's current conditions.
 pub struct Conditions {
     clock: Arc<dyn Clock>,
     held: Mutex<Held>,

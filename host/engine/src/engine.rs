@@ -39,7 +39,7 @@ pub struct Settings {
     pub queue: usize,
     /// The maximum number of networks.
     pub networks: usize,
-    /// What networks and policies may hand out.
+    /// The bounds on what networks and policies may hand out.
     pub bounds: Arc<Bounds>,
 }
 

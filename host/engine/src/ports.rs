@@ -51,7 +51,7 @@ pub struct Decision<'a> {
     pub verb: &'static str,
     /// The network.
     pub network: &'a NetworkName,
-    /// The owner, where the verb has one.
+    /// The owner, if the verb has one.
     pub owner: Option<&'a Owner>,
     /// Why it failed, if it did.
     pub error: Option<&'a Error>,

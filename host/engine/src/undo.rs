@@ -106,7 +106,7 @@ impl Drop for Undo {
         if let Some(mut orphan) = self.orphan.take() {
             // The undo waits for its network's turn, and the current holder of that turn may be waiting for a place.
             orphan.turn.leave_place();
-            // Fails only when the task has ended: the daemon is stopping, and recovery deals with the allocation.
+            // Fails only when the task has ended: the daemon is stopping, and the next one recovers from the log.
             let _ = self.sender.send(orphan);
         }
     }

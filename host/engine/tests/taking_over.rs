@@ -85,7 +85,7 @@ async fn a_dry_run_says_what_an_import_would_do_and_changes_nothing() {
         "taken",
         "unknown: 10.0.0.4 is held by c1/eth0",
         "unknown: 10.9.0.1 is not in any range of network net",
-        "unknown: the claim has 2 addresses, but the network assigns one from each of its 1 pools",
+        "unknown: the claim has 2 addresses, but the network assigns at most 1, one from each pool",
         "unknown: empty",
         "the claim has no address",
     ];

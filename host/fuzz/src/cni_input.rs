@@ -1,7 +1,7 @@
-//! What a runtime hands to the plugin: the environment, the network configuration, and a resolv.conf on the node.
+//! Input from a runtime: the environment, the network configuration, and a resolv.conf on the node.
 //!
-//! The input is text. Its first seven lines are the variables in the order of [`VARIABLES`], then comes the
-//! configuration, and behind a line of three hyphens the resolv.conf.
+//! The input is text. The first seven lines are the variables in the order of [`VARIABLES`]; then comes the
+//! configuration and, after a line of three hyphens, the resolv.conf.
 
 use std::net::IpAddr;
 
@@ -23,10 +23,10 @@ const VARIABLES: [&str; 7] = [
     "CNI_NETNS_OVERRIDE",
 ];
 
-/// Reads one call as the plugin and the daemon do, and renders what they would print.
+/// Reads one call as the plugin and the daemon do, and renders their output.
 ///
 /// # Panics
-/// When an answer is not the JSON object that it must be, or does not say what went in.
+/// When an answer is not the expected JSON object, or does not match the input.
 pub fn cni_input(data: &[u8]) {
     let mut lines = data.splitn(VARIABLES.len() + 1, |byte| *byte == b'\n');
     let values: Vec<String> =
@@ -40,11 +40,14 @@ pub fn cni_input(data: &[u8]) {
     };
     let environment = checked(Environment::read(lookup));
     let command = Command::new(&lookup("CNI_COMMAND").unwrap_or_default());
-    assert_eq!(command, Command::new(&command.to_string()), "a command is not what it is called");
+    assert_eq!(command, Command::new(&command.to_string()), "a command does not round-trip through its name");
     if let Some(environment) = environment.filter(|environment| environment.command.names_attachment()) {
         let container = ContainerId::new(&environment.container_id);
         let interface = InterfaceName::new(&environment.interface);
-        assert!(container.is_ok() && interface.is_ok(), "a checked environment names no attachment");
+        assert!(
+            container.is_ok() && interface.is_ok(),
+            "a checked environment does not name a valid attachment"
+        );
     }
     let arguments = checked(Arguments::parse(&lookup("CNI_ARGS").unwrap_or_default())).unwrap_or_default();
     let Some(configuration) = checked(Configuration::parse(text)) else { return };
@@ -63,7 +66,7 @@ fn split(rest: &[u8]) -> (&[u8], &[u8]) {
     (text, resolv_conf.get(SEPARATOR.len()..).unwrap_or_default())
 }
 
-/// Asks the configuration for everything, and makes a result of it.
+/// Reads every part of the configuration, and builds a result from it.
 fn read(
     configuration: &Configuration<'_>,
     command: &Command,
@@ -80,18 +83,21 @@ fn read(
     if let Some(PluginSettings { socket, timeout, resolv_conf }) =
         checked(configuration.plugin_settings(command))
     {
-        assert!(!timeout.is_zero() && timeout.as_secs() <= 3600, "a call may take {timeout:?}");
+        assert!(!timeout.is_zero() && timeout.as_secs() <= 3600, "the timeout is {timeout:?}");
         for path in [&socket, &resolv_conf].into_iter().flatten() {
             assert!(path.starts_with('/'), "a path is relative");
         }
     }
-    assert!(configuration.plugin_settings(&Command::Del).is_ok(), "a DEL stops at its configuration");
+    assert!(configuration.plugin_settings(&Command::Del).is_ok(), "a DEL fails because of its configuration");
     checked(configuration.resolv_conf());
     checked(configuration.policy());
     checked(configuration.ip_ranges());
     checked(configuration.valid_attachments());
     let requested = checked(configuration.requested(arguments)).unwrap_or_default();
-    assert!(requested.iter().all(|address| address.to_canonical() == *address), "an address has two names");
+    assert!(
+        requested.iter().all(|address| address.to_canonical() == *address),
+        "an address is not in canonical form"
+    );
     let routes = checked(configuration.routes()).unwrap_or_default();
     check_routes(&routes);
     Success {
@@ -105,11 +111,11 @@ fn assigned(address: IpAddr) -> AssignedAddress {
     AssignedAddress::plain(IpNet::from(address), Some(address))
 }
 
-/// What is told of routes must be readable as the same routes.
+/// Checks that rendered routes parse to the same routes.
 fn check_routes(routes: &[Route]) {
     let told = serde_json::json!({ "name": "again", "ipam": { "routes": routes } }).to_string();
     let again = Configuration::parse(told.as_bytes()).and_then(|again| again.routes());
-    assert!(again.is_ok_and(|again| again == routes), "told as {told}");
+    assert!(again.is_ok_and(|again| again == routes), "rendered as {told}");
 }
 
 fn check_rendered(success: &Success, version: SpecVersion) {
@@ -117,10 +123,10 @@ fn check_rendered(success: &Success, version: SpecVersion) {
     let v6 = success.addresses.len() - v4;
     let tellable = version >= SpecVersion::V0_3_0 || (v4 < 2 && v6 < 2 && v4 + v6 > 0);
     let Some(text) = checked(success.render(version)) else {
-        assert!(!tellable, "{version} can tell {:?}", success.addresses);
+        assert!(!tellable, "{version} can express {:?}", success.addresses);
         return;
     };
-    assert!(tellable, "{version} cannot tell {:?}", success.addresses);
+    assert!(tellable, "{version} cannot express {:?}", success.addresses);
     let told = object(&text, version);
     let addresses = success.addresses.iter().map(|assigned| Value::from(assigned.address.to_string()));
     if version < SpecVersion::V0_3_0 {
@@ -137,13 +143,13 @@ fn check_rendered(success: &Success, version: SpecVersion) {
     assert_eq!(servers, success.dns.nameservers.len(), "{text}");
 }
 
-/// Passes a value on; an error must be one that every version can tell.
+/// Returns the value. An error must not be internal, and every version must be able to render it.
 fn checked<T>(outcome: Result<T, Error>) -> Option<T> {
     let error = match outcome {
         Ok(value) => return Some(value),
         Err(error) => error,
     };
-    assert_ne!(error.code, ErrorCode::Internal, "what a caller sends is no defect of ours: {error}");
+    assert_ne!(error.code, ErrorCode::Internal, "a caller's input caused an internal error: {error}");
     for version in SpecVersion::ALL {
         let text = ErrorReport::from(&error).render(version);
         assert_eq!(object(&text, version).get("code"), Some(&Value::from(error.code.cni())), "{text}");
@@ -151,7 +157,7 @@ fn checked<T>(outcome: Result<T, Error>) -> Option<T> {
     None
 }
 
-/// The one object that a text is, of one version.
+/// Parses a text as one object, and checks its version.
 fn object(text: &str, version: SpecVersion) -> Value {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     assert_eq!(value.get("cniVersion"), Some(&Value::from(version.as_str())), "{text}");

@@ -1,4 +1,4 @@
-//! The fuzzer's bytes as choices; when they are used up every choice is zero.
+//! The fuzzer's bytes as a sequence of choices; when they are used up, every choice is zero.
 
 use std::net::IpAddr;
 
@@ -29,7 +29,7 @@ impl<'a> Input<'a> {
         std::array::from_fn(|_| self.byte())
     }
 
-    /// An address: mostly one of a few hundred neighbours, so that ranges meet, sometimes any.
+    /// An address: mostly one of a few hundred neighbours, so that ranges overlap; sometimes any address.
     pub(crate) fn address(&mut self) -> IpAddr {
         match self.below(8) {
             0 => IpAddr::from(self.bytes::<4>()),

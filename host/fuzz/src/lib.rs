@@ -1,13 +1,13 @@
-//! Fuzz targets: one function for each way that bytes of others come in. It panics when a promise is broken.
+//! Fuzz targets: one function for each source of untrusted bytes. A target panics when a promise is broken.
 //!
-//! `cargo xtask fuzz` drives them by libFuzzer, with the coverage that stable Rust has; the corpus beside this crate is
-//! replayed by its tests, with no more than Rust. A crash's input that was mended goes into the corpus.
+//! `cargo xtask fuzz` runs them under libFuzzer, with the coverage that stable Rust offers. The tests replay this
+//! crate's `corpus` directory without libFuzzer. The input of a fixed crash goes into the corpus.
 //!
-//! | target | whose bytes | what must hold |
+//! | target | source of the bytes | what must hold |
 //! |---|---|---|
-//! | [`cni_input`] | a runtime's | every answer is one JSON object that says what was decided |
-//! | [`log_recovery`] | a disk's | a state is recovered the same twice, and damage is never another state |
-//! | [`policy_answer`] | a policy's | no address has two owners, or comes from outside its pool |
+//! | [`cni_input`] | a runtime | every answer is one JSON object that matches the decision |
+//! | [`log_recovery`] | a disk | recovery is repeatable, and damage never yields a state that was not written |
+//! | [`policy_answer`] | a policy | no address has two owners or comes from outside its pool |
 
 mod cni_input;
 mod input;

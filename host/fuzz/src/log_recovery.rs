@@ -1,8 +1,8 @@
-//! What a start finds on the disk: any files, or a log of ours with a few wrong bits.
+//! The files that a start finds on the disk: arbitrary files, or a real log with a few flipped bits.
 //!
-//! The input is text. `== NAME` begins a file. A line `+PLACE JSON` is written with the checksum and length that it
-//! should have, for else nothing would get past the checksum; every other line is written as it is. An input that
-//! begins with `!` is damage to the golden log instead: three bytes for each bit.
+//! The input is text. `== NAME` begins a file. A line `+PLACE JSON` is written with the right checksum and length,
+//! because otherwise no line would pass the checksum; every other line is written unchanged. An input that begins
+//! with `!` is damage to the golden log instead, with three bytes for each flipped bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -21,13 +21,13 @@ const LOG: &str = "log.0000000001";
 const GOLDEN: &[u8] = include_bytes!("../golden/log.0000000001");
 const NOW: Moment = Moment { boot_ns: 5_000_000_000, wall_ms: 1_700_000_000_000 };
 
-/// The checksum finds so few wrong bits for certain in lines as short as the golden log's.
+/// The checksum is certain to detect this many flipped bits in lines as short as the golden log's.
 const MOST_FLIPS: usize = 3;
 
-/// Recovers from what is on the disk.
+/// Recovers from the files on the disk.
 ///
 /// # Panics
-/// When a recovery is not repeatable, a book contradicts itself, or a damaged log says what was never written.
+/// When recovery is not repeatable, a book contradicts itself, or a damaged log yields a state that was never written.
 pub fn log_recovery(data: &[u8]) {
     match data.split_first() {
         Some((b'!', flips)) => damaged_log(flips),
@@ -50,7 +50,7 @@ fn any_files(data: &[u8]) {
     check_recovery(&disk);
 }
 
-/// `+PLACE JSON` as the log would have it.
+/// The log line for `+PLACE JSON`.
 fn framed(line: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(line.strip_prefix(b"+")?).ok()?;
     let (place, json) = text.trim_end_matches('\n').split_once(' ')?;
@@ -59,7 +59,7 @@ fn framed(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn damaged_log(flips: &[u8]) {
-    // Also when this damage is found out: a golden log that no longer reads proves nothing.
+    // Computed even if this damage is detected: a golden log that can no longer be read would prove nothing.
     let prefixes = prefixes();
     let mut log = GOLDEN.to_vec();
     let mut flips = Input::new(flips);
@@ -75,11 +75,11 @@ fn damaged_log(flips: &[u8]) {
     let disk = SimDisk::new(0);
     disk.put(LOG, &log);
     if let Some(images) = check_recovery(&disk) {
-        assert!(prefixes.contains(&images), "a damaged log was taken for another");
+        assert!(prefixes.contains(&images), "a damaged log yields a state that was never written");
     }
 }
 
-/// What the books were after each line of the golden log, which must be read as far as its whole groups go.
+/// The books after each line of the golden log, which must be readable up to its last complete group.
 fn prefixes() -> &'static [Images] {
     static PREFIXES: OnceLock<Vec<Images>> = OnceLock::new();
     PREFIXES.get_or_init(|| {
@@ -89,27 +89,31 @@ fn prefixes() -> &'static [Images] {
                 let disk = SimDisk::new(0);
                 disk.put(LOG, GOLDEN.get(..end).unwrap_or_default());
                 let images = check_recovery(&disk);
-                assert!(images.is_some(), "the golden log no longer reads up to byte {end}");
+                assert!(images.is_some(), "the golden log can no longer be read up to byte {end}");
                 images
             })
             .collect();
         let held =
             prefixes.last().into_iter().flat_map(BTreeMap::values).map(|image| image.allocations.len());
-        assert!(held.sum::<usize>() > 0, "the golden log no longer says that anybody owns anything");
+        assert!(held.sum::<usize>() > 0, "the golden log no longer contains any allocation");
         prefixes
     })
 }
 
-/// Recovers thrice: without a change, with the repairs, and from what those left.
+/// Recovers three times: read-only, with repairs, and from the repaired files.
 fn check_recovery(disk: &SimDisk) -> Option<Images> {
     let boot = BootId("00000000-0000-4000-8000-000000000001".to_owned());
     let looked = images(recover_read_only(disk, &boot, NOW));
     let mended = images(recover(disk, &boot, NOW));
-    assert_eq!(looked, mended, "looking found another state than recovering");
+    assert_eq!(looked, mended, "read-only recovery found a different state than recovery");
     let mended = mended?;
     let again = recover(disk, &boot, NOW);
-    assert_eq!(again.as_ref().map(|again| again.report.cut_bytes).ok(), Some(0), "a repair did not last");
-    assert_eq!(images(again).as_ref(), Some(&mended), "a second start found another state");
+    assert_eq!(
+        again.as_ref().map(|again| again.report.cut_bytes).ok(),
+        Some(0),
+        "a second recovery repaired the log again"
+    );
+    assert_eq!(images(again).as_ref(), Some(&mended), "a second recovery found a different state");
     for image in mended.values() {
         check_image(image);
     }
@@ -127,5 +131,5 @@ fn check_image(image: &Image) {
     let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
     assert_eq!(distinct.len(), addresses.len(), "an address has two owners");
     let restored = Book::restore(image.clone()).map(|book| book.image());
-    assert_eq!(restored.as_ref(), Ok(image), "a book's image makes another book");
+    assert_eq!(restored.as_ref(), Ok(image), "a book restored from its image has a different image");
 }

@@ -1,7 +1,7 @@
-//! What a policy answers: definitions and proposals, truthful or not, in any order with what else happens to a book.
+//! A policy's answers: definitions and proposals, valid or not, interleaved in any order with other changes of the
+//! book.
 //!
-//! The input is bytes, each a choice. A model beside the book knows who owns what, and is asked whether what the book
-//! admitted was right.
+//! Each byte of the input is a choice. A model tracks the owners, and checks what the book admits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,10 +20,10 @@ use crate::input::Input;
 
 const COOLDOWN: Duration = Duration::from_secs(1);
 
-/// Defines a network and then proposes, frees, waits and redefines as the bytes say.
+/// Defines a network, then proposes, frees, waits and redefines as directed by the bytes.
 ///
 /// # Panics
-/// When an address gets two owners, comes from outside its pool or before its time, or the book loses count.
+/// When an address gets two owners, comes from outside its pool, is assigned during its cooldown, or is miscounted.
 pub fn policy_answer(data: &[u8]) {
     let mut input = Input::new(data);
     let Some(definition) = definition(&mut input) else { return };
@@ -37,12 +37,12 @@ pub fn policy_answer(data: &[u8]) {
     }
 }
 
-/// A book and what we know about it.
+/// A book and the model of it.
 struct World {
     book: Book,
     policy: Arc<PolicyStamp>,
     owners: BTreeMap<IpAddr, Owner>,
-    /// What each claim had when it was last released.
+    /// The addresses that each claim had when it was last released.
     had: BTreeMap<Owner, BTreeSet<IpAddr>>,
     clock: u64,
 }
@@ -63,7 +63,7 @@ impl World {
             5 => self.look(input),
             6 => {
                 let restored = Book::restore(self.book.image());
-                assert!(restored.is_ok(), "a book's own image is refused: {restored:?}");
+                assert!(restored.is_ok(), "a book cannot be restored from its own image: {restored:?}");
                 self.book = restored.unwrap_or_else(|_| self.book.clone());
             }
             7 => {
@@ -75,17 +75,17 @@ impl World {
         }
     }
 
-    /// Brings the network to a definition; the book may refuse it for what the host supplies.
+    /// Redefines the network. The book may refuse the definition because of ranges that the host supplies.
     fn redefine(&mut self, definition: &Definition) {
         let config = Arc::new(NetworkConfig::default());
         let defined = Defined { config: &config, definition, by: Definer::Request };
         let Ok(facts) = self.book.redefine(defined, self.now()) else { return };
         facts.iter().for_each(|fact| self.apply(fact));
         let again = self.book.redefine(defined, self.now());
-        assert_eq!(again, Ok(Vec::new()), "a network is not what it was defined as");
+        assert_eq!(again, Ok(Vec::new()), "redefining a network again changes something");
     }
 
-    /// A range that the host supplies comes, drains or goes.
+    /// The host adds, drains or withdraws a range.
     fn supply(&mut self, input: &mut Input<'_>) {
         let Ok(pool) = PoolName::new(format!("p{}", input.below(4))) else { return };
         let known = self.book.network().pool_named(&pool);
@@ -124,7 +124,8 @@ impl World {
         self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
     }
 
-    /// Whatever the policy proposed: a pool gives at most one address of its own, that is nobody's and nothing else's.
+    /// Whatever the policy proposed, an allocation has at most one address from each pool, and none that is in use or
+    /// reserved.
     fn check_admitted(&self, request: &Request, allocation: &Allocation) {
         assert!(
             !self.owners.values().any(|owner| *owner == request.owner),
@@ -136,8 +137,8 @@ impl World {
         };
         for pool in self.book.pools() {
             let count = from(pool);
-            assert!(count <= 1, "pool {} gave {count} addresses", pool.name);
-            assert!(count == 1 || pool.need == Need::Optional, "pool {} was left out", pool.name);
+            assert!(count <= 1, "{count} addresses from pool {}", pool.name);
+            assert!(count == 1 || pool.need == Need::Optional, "no address from pool {}", pool.name);
         }
         assert!(!allocation.addresses.is_empty(), "an allocation without an address");
         for assigned in &allocation.addresses {
@@ -154,12 +155,12 @@ impl World {
         let index = assigned.source.pool.as_ref().and_then(|pool| self.book.network().pool_named(pool));
         let mut ranges = index.into_iter().flat_map(|index| self.book.ranges(index));
         let view = ranges.find(|view| view.range.first() <= address && address <= view.range.last());
-        assert!(view.is_some(), "I4: {address} is in no range of its pool");
+        assert!(view.is_some(), "I4: {address} is outside its pool's ranges");
         let (Some(view), Some(index)) = (view, index) else { return };
         let range = view.range;
-        assert!(!view.draining, "{address} is of a range that drains");
+        assert!(!view.draining, "{address} is from a draining range");
         assert!(range.subnet().contains(&address), "I4: {address} is outside its subnet");
-        assert_ne!(range.gateway(), Some(address), "a gateway was given away");
+        assert_ne!(range.gateway(), Some(address), "a gateway was assigned");
         assert_eq!(assigned.gateway(), range.gateway());
         assert_eq!(assigned.source.range.as_ref(), Some(range.name()));
         assert_eq!(IpNet::new(address, range.prefix_length()), Ok(assigned.address));
@@ -170,8 +171,8 @@ impl World {
             let nothing_else = is_full(Shelf::whole(index)) || labels.any(is_full);
             let had_last = self.had.get(&request.owner).is_some_and(|had| had.contains(&address));
             let yields = nothing_else || had_last || request.requested.contains(&address);
-            assert_eq!(self.book.network().cooling, Cooling::Preferred, "{address} still cools");
-            assert!(yields, "{address} still cools");
+            assert_eq!(self.book.network().cooling, Cooling::Preferred, "{address} is still cooling down");
+            assert!(yields, "{address} is still cooling down");
         }
     }
 
@@ -188,12 +189,12 @@ impl World {
         }
         self.owners.retain(|address, other| {
             let freed = *other == owner;
-            assert!(!freed || self.book.cooling_since(*address).is_some(), "{address} does not cool");
+            assert!(!freed || self.book.cooling_since(*address).is_some(), "{address} is not cooling down");
             !freed
         });
     }
 
-    /// What a policy is shown as free is free.
+    /// Addresses that a policy is shown as free are free.
     fn look(&self, input: &mut Input<'_>) {
         let pool = usize::from(input.below(4));
         let after = (input.below(2) == 1).then(|| self.address(input));
@@ -224,7 +225,7 @@ impl World {
     fn check_count(&self) {
         for (address, owner) in &self.owners {
             let holder = self.book.holder(*address).map(|allocation| &allocation.owner);
-            assert_eq!(holder, Some(owner), "{address} has changed hands");
+            assert_eq!(holder, Some(owner), "{address} has another owner");
         }
         for pool in 0..self.book.pools().len() {
             self.check_shelf(Shelf::whole(pool));
@@ -232,7 +233,7 @@ impl World {
         }
     }
 
-    /// Counts what is in use of a shelf's ranges, address by address.
+    /// Compares a shelf's usage with a count address by address.
     fn check_shelf(&self, shelf: Shelf<'_>) {
         let ranges: Vec<&Range> = self
             .book
@@ -253,7 +254,7 @@ impl World {
         assert_eq!(usage.total, u32::try_from(total).unwrap_or(u32::MAX), "{shelf:?} is miscounted");
     }
 
-    /// An address near the beginning of a range, or any.
+    /// An address near the beginning of a range, or any address.
     fn address(&self, input: &mut Input<'_>) -> IpAddr {
         let mut ranges = (0..self.book.pools().len()).flat_map(|pool| self.book.ranges(pool));
         let choice = usize::from(input.below(8));
@@ -294,14 +295,14 @@ fn range(input: &mut Input<'_>) -> Option<Range> {
     let bits = if first.is_ipv4() { 32 } else { 128 };
     let subnet = IpNet::new(first, bits - input.below(bits + 1).min(bits)).ok()?.trunc();
     let gateway = (input.below(2) == 1).then(|| input.address());
-    // Most prefix lengths are the subnet's own; any byte may come from a policy.
+    // Usually the subnet's prefix length; sometimes any byte, as a policy may return.
     let prefix_length = if input.below(4) == 0 { input.byte() } else { subnet.prefix_len() };
     let range = Range::new(subnet, first, last, gateway, prefix_length).ok()?;
     let zone = ["a", "b"].get(usize::from(input.below(3)));
     Some(range.with(Attributes::new(zone.map(|zone| ("zone", *zone))).ok()?))
 }
 
-/// One of sixteen, of which every fourth is a claim: it has a name that lasts.
+/// One of sixteen owners. Every fourth is a claim, which has a lasting name.
 fn owner(input: &mut Input<'_>) -> Result<Owner, InvalidName> {
     let number = input.below(16);
     Ok(if number % 4 == 3 {

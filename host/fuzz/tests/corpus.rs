@@ -1,4 +1,4 @@
-//! Every input of the corpus, through its target.
+//! Runs every input of the corpus through its target.
 
 use std::path::Path;
 use std::{fs, io};

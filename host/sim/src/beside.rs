@@ -1,6 +1,8 @@
-//! A chapter of the simulation's own: beside every group it keeps which facts were staged with it. No other chapter knows it.
+//! A chapter that exists only in the simulation: with every group of facts it records which facts were staged. The
+//! other chapters do not know it.
 //!
-//! After any crash it must say of each network just what the network's book says: what was staged together is there together.
+//! After any crash it must agree with each network's book, because facts that were staged together must be recovered
+//! together.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +15,7 @@ use tenure_engine::ports::{Images, Journal, Ticket};
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::Error;
 
-/// A fact: how many places before it the last fact about the network's book is, and the last about choices.
+/// A fact: the distances, in places, to the group's last fact about the network's book and to the last about choices.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Staged {
     network: String,
@@ -22,7 +24,7 @@ struct Staged {
     choice: Option<u64>,
 }
 
-/// The state, which is an item of a snapshot as well.
+/// The state, also stored as an item of a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Beside {
     through: u64,
@@ -46,12 +48,12 @@ impl Beside {
         }
     }
 
-    /// Says the same as the other chapters do.
+    /// Checks that this chapter agrees with the others.
     pub(crate) fn check(&self, found: &Recovered) -> Result<()> {
         let through = found.choices.through();
         ensure!(
             self.choices == through,
-            "a group is torn: choices are as of {through}, beside them {self:?}"
+            "a group is torn: choices are as of {through}, but the simulation's chapter has {self:?}"
         );
         for (network, (place, is_removal)) in &self.books {
             let book = found.books.iter().find(|book| book.name().as_str() == network);
@@ -59,13 +61,13 @@ impl Beside {
             let expected = (!is_removal).then_some(*place);
             ensure!(
                 through == expected,
-                "a group is torn: {network} is as of {through:?}, beside it {self:?}"
+                "a group is torn: {network} is as of {through:?}, but the simulation's chapter has {self:?}"
             );
         }
         for book in &found.books {
             ensure!(
                 self.books.contains_key(book.name().as_str()),
-                "a group is torn: nothing is beside {}",
+                "a group is torn: the simulation's chapter has no record of {}",
                 book.name()
             );
         }
@@ -74,7 +76,7 @@ impl Beside {
 }
 
 fn line(json: &impl Serialize) -> Line {
-    // What is written here has nothing that JSON cannot say.
+    // These values always serialize to JSON.
     let json = serde_json::to_vec(json).unwrap_or_default();
     Line { chapter: "beside".into(), version: 1, optional: false, json }
 }
@@ -120,7 +122,7 @@ impl Shared {
     }
 }
 
-/// A journal that stages a fact of the chapter with whatever is staged.
+/// A journal that stages a fact of this chapter with every group.
 pub(crate) struct WithBeside {
     pub(crate) journal: CheckpointJournal,
     pub(crate) beside: Shared,
@@ -154,7 +156,7 @@ impl Journal for WithBeside {
     }
 }
 
-/// What snapshots are made of: the engine's pages, and the chapter's item.
+/// The source of snapshots: the engine's pages and this chapter's item.
 pub(crate) struct All {
     pub(crate) images: Arc<dyn Images>,
     pub(crate) beside: Shared,
@@ -164,7 +166,7 @@ impl Source for All {
     fn parts(&self, first: u64) -> Parts {
         let beside = self.beside.clone();
         let item = std::iter::once_with(move || Box::new(std::iter::once(line(&*beside.lock()))) as Lines);
-        // First of all, so that whatever is staged while the others are looked at is on their pages and not on this.
+        // First, so that facts staged while the pages are made are on the pages but not in this item.
         Box::new(item.chain(self.images.parts(first)))
     }
 }

@@ -1,6 +1,6 @@
-//! An executor of one thread that polls whichever task the seed picks.
+//! A single-threaded executor that polls the task that the seed picks.
 //!
-//! Tasks that are not woken are not polled, so a lost wake-up shows as a task that never ends.
+//! Only woken tasks are polled, so a lost wake-up shows as a task that never ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tenure_fixtures::random::Random;
 
-/// Remembers that a task was woken.
+/// Records that a task was woken.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -24,7 +24,7 @@ struct Task<T> {
     woken: Arc<Flag>,
 }
 
-/// Tasks that give a `T` when they end.
+/// Tasks with an output of type `T`.
 pub(crate) struct Executor<T> {
     tasks: Vec<Task<T>>,
     next: u64,
@@ -35,7 +35,7 @@ impl<T> Executor<T> {
         Self { tasks: Vec::new(), next: 0 }
     }
 
-    /// Takes a task in; it runs when it is picked.
+    /// Adds a task; it runs when it is picked.
     pub(crate) fn spawn(&mut self, future: impl Future<Output = T> + 'static) -> u64 {
         self.next += 1;
         let woken = Arc::new(Flag(AtomicBool::new(true)));
@@ -43,7 +43,8 @@ impl<T> Executor<T> {
         self.next
     }
 
-    /// Polls one of the woken tasks. What it gave, if it ended; `None` when none is woken.
+    /// Polls one of the woken tasks. Returns its id and output if it ended; the outer `None` means that no task is
+    /// woken.
     pub(crate) fn step(&mut self, random: &mut Random) -> Option<Option<(u64, T)>> {
         let woken: Vec<usize> = (0..self.tasks.len())
             .filter(|index| self.tasks.get(*index).is_some_and(|task| task.woken.0.load(Ordering::Relaxed)))
@@ -67,7 +68,7 @@ impl<T> Executor<T> {
         self.tasks.iter().map(|task| task.id).collect()
     }
 
-    /// Drops a task, as a server drops the work of a caller that is gone.
+    /// Drops a task, as a server drops the work of a caller that has gone away.
     pub(crate) fn cancel(&mut self, id: u64) {
         self.tasks.retain(|task| task.id != id);
     }

@@ -1,9 +1,10 @@
-//! A deterministic simulation: the engine and its checkpoint, real, between a seeded scheduler, clock and disk.
+//! A deterministic simulation: the real engine and checkpoint on a seeded scheduler, clock and disk.
 //!
-//! Each seed is a life of its own: many attachments that ADD, DEL, repeat, come late and give up; GC; networks that are removed
-//! and defined anew, change their policies, and are supplied with ranges that drain and go; a disk that tears, loses, fails and
-//! is full; processes that are killed and machines that stop and boot. After every reply and every recovery the
-//! promises are held against what an outside observer was told. A seed that fails fails again: replay it with `--from SEED --seeds 1`.
+//! Each seed is a separate run: many attachments whose ADDs and DELs are repeated, delayed and abandoned; GC;
+//! networks that are removed and redefined, change their policies, and are supplied with ranges that are drained and
+//! withdrawn; a disk that tears and loses writes, fails and fills up; processes that are killed and machines that
+//! lose power and reboot. After every reply and every recovery, the promises are checked against what an outside
+//! observer has seen. A failing seed always fails in the same way: replay it with `--from SEED --seeds 1`.
 
 mod beside;
 mod executor;
@@ -16,17 +17,17 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Lives seeds and says which promise broke.
+/// Simulates a node from seeds and reports broken promises.
 #[derive(Debug, Parser)]
 #[command(name = "tenure-sim", version)]
 struct Arguments {
-    /// How many seeds to live
+    /// Number of seeds to run
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     from: u64,
-    /// Steps of each life
+    /// Steps per seed
     #[arg(long, default_value_t = 2000)]
     steps: u64,
 }
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
         eprintln!();
     }
     println!(
-        "{} seeds of {} steps: {} replies held against the promises, {} crashes ({} reboots), {} callers gone, {} networks removed and {} changed, {} seeds failed",
+        "{} seeds of {} steps: {} replies checked, {} crashes ({} reboots), {} callers abandoned their requests, {} networks removed and {} changed, {} seeds failed",
         arguments.seeds,
         arguments.steps,
         total.replies,
@@ -77,7 +78,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    /// `TENURE_SIM_SEEDS` sets how many; the first that breaks a promise says how to replay it.
+    /// `TENURE_SIM_SEEDS` sets the number of seeds. The first seed that breaks a promise fails the test and prints
+    /// how to replay it.
     #[test]
     fn seeds_keep_the_promises() {
         let seeds = std::env::var("TENURE_SIM_SEEDS").map_or(1000, |seeds| seeds.parse().unwrap());

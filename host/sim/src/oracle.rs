@@ -1,7 +1,7 @@
-//! The promises, held against every answer: what an outside observer who only sees requests and replies may rely on.
+//! Checks every answer against the promises: what an outside observer that sees only requests and replies can rely on.
 //!
-//! Requests of one attachment count from when they began, whatever order they arrive in: a DEL or a GC ends what was last asked
-//! for before it began, and nothing that was asked for, or asked for again, after that.
+//! The requests of one attachment are ordered by when they began, not by when they arrive: a DEL or a GC ends what
+//! was last requested before it began, and nothing that was requested or renewed after that.
 
 mod network;
 mod register;
@@ -15,39 +15,39 @@ use tenure_types::{Moment, NetworkName, Owner};
 
 pub(crate) use self::network::{Supply, Whole};
 
-/// What an owner was told it has.
+/// The addresses that an owner was told it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     addresses: Vec<IpAddr>,
-    /// When the last ADD began that was answered.
+    /// When the latest answered ADD began.
     since: u64,
-    /// The network namespace that it named.
+    /// The network namespace that this ADD named.
     netns: String,
 }
 
-/// What is known of an owner from the outside, in one boot.
+/// What an outside observer knows about an owner, within one boot.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// What it was told it has, until something was sent that may end it.
+    /// What it was told it has; cleared when a request is sent that may end it.
     holds: Option<Held>,
-    /// It may hold something that nobody was told of, or that a request that was never answered has ended.
+    /// Whether it may hold something that no reply has reported, or may have lost it to an unanswered request.
     unsure: bool,
-    /// When the latest of the ADDs began that were sent.
+    /// When the latest ADD that was sent began.
     added: Option<u64>,
-    /// When the latest of the DELs and GCs began that were sent.
+    /// When the latest DEL or GC that was sent began.
     ending: Option<u64>,
-    /// When the latest of the DELs began that were answered.
+    /// When the latest DEL that was answered began.
     deleted: Option<u64>,
 }
 
 impl Known {
-    /// Every ADD that was sent began before a DEL that was answered.
+    /// Whether every ADD that was sent began no later than an answered DEL.
     fn holds_nothing(&self) -> bool {
         self.deleted.is_some() && self.added <= self.deleted
     }
 }
 
-/// Who has, or may have, addresses.
+/// An owner on a network.
 pub(crate) type Key = (NetworkName, Owner);
 
 /// An ADD as its caller knows it.
@@ -57,7 +57,7 @@ pub(crate) struct Asked {
     pub(crate) owner: Owner,
     pub(crate) began: Moment,
     pub(crate) netns: String,
-    /// Whether whatever it is given must be new: it holds nothing, and nothing else is under way for it.
+    /// Whether its grant must be a new one: the owner holds nothing, and no other ADD of it is in progress.
     pub(crate) is_new: bool,
 }
 
@@ -67,12 +67,12 @@ impl Asked {
     }
 }
 
-/// Keeps a journal of requests and replies and says when a promise is broken.
+/// Keeps a journal of requests and replies, and reports broken promises.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     owners: BTreeMap<Key, Known>,
     networks: BTreeMap<NetworkName, network::Known>,
-    /// Replies that were held against the promises.
+    /// The number of replies checked.
     pub(crate) replies: u64,
 }
 
@@ -85,12 +85,12 @@ impl Oracle {
         self.networks.entry(name.clone()).or_default()
     }
 
-    /// Whether it is known that nobody has anything by this name.
+    /// Whether the owner is known to hold nothing.
     pub(crate) fn is_new(&self, key: &Key) -> bool {
         self.owners.get(key).is_none_or(|known| known.holds.is_none() && !known.unsure)
     }
 
-    /// An ADD is sent: from now on it may or may not hold something, unless a DEL has overtaken it.
+    /// An ADD is sent: from now on the owner may hold something, unless a DEL overtakes the ADD.
     pub(crate) fn add_sent(&mut self, id: u64, asked: &Asked) {
         let known = self.known(&asked.key());
         known.added = known.added.max(Some(asked.began.boot_ns));
@@ -102,18 +102,18 @@ impl Oracle {
         self.network(network).sent(id, change);
     }
 
-    /// A change of what the host supplies is sent.
+    /// A change of the host's supply is sent.
     pub(crate) fn supply_sent(&mut self, id: u64, network: &NetworkName, block: usize, change: Supply) {
         self.network(network).supply_sent(id, block, change);
     }
 
-    /// Whatever may change a network was answered, or given up.
+    /// A request that may change a network was answered or abandoned.
     pub(crate) fn ended(&mut self, id: u64, network: &NetworkName, success: bool) {
         self.replies += u64::from(success);
         self.network(network).ended(id, success);
     }
 
-    /// It was answered that there is no network to remove.
+    /// A removal was answered: there is no such network.
     pub(crate) fn none_to_remove(&mut self, id: u64, network: &NetworkName) -> Result<()> {
         self.replies += 1;
         let known = self.network(network);
@@ -122,13 +122,13 @@ impl Oracle {
         Ok(())
     }
 
-    /// Who holds what in a network.
+    /// The owners known to hold something in a network.
     pub(crate) fn holders(&self, network: &NetworkName) -> Vec<(Key, Held)> {
         let of_network = self.owners.iter().filter(|((of, _), _)| of == network);
         of_network.filter_map(|(key, known)| Some((key.clone(), known.holds.clone()?))).collect()
     }
 
-    /// A network was removed, which these held something in when that was asked.
+    /// A network was removed. `holders` held something in it when the removal was sent.
     pub(crate) fn removed(&mut self, id: u64, network: &NetworkName, holders: &[(Key, Held)]) -> Result<()> {
         for (key, held) in holders {
             let holds = self.known(key).holds.as_ref();
@@ -138,7 +138,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// A DEL or a GC that began at a moment is sent; it may end what was asked for before it and nothing else.
+    /// A DEL or a GC that began at `began` is sent. It may end only what was requested before that.
     pub(crate) fn may_end(&mut self, key: &Key, began: Moment) {
         let known = self.known(key);
         known.ending = known.ending.max(Some(began.boot_ns));
@@ -148,7 +148,7 @@ impl Oracle {
         }
     }
 
-    /// A namespace was found to be gone; what was last asked for in it may be freed and nothing else.
+    /// A namespace was found to be gone. Only an allocation last requested from it may be freed.
     pub(crate) fn may_reap(&mut self, key: &Key, netns: &str) {
         let known = self.known(key);
         if known.holds.as_ref().is_some_and(|held| held.netns == netns) {
@@ -157,19 +157,20 @@ impl Oracle {
         }
     }
 
-    /// An ADD was answered. `lives` while its namespace does: else what it was given may be freed again already.
+    /// An ADD was answered. `lives` tells whether its namespace still exists; if not, the grant may already be freed
+    /// again.
     pub(crate) fn added(&mut self, id: u64, asked: &Asked, addresses: &[IpAddr], lives: bool) -> Result<()> {
         let (key, began) = (asked.key(), asked.began.boot_ns);
         if asked.is_new {
             let network = self.network(&asked.network);
             let outside = addresses.iter().find(|address| !network.may_grant(id, **address));
-            ensure!(outside.is_none(), "I4: {key:?} was given {outside:?}, which {network:?} did not grant");
+            ensure!(outside.is_none(), "I4: {key:?} got {outside:?}, which {network:?} cannot have granted");
         }
         self.ended(id, &asked.network, true);
         let known = self.known(&key);
         ensure!(
             known.deleted < Some(began),
-            "I5: a DEL overtook an ADD of {key:?}, and it was given {addresses:?}"
+            "I5: a DEL overtook an ADD of {key:?}, which still got {addresses:?}"
         );
         if !lives || known.ending >= Some(began) {
             known.unsure = true;
@@ -181,12 +182,18 @@ impl Oracle {
         };
         let mut others = self.owners.iter().filter(|(other, _)| other.0 == key.0 && **other != key);
         let other = others.find(|(_, known)| has(known));
-        ensure!(other.is_none(), "I1: {addresses:?} were given to {key:?} while {other:?} holds some");
+        ensure!(
+            other.is_none(),
+            "I1: {addresses:?} were assigned to {key:?} while {other:?} holds some of them"
+        );
         let known = self.known(&key);
         let new = Held { addresses: addresses.to_vec(), since: began, netns: asked.netns.clone() };
         match &mut known.holds {
             Some(held) => {
-                ensure!(held.addresses == addresses, "I2: {key:?} was told {held:?}, and now {addresses:?}");
+                ensure!(
+                    held.addresses == addresses,
+                    "I2: {key:?} was told {held:?} before, and {addresses:?} now"
+                );
                 if held.since < began {
                     *held = new;
                 }
@@ -196,27 +203,29 @@ impl Oracle {
         Ok(())
     }
 
-    /// An ADD was refused since another request of its owner had overtaken it: then there was one.
+    /// An ADD was refused as superseded, so a later request of its owner must exist.
     ///
-    /// An engine knows nothing of what the engines before it were asked, so it may refuse what began before it did.
+    /// An engine does not know the requests to earlier engines, so it may refuse an ADD that began before the engine
+    /// itself.
     pub(crate) fn superseded(&mut self, asked: &Asked, engine_began: Moment) -> Result<()> {
         self.replies += 1;
         let (key, began) = (asked.key(), asked.began.boot_ns);
         let known = self.known(&key);
         ensure!(
             known.ending >= Some(began) || known.added > Some(began) || began < engine_began.boot_ns,
-            "I5: an ADD of {key:?} that began after everything else was refused as superseded"
+            "I5: an ADD of {key:?} was refused as superseded, but no later request exists"
         );
         Ok(())
     }
 
-    /// The process ended. What was under way was done or was not; so were the ADDs of these.
+    /// The process ended. Requests in progress may or may not have taken effect; `under_way` lists the owners of such
+    /// ADDs.
     pub(crate) fn cut_off(&mut self, under_way: &[Key]) {
         under_way.iter().for_each(|key| self.known(key).unsure = true);
         self.networks.values_mut().for_each(network::Known::cut_off);
     }
 
-    /// A DEL that began at a moment was answered.
+    /// A DEL that began at `began` was answered.
     pub(crate) fn deleted(&mut self, key: &Key, began: Moment) {
         self.replies += 1;
         let known = self.known(key);
@@ -226,25 +235,26 @@ impl Oracle {
         }
     }
 
-    /// The boot changed: every attachment has ended.
+    /// The machine rebooted, which ended every attachment.
     pub(crate) fn rebooted(&mut self) {
         for known in self.owners.values_mut() {
             *known = Known { deleted: Some(0), ..Known::default() };
         }
     }
 
-    /// Holds the state at rest against everything: also that nothing leaked, when every request has come to its end.
+    /// Checks the state after every request has ended: everything that [`check`](Self::check) checks, and that
+    /// nothing leaked.
     pub(crate) fn check_at_rest(&mut self, books: &[Book], choices: &Choices) -> Result<()> {
         self.check(books, choices)?;
         let silent = self.owners.iter().filter(|(_, known)| known.holds.is_none() && !known.unsure);
         for ((network, owner), _) in silent {
             let held = book_of(books, network).and_then(|book| book.owned_by(owner));
-            ensure!(held.is_none(), "I3: nobody was told that {owner} of {network} holds {held:?}");
+            ensure!(held.is_none(), "I3: {owner} on {network} holds {held:?}, which no reply has reported");
         }
         Ok(())
     }
 
-    /// Holds the state that was recovered, or that is at rest, against everything that was answered.
+    /// Checks a recovered state, or the state at rest, against all answers.
     pub(crate) fn check(&mut self, books: &[Book], choices: &Choices) -> Result<()> {
         for (name, known) in &mut self.networks {
             let checked = known.check(book_of(books, name), choices.of(name));
@@ -257,12 +267,12 @@ impl Oracle {
             if let Some(expected) = &known.holds {
                 ensure!(
                     addresses.as_ref() == Some(&expected.addresses),
-                    "I2: {owner} of {network} was told {expected:?}, the book says {addresses:?}"
+                    "I2: {owner} on {network} was told {expected:?}, but the book has {addresses:?}"
                 );
             }
             ensure!(
                 !known.holds_nothing() || held.is_none(),
-                "I5: {owner} of {network} was deleted, the book says {addresses:?}"
+                "I5: {owner} on {network} was deleted, but the book has {addresses:?}"
             );
         }
         Ok(())

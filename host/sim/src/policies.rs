@@ -1,4 +1,4 @@
-//! The policies of the simulation, and what they and the host hand out.
+//! The simulation's policies, and the ranges that they and the host supply.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use tenure_types::{
     PolicyName, PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Request, Supply,
 };
 
-/// What each takes: the next free address in rotation; the highest; the next of half of the subnet. The first is the one that
-/// configurations name.
+/// The policies: the next free address in rotation, the highest free address, and rotation over half the subnet.
+/// Configurations name the first.
 pub(crate) const POLICIES: [&str; 3] = ["rotation", "highest", "narrow"];
 
-/// How many blocks the host may supply.
+/// The number of blocks that the host may supply.
 pub(crate) const BLOCKS: usize = 4;
 
 /// The pool that the host supplies.
 pub(crate) const HOST: &str = "host";
 
-/// The addresses that a policy makes a pool of; fewer than there are attachments.
+/// The range that a policy defines; it has fewer addresses than there are attachments.
 pub(crate) fn pool_of(policy: usize) -> Option<Range> {
     let length = if POLICIES.get(policy) == Some(&"narrow") { 29 } else { 28 };
     let subnet: ipnet::IpNet = format!("10.0.0.0/{length}").parse().ok()?;
@@ -76,7 +76,7 @@ impl Policy for Plain {
     }
 }
 
-/// A policy's time to think: others come in between.
+/// Yields once, so that other tasks run during a policy call.
 #[derive(Default)]
 struct Thinking(bool);
 
@@ -101,7 +101,7 @@ impl Plain {
         };
         let choice = free.first().copied().or_else(|| book.cooling(shelf, 1).first().copied());
         let address = choice.ok_or_else(|| Error::new(ErrorCode::PoolExhausted, "nothing is free"))?;
-        // One more of the host's blocks, where its half of them has any.
+        // A second address from the host's blocks, if the owner's half of them has one free.
         let half = if owner.to_string().len().is_multiple_of(2) { "even" } else { "odd" };
         let shelf = Shelf::labelled(1, "half", half);
         let more = book.free(shelf, book.last(shelf), Direction::Ascending, 1);
@@ -109,7 +109,7 @@ impl Plain {
     }
 }
 
-/// A catalogue of these.
+/// The catalogue of these policies.
 pub(crate) fn catalogue() -> Arc<dyn Catalogue> {
     Arc::new(LookUp(|name: &PolicyName| {
         let number = POLICIES.iter().position(|known| *known == name.as_str());

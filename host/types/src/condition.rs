@@ -126,7 +126,7 @@ impl fmt::Display for ConditionName {
     }
 }
 
-/// One thing that is wrong with a node.
+/// A condition that a node is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Which condition it is; the name implies its severity and next step.
@@ -135,7 +135,7 @@ pub struct Condition {
     pub subject: String,
     /// What happened, in one line.
     pub message: String,
-    /// Since when.
+    /// When it began.
     pub since: Moment,
 }
 

@@ -27,9 +27,9 @@ use tenure_types::{
 pub struct Claim {
     /// The owner, or why it is unknown.
     pub owner: Result<Owner, String>,
-    /// One address of each pool, in any order.
+    /// The claimed addresses, in any order.
     pub places: Vec<Place>,
-    /// The pod behind it, where known.
+    /// The pod, if known.
     pub pod: Option<PodIdentity>,
     /// The IPAM and the location of its state.
     pub source: String,
@@ -147,7 +147,7 @@ impl Claim {
         let (named, pools) = (living.len(), network.pools.len());
         if named > pools {
             return Err(format!(
-                "the claim has {named} addresses, but the network assigns one from each of its {pools} pools"
+                "the claim has {named} addresses, but the network assigns at most {pools}, one from each pool"
             ));
         }
         let locate = |place: &&Place| match book.locate(place.address) {

@@ -1,4 +1,4 @@
-//! What is known of a network from the outside: which policy serves it, and which blocks the host supplies to it.
+//! What an outside observer knows about a network: which policy serves it, and which blocks the host supplies.
 
 use std::net::IpAddr;
 
@@ -9,23 +9,23 @@ use tenure_ledger::{Book, Chooser};
 use super::register::{Change, Register};
 use crate::policies::{BLOCKS, POLICIES, block, pool_of};
 
-/// Who serves a network.
+/// What serves a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Serving {
-    /// It is not there.
+    /// Nothing: the network does not exist.
     Nobody,
-    /// A policy, by its number, and whether an operator has chosen it.
+    /// A policy, by number, and whether an operator chose it.
     Policy(usize, bool),
 }
 
-/// What is asked of a network as a whole.
+/// A change of a network as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Whole {
-    /// To be there, with the policy that the configuration names unless it has one.
+    /// Create it with the configured policy, unless it exists.
     Define,
-    /// To be served by this policy, if it is there.
+    /// Activate this policy, if the network exists.
     Activate(usize),
-    /// To go.
+    /// Remove it.
     Remove,
 }
 
@@ -46,7 +46,7 @@ impl Change for Whole {
     }
 }
 
-/// What a block is to a network.
+/// The state of a block in a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Block {
     Absent,
@@ -54,14 +54,14 @@ pub(crate) enum Block {
     Draining,
 }
 
-/// What is asked of a block.
+/// A change of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Supply {
     Add,
     Drain,
     Undrain,
     Withdraw,
-    /// Nothing: addresses of it may be handed out meanwhile.
+    /// No change, but addresses of the block may be handed out meanwhile.
     Look,
 }
 
@@ -82,7 +82,7 @@ impl Change for Supply {
     }
 }
 
-/// What is known of a network.
+/// What is known about a network.
 #[derive(Debug)]
 pub(super) struct Known {
     whole: Register<Whole>,
@@ -97,7 +97,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// A request is sent that may define the network, and that may be given addresses.
+    /// A request is sent that may define the network and get addresses.
     pub(super) fn asked(&mut self, id: u64) {
         self.whole.sent(id, Whole::Define);
         self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
@@ -128,17 +128,17 @@ impl Known {
         self.blocks.iter_mut().for_each(Register::cut_off);
     }
 
-    /// It was answered that there is no such network.
+    /// The answer was that there is no such network.
     pub(super) fn is_not_there(&self, id: u64) -> Result<()> {
         let since = self.whole.since(id);
         ensure!(
             since.contains(&Serving::Nobody),
-            "I2: the network is said not to be there, and is {since:?}"
+            "I2: the network was reported not to exist, but it can only be {since:?}"
         );
         Ok(())
     }
 
-    /// Whether an address may have been handed out since a request was sent.
+    /// Whether an address may have been handed out to a request since it was sent.
     pub(super) fn may_grant(&self, id: u64, address: IpAddr) -> bool {
         let by_policy = self.whole.since(id).into_iter().any(|serving| match serving {
             Serving::Nobody => false,
@@ -154,16 +154,16 @@ impl Known {
         by_policy || by_block
     }
 
-    /// Holds a network that was recovered, or that is at rest, against what was answered.
+    /// Checks a recovered network, or a network at rest, against all answers.
     pub(super) fn check(&mut self, book: Option<&Book>, served: Option<&Served>) -> Result<()> {
         let serving = served.map_or(Some(Serving::Nobody), |served| {
             let policy = POLICIES.iter().position(|name| *name == served.now.policy.name.as_str())?;
             Some(Serving::Policy(policy, served.now.by == Chooser::Operator))
         });
-        ensure!(book.is_some() == served.is_some(), "half of a group is there: {served:?}");
+        ensure!(book.is_some() == served.is_some(), "only half of a group was recovered: {served:?}");
         let possible = self.whole.possible().clone();
         let found = serving.is_some_and(|serving| self.whole.found(serving));
-        ensure!(found, "I2: {serving:?} serves, and it may only be {possible:?}");
+        ensure!(found, "I2: {serving:?} serves, but only {possible:?} are possible");
         for (number, known) in self.blocks.iter_mut().enumerate() {
             let name = block(number).map(|range| range.name().clone());
             let views = book.into_iter().flat_map(|book| book.ranges(1));
@@ -173,7 +173,10 @@ impl Known {
                 false => Block::Supplied,
             });
             let possible = known.possible().clone();
-            ensure!(known.found(found), "I2: block {number} is {found:?}, and it may only be {possible:?}");
+            ensure!(
+                known.found(found),
+                "I2: block {number} is {found:?}, but only {possible:?} are possible"
+            );
         }
         Ok(())
     }

@@ -1,33 +1,35 @@
-//! What something may be now, by the changes that were asked for and what was answered: never less than what is possible.
+//! The set of values that something may have now, given the changes that were sent and the answers to them. The set
+//! is never smaller than what is really possible.
 //!
-//! A change that was sent may be done at any time until it is answered, in any order with others that are under way. One that
-//! failed was done or was not. One that was answered was done in between.
+//! A change that was sent may take effect at any time until it is answered, in any order relative to other changes in
+//! progress. A failed change may or may not have taken effect. A successful one took effect between request and
+//! answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change of a value.
 pub(crate) trait Change: Copy {
-    /// What is changed.
+    /// The type of the changed value.
     type Value: Copy + Ord;
 
-    /// What it makes of a value.
+    /// The value after the change.
     fn on(self, value: Self::Value) -> Self::Value;
 
-    /// Whether it may succeed where the value is this.
+    /// Whether the change can succeed on this value.
     fn succeeds_on(self, value: Self::Value) -> bool;
 }
 
-/// A change under way.
+/// A change in progress.
 #[derive(Debug, Clone)]
 struct Flight<C: Change> {
     change: C,
-    /// What was possible before it was sent.
+    /// The possible values before it was sent.
     before: BTreeSet<C::Value>,
-    /// The changes that were under way at some time since.
+    /// The other changes in progress at some time since.
     others: Vec<C>,
 }
 
-/// What a value may be.
+/// The possible values of something.
 #[derive(Debug, Clone)]
 pub(crate) struct Register<C: Change> {
     possible: BTreeSet<C::Value>,
@@ -35,7 +37,7 @@ pub(crate) struct Register<C: Change> {
 }
 
 impl<C: Change> Register<C> {
-    /// It is known what the value is.
+    /// A register whose value is known.
     pub(crate) fn new(value: C::Value) -> Self {
         Self { possible: BTreeSet::from([value]), flights: BTreeMap::new() }
     }
@@ -49,7 +51,7 @@ impl<C: Change> Register<C> {
         close(&mut self.possible, &all);
     }
 
-    /// A change was answered, or given up.
+    /// A change was answered or abandoned.
     pub(crate) fn ended(&mut self, id: u64, success: bool) {
         let Some(Flight { change, before: mut done, others }) = self.flights.remove(&id) else { return };
         if !success {
@@ -62,7 +64,7 @@ impl<C: Change> Register<C> {
         self.possible.retain(|value| done.contains(value));
     }
 
-    /// What may have been the case at some time since a change was sent that is under way.
+    /// The values that were possible at some time since a change was sent; the change must still be in progress.
     pub(crate) fn since(&self, id: u64) -> BTreeSet<C::Value> {
         let Some(flight) = self.flights.get(&id) else { return BTreeSet::new() };
         let mut since = flight.before.clone();
@@ -71,17 +73,17 @@ impl<C: Change> Register<C> {
         since
     }
 
-    /// The process ended: what was under way was done or was not.
+    /// The process ended: changes in progress may or may not have taken effect.
     pub(crate) fn cut_off(&mut self) {
         self.flights.clear();
     }
 
-    /// What may be the case.
+    /// The possible values.
     pub(crate) fn possible(&self) -> &BTreeSet<C::Value> {
         &self.possible
     }
 
-    /// It was found out what is the case; says whether it may be.
+    /// The value was observed; returns whether it was possible.
     pub(crate) fn found(&mut self, value: C::Value) -> bool {
         let may_be = self.possible.contains(&value);
         self.possible = BTreeSet::from([value]);
@@ -89,7 +91,7 @@ impl<C: Change> Register<C> {
     }
 }
 
-/// Adds what any of the changes make of it, in any order.
+/// Adds all values that the changes can produce, in any order and number.
 fn close<C: Change>(values: &mut BTreeSet<C::Value>, changes: &[C]) {
     loop {
         let more: Vec<_> =
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(
             possible(&register),
             [3],
-            "the second may still be under way, and has nothing to do with a three"
+            "the second change may still be in progress, but does not apply to 3"
         );
         assert_eq!(register.since(2).into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
         register.cut_off();

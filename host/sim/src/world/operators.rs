@@ -1,4 +1,4 @@
-//! What operators and the host do to networks: define, activate, remove, supply.
+//! The actions of operators and the host on networks: define, activate, remove, supply.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::oracle::{Supply, Whole};
 use crate::policies::{BLOCKS, HOST, POLICIES, block};
 
 impl World {
-    /// Does one thing to one network.
+    /// Performs one action on one network.
     pub(super) fn operate(&mut self, daemon: &mut Daemon) -> Result<()> {
         let network = self.network()?;
         match self.random.below(8) {
@@ -19,7 +19,7 @@ impl World {
             1 => self.send_activate(daemon, network),
             2 => self.send_remove(daemon, network),
             3 => {
-                // Nothing new is asked for meanwhile, and the removal comes when the GC may have ended.
+                // No new ADD is sent until then, and the removal is sent when the GC may have finished.
                 let steps = 10 + self.random.below(120);
                 self.leaving.insert(network.clone(), steps);
                 self.send_gc_of(daemon, network, true)
@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// Removes the networks that had the time to become empty.
+    /// Sends the removals of networks that have had time to become empty.
     pub(super) fn end_leaving(&mut self, daemon: &mut Daemon) -> Result<()> {
         self.leaving.values_mut().for_each(|steps| *steps -= 1);
         let due = self.leaving.extract_if(.., |_, steps| *steps == 0);
@@ -61,7 +61,7 @@ impl World {
     fn send_activate(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
         let number = usize::try_from(self.random.below(POLICIES.len() as u64))?;
         let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
-        // Without leave to change the ranges it fails where they would change.
+        // Unless ranges may change, it fails if they would.
         let change_ranges = self.random.below(4) > 0;
         let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
         let id = daemon.executor.spawn(async move {
@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// The host supplies one or two blocks, or takes them away: all of it or nothing.
+    /// The host supplies, drains or withdraws one or two blocks, all or none.
     fn send_supply(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
         let first = usize::try_from(self.random.below(BLOCKS as u64))?;
         let numbers = if self.random.below(3) == 0 { vec![first, (first + 1) % BLOCKS] } else { vec![first] };

@@ -1,4 +1,4 @@
-//! What container runtimes do: they ask, give back, list what lives, and go away.
+//! The actions of container runtimes: ADD, DEL, GC, and abandoning a request.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -17,10 +17,10 @@ use super::{Daemon, Outcome, Request, World, state};
 use crate::oracle::{Asked, Key};
 use crate::policies::POLICIES;
 
-/// Attachments that ask; more than there are addresses for.
+/// The number of attachments; more than there are addresses.
 const OWNERS: u64 = 20;
 
-/// The age from which on an ADD is refused because nobody remembers the DELs of its time.
+/// The age at which an ADD is refused because DELs of its time are no longer remembered.
 const OLD: Duration = Duration::from_secs(600);
 
 fn owner(number: u64) -> Result<Owner> {
@@ -40,7 +40,7 @@ impl World {
         format!("/run/netns/{network}-{owner}-{}-{times}", self.boots)
     }
 
-    /// A container's sandbox dies. Its runtime makes another one, and its DEL fails.
+    /// A container's sandbox dies, its DEL is never sent, and its runtime creates another sandbox.
     pub(super) fn end_sandbox(&mut self) -> Result<()> {
         let key = self.key()?;
         self.gone.insert(self.netns(&key));
@@ -48,7 +48,7 @@ impl World {
         Ok(())
     }
 
-    /// Frees what is held in namespaces that are gone, as the daemon does by two witnesses' word.
+    /// Frees allocations whose namespaces are gone, as the daemon does after two independent checks.
     pub(super) fn look_for_leaks(&mut self, daemon: &mut Daemon) -> Result<()> {
         let (books, _) = state(daemon)?;
         for held in books.iter().flat_map(|book| book.image().allocations) {
@@ -139,7 +139,7 @@ impl World {
         self.send_gc_of(daemon, network, false)
     }
 
-    /// A runtime says what lives in a network: two of three, or nothing.
+    /// A runtime lists the live attachments of a network: about two of three, or none.
     pub(super) fn send_gc_of(
         &mut self,
         daemon: &mut Daemon,
@@ -166,7 +166,7 @@ impl World {
         Ok(())
     }
 
-    /// A caller goes away. The task that undoes was spawned first and stays.
+    /// A caller abandons its request. The undo task is not among `asked`, so it stays.
     pub(super) fn abandon(&mut self, daemon: &mut Daemon) {
         let ids: Vec<u64> = daemon.asked.keys().copied().collect();
         let pick = usize::try_from(self.random.below(ids.len().max(1) as u64)).unwrap_or_default();
