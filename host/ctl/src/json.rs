@@ -178,17 +178,22 @@ fn address(answer: &v1::GetAddressResponse) -> Value {
 fn check(answer: &v1::CheckResponse) -> Value {
     json!({
         "compared": answer.compared,
-        "findings": list(&answer.findings, |finding| json!({
-            "kind": finding.kind,
-            "network": finding.network,
-            "subject": finding.subject,
-            "detail": finding.detail,
-            "next_step": finding.next_step,
-            "generation": finding.generation,
-            "addresses": finding.addresses,
-            "pod_namespace": finding.pod_namespace,
-            "pod_name": finding.pod_name,
-        })),
+        "findings": list(&answer.findings, finding),
+        "notes": list(&answer.notes, finding),
+    })
+}
+
+fn finding(finding: &v1::Finding) -> Value {
+    json!({
+        "kind": finding.kind,
+        "network": finding.network,
+        "subject": finding.subject,
+        "detail": finding.detail,
+        "next_step": finding.next_step,
+        "generation": finding.generation,
+        "addresses": finding.addresses,
+        "pod_namespace": finding.pod_namespace,
+        "pod_name": finding.pod_name,
     })
 }
 

@@ -7,7 +7,7 @@
 //! | stop | the token that `run` gets; what then takes too long is dropped |
 //! | condition | what is wrong with a part is a [`Report`] on the node's one list |
 //!
-//! The [supervisor](supervisor) runs them, and stops each before those that it needs.
+//! The [supervisor] runs them, and stops each before those that it needs.
 
 mod admin;
 mod adoption;

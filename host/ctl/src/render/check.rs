@@ -4,15 +4,16 @@ use tenure_rpc::v1::{CheckResponse, Finding};
 
 use super::parts::{clean, counted, joined, pod_name};
 
-/// The summary, then each finding with its next step.
+/// The summary, then each finding and each note with its next step.
 pub(super) fn check(answer: &CheckResponse) -> String {
     let compared = counted(answer.compared, "fact", "facts");
-    if answer.findings.is_empty() {
-        return format!("ok: {compared} compared, no differences\n");
-    }
-    let count = counted(answer.findings.len() as u64, "problem", "problems");
-    let mut text = format!("{count} in {compared}\n");
-    text.extend(answer.findings.iter().map(finding));
+    let mut text = if answer.findings.is_empty() {
+        format!("ok: {compared} compared, no differences\n")
+    } else {
+        let count = counted(answer.findings.len() as u64, "problem", "problems");
+        format!("{count} in {compared}\n")
+    };
+    text.extend(answer.findings.iter().chain(&answer.notes).map(finding));
     text
 }
 
@@ -36,7 +37,7 @@ mod tests {
 
     #[test]
     fn agreement_is_one_line() {
-        insta::assert_snapshot!(check(&CheckResponse { compared: 1, findings: Vec::new() }), @"ok: 1 fact compared, no differences");
+        insta::assert_snapshot!(check(&CheckResponse { compared: 1, ..CheckResponse::default() }), @"ok: 1 fact compared, no differences");
     }
 
     #[test]
@@ -52,13 +53,32 @@ mod tests {
             pod_namespace: "default".into(),
             pod_name: "web-1".into(),
         };
-        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found] }), @"
+        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found], notes: Vec::new() }), @"
         1 problem in 24 facts
 
         missing-from-checkpoint: 4c01db0b339c/eth0 on pods
           10.1.0.7/24, pod default/web-1
           allocation 17 of 10.1.0.7/24
           next: read the daemon's log for checkpoint errors, and report it
+        ");
+    }
+
+    #[test]
+    fn a_note_is_shown_and_is_no_problem() {
+        let note = Finding {
+            kind: "networks-overlap".into(),
+            network: "narrow".into(),
+            subject: "wide".into(),
+            detail: "range 10.1.7.1-10.1.7.254 overlaps 10.1.0.1-10.1.255.254 of network wide".into(),
+            next_step: "give them different ranges".into(),
+            ..Finding::default()
+        };
+        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: Vec::new(), notes: vec![note] }), @"
+        ok: 24 facts compared, no differences
+
+        networks-overlap: wide on narrow
+          range 10.1.7.1-10.1.7.254 overlaps 10.1.0.1-10.1.255.254 of network wide
+          next: give them different ranges
         ");
     }
 }

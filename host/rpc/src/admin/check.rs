@@ -17,14 +17,14 @@ use crate::v1;
 /// Everything that differs in memory, on disk and on the node.
 pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
     // Requests go on meanwhile, so memory and disk are read at different moments: only what both looks show is real.
-    let (_, first) = compare(engine, node).await?;
-    let (compared, mut findings) = compare(engine, node).await?;
-    findings.retain(|finding| first.contains(finding));
-    Ok(v1::CheckResponse { compared, findings })
+    let first = compare(engine, node).await?;
+    let mut check = compare(engine, node).await?;
+    check.findings.retain(|finding| first.findings.contains(finding));
+    Ok(check)
 }
 
-/// What differs now, and how many facts were looked at. Nothing is locked, so a difference may be of the moment.
-async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<(u64, Vec<v1::Finding>)> {
+/// What differs now. Nothing is locked, so a difference may be momentary.
+async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
     let reading = Arc::clone(node);
     let on_disk = tokio::task::spawn_blocking(move || reading.books_on_disk())
         .await
@@ -36,7 +36,6 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<(u64, Vec<v1::
     let gone = held.iter().zip(traces);
     findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
     findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
-    findings.extend(overlapping(&in_memory));
     findings.extend(problem.map(|error| {
         v1::Finding {
             kind: "runtime-unreachable".to_owned(),
@@ -48,7 +47,7 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<(u64, Vec<v1::
             ..v1::Finding::default()
         }
     }));
-    Ok((compared, findings))
+    Ok(v1::CheckResponse { compared, findings, notes: overlapping(&in_memory) })
 }
 
 /// What is said of an allocation whose sandbox leaves these traces; nothing where none speaks against it.
@@ -108,7 +107,7 @@ fn about(held: &Allocation, finding: v1::Finding) -> v1::Finding {
     v1::Finding { addresses: addresses(held), pod_namespace, pod_name, ..finding }
 }
 
-/// Networks that could hand out one address.
+/// Networks that could hand out the same address, which is allowed.
 fn overlapping(books: &[Arc<Book>]) -> Vec<v1::Finding> {
     let finding = |Overlap { one, other, ranges: (ours, theirs) }: Overlap<'_>| {
         let (one, other) = (books.get(one)?.name(), books.get(other)?.name());
