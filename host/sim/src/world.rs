@@ -1,5 +1,5 @@
-//! One seed's life: runtimes that ask, retry, give up and repeat; operators that change networks; a host that supplies them; a
-//! disk that fails; machines that stop and boot.
+//! The run of one seed: runtimes that send, retry, abandon and repeat requests; operators that change networks; a
+//! host that supplies ranges; a disk that fails; machines that lose power and reboot.
 
 mod operators;
 mod runtimes;
@@ -24,47 +24,47 @@ use crate::executor::Executor;
 use crate::oracle::{Asked, Held, Key, Oracle};
 use crate::policies;
 
-/// The boot clock just after a boot.
+/// The boot clock right after a boot.
 const BOOTED: Duration = Duration::from_nanos(1);
 
-/// No two processes begin in one nanosecond.
+/// The boot clock advances by this before each request and each start, so that no two begin at the same time.
 const TICK: Duration = Duration::from_nanos(1);
 
-/// What came of a task.
+/// The outcome of a task.
 enum Outcome {
     Add(std::result::Result<Vec<IpAddr>, Error>),
     Del(std::result::Result<(), Error>),
-    /// A network was removed; `false` where there was none.
+    /// A network was removed; `false` if there was none.
     Removed(std::result::Result<bool, Error>),
     /// A network was changed in another way.
     Changed(std::result::Result<(), Error>),
-    /// Nobody is told anything by its end: a GC, the freeing of a leak, the task that undoes.
+    /// The end of a task that reports nothing: a GC, the freeing of a leak, the undo task.
     Other,
 }
 
-/// A request under way that its caller waits for.
+/// A request in progress that its caller waits for.
 enum Request {
     Add(Asked),
     Del(Key, Moment),
-    /// The removal of a network, and who held what in it when that was asked.
+    /// The removal of a network, and what was held in it when the request was sent.
     Remove(NetworkName, Vec<(Key, Held)>),
     Change(NetworkName),
 }
 
-/// The process: gone with a crash.
+/// The daemon's process; lost in a crash.
 struct Daemon {
     engine: Arc<Engine>,
     source: All,
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Request>,
-    /// When its engine began.
+    /// When its engine started.
     began: Moment,
-    /// Whose ADDs were given up or failed: a process that ends may not have undone them yet.
+    /// The owners of abandoned or failed ADDs, which may not be undone yet when the process ends.
     given_up: Vec<Key>,
 }
 
-/// What one seed did, for the summary.
+/// The counts of one seed, for the summary.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) replies: u64,
@@ -81,20 +81,20 @@ struct World {
     clock: Arc<ManualClock>,
     mark: Arc<Mark>,
     oracle: Oracle,
-    /// How often each container was given another network namespace, as its sandbox died and was made anew.
+    /// How often each container's sandbox died and was recreated with another network namespace.
     sandboxes: BTreeMap<Key, u64>,
-    /// The namespaces that are gone.
+    /// The namespaces that no longer exist.
     gone: BTreeSet<String>,
-    /// The networks that an operator empties, with the steps that are left until they are removed.
+    /// The networks that an operator is emptying, with the number of steps until their removal.
     leaving: BTreeMap<NetworkName, u64>,
     boots: u64,
     tally: Tally,
 }
 
-/// Lives one seed.
+/// Runs one seed.
 ///
 /// # Errors
-/// Which promise was broken, and how.
+/// The broken promise, and how it was broken.
 pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(random.below(u64::MAX));
@@ -127,16 +127,20 @@ impl World {
         BootId(format!("boot-{}", self.boots))
     }
 
-    /// Recovers, and holds what was recovered against what was answered.
+    /// Recovers, and checks the recovered state against all answers.
     fn start(&mut self) -> Result<Daemon> {
-        // A start on a disk that fails is tried again by whoever starts daemons; here the disk rests meanwhile.
+        // The service manager retries a start on a failing disk; to keep it simple, the disk does not fail during
+        // recovery here.
         self.disk.set_faults(Faults::default());
         let last = self.mark.last();
         let mut beside = Beside::default();
         let (boot, now) = (self.boot(), self.clock.now());
         let recovered = recover_with(&self.disk, &boot, now, last.as_ref(), &mut [&mut beside]);
         let recovered = recovered.context("recovery stopped")?;
-        ensure!(!recovered.report.lost, "the state is taken for lost, which was durable up to {last:?}");
+        ensure!(
+            !recovered.report.lost,
+            "recovery reports the state as lost, but it was durable up to {last:?}"
+        );
         self.oracle.check(&recovered.books, &recovered.choices).context("after recovery")?;
         beside.check(&recovered).context("after recovery")?;
         let mut options = Options::new(
@@ -239,7 +243,7 @@ impl World {
         Ok(NetworkName::new(if self.random.below(4) == 0 { "blue" } else { "net" })?)
     }
 
-    /// When a request began: now or, where it is a duplicate or was held up on its way, a while ago.
+    /// When a request began: now or, for a duplicate or a delayed request, a while ago.
     fn began(&mut self) -> Moment {
         self.clock.advance(TICK);
         let now = self.clock.now();
@@ -259,7 +263,7 @@ impl World {
         }
     }
 
-    /// The process is killed, the machine stops, or it boots.
+    /// The process is killed, the machine loses power, or the machine reboots.
     fn crash(&mut self, daemon: Daemon) -> Result<Daemon> {
         let under_way = daemon.asked.values().filter_map(|asked| match asked {
             Request::Add(asked) => Some(asked.key()),
@@ -280,13 +284,13 @@ impl World {
                 self.clock.set(BOOTED);
                 self.oracle.rebooted();
             }
-            // The machine stopped, and its clock of this boot goes on: power that came back to a suspended one.
+            // The disk loses unsynced writes, but the boot and its clock continue.
             _ => self.disk.crash(),
         }
         self.start()
     }
 
-    /// Lets everything come to rest on a disk that works: every request ends, and the book says what was answered.
+    /// Lets every request end on a working disk, then checks the state against all answers.
     fn settle(&mut self, mut daemon: Daemon) -> Result<()> {
         loop {
             self.disk.set_faults(Faults::default());
@@ -299,7 +303,7 @@ impl World {
             daemon = self.crash(daemon)?;
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
-        ensure!(daemon.executor.ids().len() == 1, "a task beside the one that undoes never ended");
+        ensure!(daemon.executor.ids().len() == 1, "a task other than the undo task never ended");
         let (books, choices) = state(&daemon)?;
         self.oracle.check_at_rest(&books, &choices).context("at rest")?;
         drop(daemon);
@@ -320,7 +324,7 @@ impl World {
     }
 }
 
-/// The state as it is in memory.
+/// The state in memory.
 fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices)> {
     let (mut books, mut choices) = (Vec::new(), Choices::default());
     for page in daemon.source.images.pages(1) {
