@@ -310,7 +310,7 @@ fn queues() -> anyhow::Result<()> {
         for call in calls.into_iter().filter(JoinHandle::is_finished) {
             match call.await? {
                 Err(Failure::Refused { code: OVERLOADED, cause }) => {
-                    ensure!(cause.contains("of network stalled-0"), "{cause}");
+                    ensure!(cause.contains("for network stalled-0"), "{cause}");
                 }
                 other => anyhow::bail!("a call that spins was answered: {other:?}"),
             }
