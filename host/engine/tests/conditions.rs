@@ -21,7 +21,7 @@ async fn a_condition_keeps_its_beginning_and_ends() {
     conditions.set(ConditionName::RuntimeUnreachable, "", "no answer in 10 s");
     let found = bench.engine.whats_wrong();
     assert_eq!((found.len(), found[0].since, found[0].message.as_str()), (1, began, "no answer in 10 s"));
-    assert!(bench.engine.readiness().is_ok(), "ADD is served all the same");
+    assert!(bench.engine.readiness().is_ok(), "ADD is still served");
     assert!(bench.address(1).await.is_ok());
     conditions.clear(ConditionName::RuntimeUnreachable, "");
     conditions.set(ConditionName::RuntimeUnreachable, "", "gone again");

@@ -1,6 +1,10 @@
 //! Networks defined by an operator or by the daemon's configuration, and their bounds.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helpers are not seen as tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy does not treat the helpers of tests as tests"
+)]
 
 #[cfg(test)]
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]

@@ -1,6 +1,6 @@
 //! A policy that does not answer delays its own network and no other.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests")]
+#![expect(clippy::unwrap_used, reason = "clippy does not treat the helpers of tests as tests")]
 
 #[cfg(test)]
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]

@@ -146,7 +146,7 @@ async fn a_del_overtakes_the_add_that_began_before_it() {
     bench.engine.del(bench.del(1)).await.unwrap();
     bench.tick(1);
     assert_eq!(bench.engine.add(late, fits).await.unwrap_err().code, ErrorCode::Superseded);
-    assert!(bench.address(1).await.is_ok(), "an ADD that began later is a new life");
+    assert!(bench.address(1).await.is_ok(), "an ADD that began later gets a new allocation");
 }
 
 #[tokio::test]

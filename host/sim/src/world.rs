@@ -299,7 +299,8 @@ impl World {
             if !self.disk.is_stopped() {
                 break;
             }
-            // What memory has beyond a disk that stopped is nobody's yet, so only the next process can be at rest.
+            // Facts that the stopped disk has not stored were never acknowledged, so only the next process can come
+            // to rest.
             daemon = self.crash(daemon)?;
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
@@ -311,7 +312,7 @@ impl World {
         self.start().map(drop).context("at the end")
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs tasks and the writer until neither has anything left to do.
     fn come_to_rest(&mut self, daemon: &mut Daemon) -> Result<()> {
         for _ in 0..10_000 {
             let ran = self.run_one(daemon)?;

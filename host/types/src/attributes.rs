@@ -22,7 +22,7 @@ pub enum InvalidAttributes {
     #[error("{0} attributes, but at most {MOST_ATTRIBUTES} are allowed")]
     TooMany(usize),
     /// A name is empty, too long, or has characters other than letters, digits, `.`, `_`, `-` and `/`.
-    #[error("attribute name {0:?} is not 1 to {LONGEST_NAME} letters, digits, '.', '_', '-' and '/'")]
+    #[error("attribute name {0:?} must be 1 to {LONGEST_NAME} letters, digits, '.', '_', '-' or '/'")]
     Name(String),
     /// A value is too long or contains control characters.
     #[error("the value of attribute {0} is longer than {LONGEST_VALUE} bytes or contains control characters")]

@@ -141,7 +141,7 @@ name!(
         "" => Err(InvalidName::Missing("pool name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a pool name has only letters, digits, '_', '.' and '-', at most 64",
+            rule: "a pool name has at most 64 letters, digits, '_', '.' and '-', and begins with a letter or digit",
             value: text.to_owned()
         }),
     }
@@ -153,7 +153,7 @@ name!(
         "" => Err(InvalidName::Missing("range name")),
         text if text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a range name has only printable ASCII characters without spaces, at most 128",
+            rule: "a range name has at most 128 printable ASCII characters, without spaces",
             value: text.chars().take(128).collect()
         }),
     }
@@ -165,7 +165,7 @@ name!(
         "" => Err(InvalidName::Missing("agent name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "an agent name has only letters, digits, '_', '.' and '-', at most 64",
+            rule: "an agent name has at most 64 letters, digits, '_', '.' and '-', and begins with a letter or digit",
             value: text.to_owned()
         }),
     }
@@ -177,7 +177,7 @@ name!(
         "" => Err(InvalidName::Missing("claim name")),
         text if is_cni_name(text) && text.len() <= 128 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a claim name has only letters, digits, '_', '.' and '-', at most 128",
+            rule: "a claim name has at most 128 letters, digits, '_', '.' and '-', and begins with a letter or digit",
             value: text.chars().take(128).collect()
         }),
     }
@@ -189,7 +189,7 @@ name!(
         "" => Err(InvalidName::Missing("policy name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
         text => Err(InvalidName::Malformed {
-            rule: "a policy name has only letters, digits, '_', '.' and '-', at most 64",
+            rule: "a policy name has at most 64 letters, digits, '_', '.' and '-', and begins with a letter or digit",
             value: text.to_owned()
         }),
     }

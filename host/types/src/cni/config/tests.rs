@@ -86,7 +86,7 @@ fn the_policy_is_host_local_by_default_and_never_a_path() {
     assert_eq!(parse(&with_ipam("{}")).policy().unwrap().as_str(), "host-local");
     assert_eq!(
         cause(parse(&with_ipam(r#"{"policy": "../x"}"#)).policy()),
-        "ipam.policy: a policy name has only letters, digits, '_', '.' and '-', at most 64: ../x"
+        "ipam.policy: a policy name has at most 64 letters, digits, '_', '.' and '-', and begins with a letter or digit: ../x"
     );
 }
 
