@@ -1,4 +1,4 @@
-//! What an address costs on this machine, beside /bin/true and host-local.
+//! Measures the cost of an address on this machine, compared with /bin/true and host-local.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::dist;
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// Builds for release and measures.
+/// Builds in release mode and measures.
 ///
 /// # Errors
 /// When something cannot be built or measured.
@@ -28,24 +28,24 @@ pub(crate) fn bench(workspace: &Workspace, output: &str, keep: Option<&Path>) ->
     run(&mut bench)
 }
 
-/// Builds for development, and shows that each measurement runs.
+/// Builds in development mode, and checks that each measurement runs.
 ///
 /// # Errors
-/// When something cannot be built, or one does not.
+/// When something cannot be built, or a measurement fails.
 pub(crate) fn short(workspace: &Workspace) -> Result<()> {
     run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
     run_short(workspace)
 }
 
-/// Shows with what is built for development that each measurement runs; the figures mean nothing.
+/// Checks with the development build that each measurement runs; the figures mean nothing.
 ///
 /// # Errors
-/// When one does not.
+/// When a measurement fails.
 pub(crate) fn run_short(workspace: &Workspace) -> Result<()> {
     run(measuring(workspace, "debug", "debug").arg("--short"))
 }
 
-/// What a short run wants and this machine has not, with the Debian package that has it.
+/// The programs that a short run needs and this machine lacks, each with its Debian package.
 pub(crate) fn missing() -> Vec<String> {
     let needed = [
         ("/usr/lib/cni/host-local", "containernetworking-plugins"),
@@ -53,7 +53,7 @@ pub(crate) fn missing() -> Vec<String> {
         ("/usr/bin/strace", "strace"),
     ];
     let missing = needed.into_iter().filter(|(path, _)| !Path::new(path).exists());
-    missing.map(|(path, package)| format!("{path} of the package {package}")).collect()
+    missing.map(|(path, package)| format!("{path} from package {package}")).collect()
 }
 
 fn measuring(workspace: &Workspace, profile: &str, measured: &str) -> Command {

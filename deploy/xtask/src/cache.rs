@@ -1,4 +1,4 @@
-//! Keeps a target folder that outlives its clone from growing for ever.
+//! Limits the size of a target folder that outlives its clone.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 
 use crate::workspace::Workspace;
 
-/// Beyond this, what was built is cheaper to build again than to keep.
+/// Beyond this size, rebuilding is cheaper than keeping the folder.
 const LIMIT: u64 = 20 << 30;
 
-/// Empties a target folder outside of the clone when it has grown too large.
+/// Empties a target folder outside the clone when it has grown too large.
 ///
 /// # Errors
 /// When it cannot be emptied.
@@ -24,7 +24,7 @@ pub(crate) fn prune(workspace: &Workspace) -> Result<()> {
         .with_context(|| format!("cannot empty {}", workspace.target.display()))
 }
 
-/// The size of all files below a folder; what cannot be read counts as nothing.
+/// The size of all files below a folder; unreadable entries count as zero.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,4 +1,4 @@
-//! Runs other programs: each is shown before it runs, and a failure names it.
+//! Runs other programs: prints each command before it runs, and names it in errors.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Shows a command and runs it to its end on our own terminal.
+/// Prints a command and runs it on our own terminal.
 ///
 /// # Errors
 /// When it cannot be started or fails.
@@ -17,10 +17,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     ensure(status, command)
 }
 
-/// Runs a command quietly and returns what it printed on standard output.
+/// Runs a command quietly and returns its standard output.
 ///
 /// # Errors
-/// When it cannot be started, fails (with what it said on standard error) or prints no text.
+/// When it cannot be started, fails (with its standard error) or does not print text.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output =
         command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{}`", text(command)))?;
@@ -32,13 +32,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed no text", text(command)))
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print text", text(command)))
 }
 
-/// Runs a command quietly with something on its standard input; what it printed is the caller's to judge.
+/// Runs a command quietly with the given standard input; the caller judges its status and output.
 ///
 /// # Errors
-/// When it cannot be started or spoken to.
+/// When it cannot be started, or its input or output fails.
 pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(ExitStatus, String)> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -55,7 +55,7 @@ pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(ExitStatus, St
     Ok((child.wait()?, printed))
 }
 
-/// Shows a command and runs it; each line of its standard output is handed to `each` as it comes.
+/// Prints a command and runs it; calls `each` with each line of its standard output as it comes.
 ///
 /// # Errors
 /// When it cannot be started or fails.
@@ -74,7 +74,7 @@ pub(crate) fn lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result
     ensure(child.wait()?, command)
 }
 
-/// Whether a command can be started and succeeds; what it prints is not shown.
+/// Whether a command can be started and succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -91,7 +91,7 @@ fn ensure(status: ExitStatus, command: &Command) -> Result<()> {
     bail!("`{}` failed ({status})", text(command))
 }
 
-/// The command as one would type it: the program by its bare name, without quoting.
+/// The command as typed in a shell, with the program's bare name and without quoting.
 fn text(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let mut text = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Holds the book's page on dependencies to what the workspace really depends on.
+//! Checks the book's page on dependencies against the workspace's real dependencies.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::command;
 use crate::workspace::Workspace;
 
-/// Compares the page with cargo's own knowledge: each direct dependency has a row with its licence, and no row is left over.
+/// Compares the page with `cargo metadata`: each direct dependency must have a row with its licence, and no row may be obsolete.
 ///
 /// # Errors
-/// Names every row that is missing, wrong or left over.
+/// Names every row that is missing, wrong or obsolete.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let arguments = ["metadata", "--all-features", "--format-version", "1"];
     let text = command::output(workspace.cargo().args(arguments))?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo metadata did not print JSON")?;
     let page = fs::read_to_string(workspace.book().join("src/dependencies.md"))?;
     let complaints = compare(&direct(&metadata), &rows(&page));
     if complaints.is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     bail!("deploy/book/src/dependencies.md:\n  {}", complaints.join("\n  "))
 }
 
-/// Name and licence of each crate from elsewhere that a member of the workspace names.
+/// Name and licence of each external crate that a member of the workspace depends on.
 fn direct(metadata: &Value) -> BTreeMap<String, String> {
     let packages = || metadata["packages"].as_array().into_iter().flatten();
     let licence = |name: &str| {
@@ -41,7 +41,7 @@ fn direct(metadata: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Name and licence in the page's rows, which read ``| `name` | licence | reason |``.
+/// Name and licence in the page's rows, which have the form ``| `name` | licence | reason |``.
 fn rows(page: &str) -> BTreeMap<String, String> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
@@ -52,12 +52,12 @@ fn rows(page: &str) -> BTreeMap<String, String> {
 
 fn compare(direct: &BTreeMap<String, String>, rows: &BTreeMap<String, String>) -> Vec<String> {
     let wrong = direct.iter().filter_map(|(name, licence)| match rows.get(name) {
-        None => Some(format!("`{name}` ({licence}) has no row: say why it is there")),
+        None => Some(format!("`{name}` ({licence}) has no row; add one that says why it is needed")),
         Some(written) if written != licence => Some(format!("`{name}` is under {licence}, not {written}")),
         Some(_) => None,
     });
     let left_over = rows.keys().filter(|name| !direct.contains_key(*name));
-    wrong.chain(left_over.map(|name| format!("`{name}` is no direct dependency any more"))).collect()
+    wrong.chain(left_over.map(|name| format!("`{name}` is no longer a direct dependency"))).collect()
 }
 
 #[cfg(test)]
@@ -81,9 +81,9 @@ mod tests {
         assert_eq!(
             compare(&direct(&metadata), &rows(page)),
             [
-                "`clap` (MIT) has no row: say why it is there",
+                "`clap` (MIT) has no row; add one that says why it is needed",
                 "`serde` is under MIT, not ISC",
-                "`gone` is no direct dependency any more",
+                "`gone` is no longer a direct dependency",
             ]
         );
     }

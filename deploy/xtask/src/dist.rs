@@ -1,4 +1,4 @@
-//! Builds what is released: the binaries, the policies, and what `tenurectl` says of itself.
+//! Builds the release files: the binaries, the policies, and `tenurectl`'s manual and completions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,10 +40,10 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     sizes(&dist)
 }
 
-/// Builds a package for release, by itself, so that no other's features slip in.
+/// Builds a package in release mode, alone, so that no other package enables features in it.
 ///
-/// Returns the folder in which the embedded policies were built, if the package embeds them: what lies beside the
-/// daemon is byte for byte what lies in it.
+/// Returns the folder of the embedded policies if the package embeds them: the released policies are byte for byte those in
+/// the daemon.
 fn release(workspace: &Workspace, package: &str) -> Result<Option<PathBuf>> {
     let mut policies = None;
     let arguments =
@@ -58,21 +58,21 @@ fn release(workspace: &Workspace, package: &str) -> Result<Option<PathBuf>> {
     Ok(policies)
 }
 
-/// Builds the plugin as a static program, with musl where this toolchain has it or can get it.
+/// Builds the plugin as a static program, with musl if this toolchain has it or can install it.
 ///
-/// glibc asks the processor what it can do before `main`, and in a virtual machine the hypervisor answers each question:
-/// that takes longer than all that the plugin itself does. musl does not ask.
+/// Before `main`, glibc queries the processor's features, and in a virtual machine the hypervisor traps each query: that
+/// takes longer than everything that the plugin itself does. musl makes no such queries.
 ///
 /// # Errors
-/// When it does not build, or wants a dynamic loader.
+/// When it does not build, or needs a dynamic loader.
 pub(crate) fn shim(workspace: &Workspace) -> Result<PathBuf> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host =
         version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
-    // The target is named even if it is the host's own: the flags are for the plugin, not for build scripts and macros.
+    // Name the target even if it is the host's own: the flags are for the plugin, not for build scripts and macros.
     let mut target = host.replace("-gnu", "-musl");
     if !tools::target(&target) {
-        println!("note: the plugin is built with {host}, which makes it start more slowly");
+        println!("note: building the plugin for {host}, which makes it start more slowly");
         host.clone_into(&mut target);
     }
     run(workspace
@@ -80,12 +80,12 @@ pub(crate) fn shim(workspace: &Workspace) -> Result<PathBuf> {
         .args(["build", "--profile", "shim", "--package", "tenure-cni", "--target", &target])
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static"))?;
     let plugin = workspace.target.join(target).join("shim/tenure");
-    let is_static = loads_nothing(&fs::read(&plugin)?).context("the plugin is no 64-bit ELF program")?;
-    ensure!(is_static, "the plugin wants a dynamic loader");
+    let is_static = loads_nothing(&fs::read(&plugin)?).context("the plugin is not a 64-bit ELF program")?;
+    ensure!(is_static, "the plugin needs a dynamic loader");
     Ok(plugin)
 }
 
-/// Whether a program names no dynamic loader: no header of the kind `PT_INTERP` (System V ABI, ELF-64).
+/// Whether a program needs no dynamic loader: it has no `PT_INTERP` header (System V ABI, ELF-64).
 fn loads_nothing(program: &[u8]) -> Option<bool> {
     const INTERPRETER: usize = 3;
     let number = |at: usize, length: usize| {
@@ -100,7 +100,7 @@ fn loads_nothing(program: &[u8]) -> Option<bool> {
     Some(program.starts_with(b"\x7fELF\x02\x01") && !kinds?.contains(&INTERPRETER))
 }
 
-/// Lets `tenurectl` write its manual and its shell completions.
+/// Has `tenurectl` write its manual and shell completions.
 fn documents(dist: &Path) -> Result<()> {
     let ctl = dist.join("tenurectl");
     output(Command::new(&ctl).arg("man").arg(dist.join("man")))?;
@@ -111,7 +111,7 @@ fn documents(dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints what came out.
+/// Prints the files with their sizes.
 fn sizes(dist: &Path) -> Result<()> {
     println!("\n{}", dist.display());
     for folder in [dist.to_owned(), dist.join("policies"), dist.join("man"), dist.join("completions")] {

@@ -1,4 +1,4 @@
-//! Holds the book's failure table to the tests that prove it.
+//! Checks that the tests named in the book's failure tables exist.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
-/// Looks up each test that the table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` runs.
+/// Looks up each test that a table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` registers.
 ///
 /// # Errors
-/// Names every test that is not one of them, by its whole name.
+/// Lists the full names of the tests that do not exist.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let page = fs::read_to_string(workspace.book().join("src/failures.md"))?;
     let suite = |name: &str| {
@@ -26,7 +26,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     bail!("deploy/book/src/failures.md names tests that do not exist: {}", missing.join(", "))
 }
 
-/// The tests that the table's rows name.
+/// The tests that the tables' rows name.
 fn named(page: &str) -> impl Iterator<Item = (&str, &str)> {
     page.lines()
         .filter(|line| line.starts_with('|'))

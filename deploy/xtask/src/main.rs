@@ -1,7 +1,7 @@
-//! `cargo xtask`: the one command of those who develop tenure.
+//! `cargo xtask`: the one command for developing tenure.
 //!
-//! It installs what the machine lacks and says so, calls the ordinary tools in the right order, and owns what is
-//! generated. It knows the built binaries by their command lines only, so it builds in seconds.
+//! It installs missing tools and says so, calls the ordinary tools in the right order, and owns the generated files. It
+//! uses the built binaries only by their command lines, so it compiles in seconds.
 
 mod bench;
 mod cache;
@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 
 use crate::workspace::Workspace;
 
-/// Builds, tests and shows tenure.
+/// Builds, tests and demonstrates tenure.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -36,40 +36,40 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Everything: format, lints, dependencies, tests, documentation. Ends with the number of tests.
+    /// Runs all checks: format, lints, dependencies, tests, documentation; ends with the number of tests.
     Test,
-    /// Shows what tenure does, on this machine, with real pods: needs root, leaves nothing behind.
+    /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
     Demo,
-    /// Looks for modules that import each other in a circle, and for files that are too long.
+    /// Finds import cycles between modules, and files that are too long.
     Shape,
-    /// Builds what is released into target/dist.
+    /// Builds the release files in target/dist.
     Dist,
-    /// Writes the generated pages of the book, then the book.
+    /// Generates pages of the book, then builds the book.
     Docs,
-    /// Measures what an address costs beside /bin/true and host-local, and prints one table.
+    /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
     Bench {
-        /// Only shows that each measurement runs, with an unoptimised build
+        /// Only checks that each measurement runs, with an unoptimised build
         #[arg(long, conflicts_with_all = ["output", "keep"])]
         short: bool,
-        /// `json` instead of a table
+        /// The output format: a table for people, or JSON for programs
         #[arg(long, value_name = "FORMAT", value_parser = ["table", "json"], default_value = "table")]
         output: String,
-        /// Keeps the run in a directory: as JSON, as a table for the book, and as a picture
+        /// Saves the run in a directory: as JSON, as a table for the book, and as a picture
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
     },
-    /// Simulates the engine and its checkpoint from seeds, and holds every reply against the promises.
+    /// Simulates the engine and its checkpoint from seeds, and checks every reply against the guarantees.
     Sim {
         /// `--seeds N`, `--from SEED`, `--steps N`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Fuzzes what reads the bytes of others: callers, disks and policies.
+    /// Fuzzes the parsers of untrusted input: from callers, disks and policies.
     Fuzz {
-        /// How long in all
+        /// Total duration in seconds
         #[arg(long, default_value_t = 60)]
         seconds: u32,
-        /// One target alone
+        /// Only this target
         #[arg(long)]
         target: Option<String>,
     },
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one task; `false` means that the task has said itself what is wrong.
+/// Runs one task; `false` means that the task failed and has printed why.
 fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {

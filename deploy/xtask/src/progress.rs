@@ -1,16 +1,16 @@
-//! Steps one after the other, each announced with its number, and a table of all at the end.
+//! Runs steps one after the other, announces each with its number, and summarizes them in a table.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
     Failed,
-    /// What it builds upon has failed.
+    /// The step that it depends on has failed.
     NotRun,
 }
 
@@ -22,12 +22,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// No step yet, of so many.
+    /// Starts with no step run, out of `total`.
     pub(crate) fn new(total: usize) -> Self {
         Self { total, steps: Vec::with_capacity(total) }
     }
 
-    /// Runs a step, unless what it builds upon has failed.
+    /// Runs a step, unless the step that it depends on has failed.
     pub(crate) fn step(&mut self, name: &'static str, after: Option<&str>, run: impl FnOnce() -> Result<()>) {
         let header = format!("[{}/{}] {name}", self.steps.len() + 1, self.total);
         if let Some(after) = after.filter(|after| !self.passed(after)) {
@@ -54,7 +54,7 @@ impl Progress {
         self.steps.iter().all(|(_, outcome, _)| *outcome == Outcome::Passed)
     }
 
-    /// One line for each step.
+    /// A table with one line for each step.
     pub(crate) fn table(&self) -> String {
         let width = self.steps.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
         let line = |(name, outcome, took): &(&str, Outcome, Duration)| {
@@ -78,7 +78,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Time since boot, for durations.
+/// The time since boot, for measuring durations.
 fn now() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Holds the tree to its shape: no modules that import each other in a circle, and files that are about one thing.
+//! Checks the shape of the source tree: no import cycles between modules, and files short enough to have one subject.
 
 mod graph;
 mod imports;
@@ -13,19 +13,19 @@ use self::graph::Graph;
 use self::imports::Module;
 use crate::workspace::Workspace;
 
-/// The most lines that half of all files have.
+/// The maximum length of the shorter half of all files, in lines.
 const MEDIAN: usize = 110;
 
-/// The most lines that nine of ten files have.
+/// The maximum length of nine out of ten files, in lines.
 const NINE_OF_TEN: usize = 250;
 
-/// The folders that have our own code.
+/// The folders of our own code.
 const FOLDERS: [&str; 4] = ["host", "sdk", "plugins", "deploy"];
 
-/// Reads every source file of the workspace.
+/// Checks every source file of the workspace.
 ///
 /// # Errors
-/// Names each circle of imports, and the lengths of files when they are too long.
+/// Names each import cycle, and the lengths of files if they are too long.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut files = Vec::new();
     for folder in FOLDERS {
@@ -51,7 +51,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     bail!("{}", complaints.join("\n  "))
 }
 
-/// All Rust files below a folder, by name.
+/// All Rust files below a folder, sorted by name.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -66,7 +66,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The crate that a file belongs to, and the module that it is; `None` for tests, which may import as they like.
+/// The crate and the module of a file; `None` for tests, which may import anything.
 fn module(file: &Path) -> Option<(PathBuf, Vec<String>)> {
     let mut folder = PathBuf::new();
     let mut names = file.iter().map(|name| name.to_string_lossy());
@@ -83,15 +83,15 @@ fn module(file: &Path) -> Option<(PathBuf, Vec<String>)> {
     Some((folder, path))
 }
 
-/// What is wrong with the lengths of files.
+/// Complains if files are too long.
 fn too_long(lengths: &mut [usize]) -> Option<String> {
     lengths.sort_unstable();
     let at = |tenths: usize| lengths.get(lengths.len() * tenths / 10).copied().unwrap_or_default();
     let (median, nine_of_ten) = (at(5), at(9));
     (median > MEDIAN || nine_of_ten > NINE_OF_TEN).then(|| {
         format!(
-            "half of all files have up to {median} lines, and nine of ten up to {nine_of_ten}; {MEDIAN} and {NINE_OF_TEN} are the \
-             most: split those that are about two things"
+            "half of all files have up to {median} lines, and nine of ten up to {nine_of_ten}; the limits are {MEDIAN} and {NINE_OF_TEN}: \
+             split files that have two subjects"
         )
     })
 }

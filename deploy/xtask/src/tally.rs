@@ -1,9 +1,9 @@
-//! Counts tests from what their runners print: the form of libtest, which libtest-mimic prints too.
+//! Counts tests from their runners' output, in libtest's format, which libtest-mimic also prints.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many tests passed, failed and were skipped, and why they were.
+/// How many tests passed, failed and were skipped, and why they were skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     passed: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes notice of one line.
+    /// Reads one line of output.
     ///
     /// `SKIP name: reason` gives the reason of a test that its result line counts as ignored.
     pub(crate) fn read(&mut self, line: &str) {
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Takes notice that a runner failed: one that died before its result line is a failed test as well.
+    /// Records that a runner failed: one that died before its result line counts as a failed test.
     pub(crate) fn runner_failed(&mut self) {
         self.failed = self.failed.max(1);
     }
@@ -50,7 +50,7 @@ impl Tally {
         self.skipped
     }
 
-    /// Each skipped test with its reason, a line each.
+    /// Each skipped test with its reason, one per line.
     pub(crate) fn skips(&self) -> impl Iterator<Item = String> {
         self.reasons.iter().map(|(name, reason)| format!("SKIPPED {name}: {reason}"))
     }

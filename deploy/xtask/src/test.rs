@@ -1,4 +1,4 @@
-//! Everything that must hold before a change lands: the steps in their order, and the number of tests at the end.
+//! All checks that a change must pass before it lands: the steps in order, and the number of tests at the end.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,18 +12,18 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 use crate::{bench, cache, dependencies, dist, failures, fuzz, pages, tools};
 
-/// What the steps share.
+/// The state that the steps share.
 struct Context<'a> {
     workspace: &'a Workspace,
     tally: Tally,
-    /// What the reader must know although nothing has failed.
+    /// What the reader must know even if nothing has failed.
     notes: Vec<String>,
 }
 
-/// A step, the step that it builds upon, and what it does.
+/// A step: its name, the step that it depends on, and the function that runs it.
 struct Step(&'static str, Option<&'static str>, fn(&mut Context<'_>) -> Result<()>);
 
-/// A later step runs although an earlier one has failed, unless it builds upon that one.
+/// A step runs even if an earlier one has failed, unless it depends on that one.
 const STEPS: &[Step] = &[
     Step("tools", None, |context| tools::install_all(context.workspace)),
     Step("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
@@ -48,7 +48,7 @@ const STEPS: &[Step] = &[
     Step("book", None, |context| pages::build_book(context.workspace)),
 ];
 
-/// Runs all steps; `false` when one has failed.
+/// Runs all steps; returns `false` if one has failed.
 pub(crate) fn test(workspace: &Workspace) -> bool {
     if let Err(error) = cache::prune(workspace) {
         println!("note: {error:#}");
@@ -66,7 +66,7 @@ pub(crate) fn test(workspace: &Workspace) -> bool {
     progress.all_passed()
 }
 
-/// A cargo command; CI builds once, so that what makes the second build quicker is not worth its space there.
+/// A cargo command. CI builds only once, so incremental compilation is not worth its space there.
 fn cargo(context: &Context<'_>) -> Command {
     let mut command = context.workspace.cargo();
     if in_ci() {
@@ -79,10 +79,10 @@ fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }
 
-/// Known defects of dependencies; their list comes from the net, and may be out of reach.
+/// Checks dependencies for known vulnerabilities. The list comes from the network, which may be unreachable.
 fn advisories(context: &mut Context<'_>) -> Result<()> {
     if !succeeds(cargo(context).args(["deny", "fetch", "db"])) {
-        let note = "NOTE: the advisory database could not be fetched: known defects of dependencies were NOT looked for";
+        let note = "NOTE: cannot fetch the advisory database; dependencies were NOT checked for known vulnerabilities";
         println!("{note}");
         context.notes.push(note.to_owned());
         return Ok(());
@@ -96,7 +96,7 @@ fn tests(context: &mut Context<'_>) -> Result<()> {
     counted(context, command, &[])
 }
 
-/// The tests that are about the plugin, with the plugin as it is shipped: static, optimised, and a panic ends it.
+/// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
 fn plugin(context: &mut Context<'_>) -> Result<()> {
     let shipped = context.workspace.target.join("shipped");
     fs::create_dir_all(&shipped)?;
@@ -116,14 +116,14 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
     counted(context, command, &["--test", "acceptance", "--test", "plugins", "--test", "interrupted"])
 }
 
-/// That each measurement of the bench runs.
+/// Checks that each measurement of the bench runs.
 fn bench(context: &mut Context<'_>) -> Result<()> {
     let missing = bench::missing();
     if missing.is_empty() {
         return bench::run_short(context.workspace);
     }
-    ensure!(!in_ci(), "the bench may not be skipped in CI: {} missing", missing.join(", "));
-    let note = format!("SKIP bench: needs {}", missing.join(", "));
+    ensure!(!in_ci(), "the bench must not be skipped in CI; missing: {}", missing.join(", "));
+    let note = format!("SKIP bench: missing {}", missing.join(", "));
     println!("{note}");
     context.notes.push(note);
     Ok(())
@@ -138,6 +138,6 @@ fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> R
     if result.is_err() {
         context.tally.runner_failed();
     }
-    ensure!(!in_ci() || context.tally.skipped() == 0, "no test may be skipped in CI");
+    ensure!(!in_ci() || context.tally.skipped() == 0, "tests must not be skipped in CI");
     result
 }

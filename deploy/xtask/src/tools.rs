@@ -1,6 +1,6 @@
-//! Installs what the machine lacks, saying what it does.
+//! Installs missing tools, and prints what it installs.
 //!
-//! What cannot be installed here is said as well and is no failure: whatever needs it will say so by name.
+//! It also prints what it cannot install. That is not a failure: the step that needs the tool names it.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,18 @@ use anyhow::{Context as _, Result};
 use crate::command;
 use crate::workspace::Workspace;
 
-/// What `cargo install` brings: the crate, which is also the command, and its version.
+/// Tools installed with `cargo install`: the crate, which is also the command, and its version.
 const CARGO_DENY: (&str, &str) = ("cargo-deny", "0.20.2");
 const MDBOOK: (&str, &str) = ("mdbook", "0.5.4");
 
-/// What the demonstration runs beside our own binaries.
+/// The packages that the demonstration needs in addition to our own binaries.
 pub(crate) const DEMO_PACKAGES: [&str; 4] =
     ["containernetworking-plugins", "iproute2", "iputils-ping", "util-linux"];
 
 /// Installs everything that `cargo xtask test` uses.
 ///
 /// # Errors
-/// When something that is needed cannot be installed.
+/// When a required tool cannot be installed.
 pub(crate) fn install_all(workspace: &Workspace) -> Result<()> {
     let list = workspace.root.join("host/e2e/packages.txt");
     let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
@@ -32,7 +32,7 @@ pub(crate) fn install_all(workspace: &Workspace) -> Result<()> {
     install_book(workspace)
 }
 
-/// Installs what builds the book.
+/// Installs the tool that builds the book.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -40,21 +40,18 @@ pub(crate) fn install_book(workspace: &Workspace) -> Result<()> {
     cargo_tool(workspace, MDBOOK)
 }
 
-/// Installs the Debian packages that are missing, if this is Debian and we are root.
+/// Installs missing Debian packages, if this is Debian and we are root.
 ///
 /// # Errors
 /// When apt fails.
 pub(crate) fn apt(packages: &[&str]) -> Result<()> {
     let missing: Vec<&str> = packages.iter().copied().filter(|package| !is_installed(package)).collect();
     if missing.is_empty() {
-        println!("packages: nothing is missing");
+        println!("packages: all present");
         return Ok(());
     }
     if !rustix::process::geteuid().is_root() || !command::succeeds(Command::new("apt-get").arg("--version")) {
-        println!(
-            "note: these packages are missing, and only root can install them with apt: {}",
-            missing.join(" ")
-        );
+        println!("note: missing packages, which only root can install with apt: {}", missing.join(" "));
         return Ok(());
     }
     println!("packages: installing {}", missing.join(" "));
@@ -73,24 +70,24 @@ fn is_installed(package: &str) -> bool {
     command::output(Command::new("dpkg-query").args(query)).is_ok_and(|status| status == "installed")
 }
 
-/// Adds the parts of the toolchain that a minimal one lacks.
+/// Adds the toolchain components that a minimal installation lacks.
 ///
-/// Without rustup there is nothing to be done: the step that needs a part says so.
+/// Does nothing without rustup: the step that needs a component reports it.
 pub(crate) fn rustup() {
     let rustup = |arguments: &[&str]| command::succeeds(Command::new("rustup").args(arguments));
     if !rustup(&["--version"]) {
-        println!("note: there is no rustup; the Rust toolchain is used as it is");
+        println!("note: rustup not found; using the Rust toolchain as it is");
         return;
     }
     for arguments in
         [["component", "add", "rustfmt", "clippy"].as_slice(), &["target", "add", "wasm32-unknown-unknown"]]
     {
-        let outcome = if rustup(arguments) { "there" } else { "note: this failed, and may be missed later" };
+        let outcome = if rustup(arguments) { "ok" } else { "note: failed; a later step may need it" };
         println!("rustup {}: {outcome}", arguments.join(" "));
     }
 }
 
-/// Whether a target can be built for, added by rustup if need be.
+/// Whether a target is installed; adds it with rustup if needed.
 pub(crate) fn target(name: &str) -> bool {
     let installed = || {
         let libraries = Command::new("rustc").args(["--print", "target-libdir", "--target", name]).output();
@@ -99,16 +96,16 @@ pub(crate) fn target(name: &str) -> bool {
     installed() || command::succeeds(Command::new("rustup").args(["target", "add", name])) && installed()
 }
 
-/// Builds a tool from its source, unless this version is there.
+/// Builds a tool from source, unless this version is installed.
 fn cargo_tool(workspace: &Workspace, (tool, version): (&str, &str)) -> Result<()> {
     let present = command::output(Command::new(tool).arg("--version"))
         .is_ok_and(|text| text.split([' ', '\n']).any(|word| word.trim_start_matches('v') == version));
     if present {
-        println!("{tool} {version}: there");
+        println!("{tool} {version}: installed");
         return Ok(());
     }
-    println!("{tool} {version}: building it, which takes some minutes, once");
-    // It runs for seconds and is built for minutes: the quickest build is the best.
+    println!("{tool} {version}: building from source, once; takes a few minutes");
+    // It runs for seconds but builds for minutes, so the fastest build wins.
     command::run(
         workspace
             .cargo()

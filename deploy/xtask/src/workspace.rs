@@ -1,4 +1,4 @@
-//! Where the workspace and what is built of it lie.
+//! Locates the workspace and its build output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,18 +13,18 @@ use crate::command;
 pub(crate) struct Workspace {
     /// The folder of the root `Cargo.toml`.
     pub(crate) root: PathBuf,
-    /// What cargo says, because `CARGO_TARGET_DIR` may put it anywhere.
+    /// As cargo reports it, because `CARGO_TARGET_DIR` may put it anywhere.
     pub(crate) target: PathBuf,
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Finds the workspace with `cargo metadata`.
     ///
     /// # Errors
     /// When the current folder is not in a workspace that cargo can read.
     pub(crate) fn find() -> Result<Self> {
         let text = command::output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-        let metadata: Value = serde_json::from_str(&text).context("cargo metadata printed no JSON")?;
+        let metadata: Value = serde_json::from_str(&text).context("cargo metadata did not print JSON")?;
         let path = |key: &str| {
             metadata
                 .get(key)
@@ -42,7 +42,7 @@ impl Workspace {
         command
     }
 
-    /// Where a development build puts its binaries.
+    /// The folder of a development build's binaries.
     pub(crate) fn binaries(&self) -> PathBuf {
         self.target.join("debug")
     }
@@ -52,18 +52,18 @@ impl Workspace {
         self.root.join("deploy/book")
     }
 
-    /// Whether the target folder is a cache outside of the clone, as `.ci/run` makes it.
+    /// Whether the target folder is a cache outside the clone, as `.ci/run` sets it up.
     pub(crate) fn has_outside_target(&self) -> bool {
         !self.target.starts_with(&self.root)
     }
 
-    /// A path as a reader of the output knows it.
+    /// A path relative to the workspace's root, for output.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

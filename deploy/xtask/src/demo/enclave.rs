@@ -1,8 +1,8 @@
-//! A private room for the demonstration: network, mount and process namespaces that end with it.
+//! Private namespaces for the demonstration: network, mount and process namespaces that end with it.
 //!
-//! A holder process is the room's first process and waits on a pipe from us. When we end, in whatever way (done, error,
-//! Ctrl-C, SIGKILL), the pipe closes, the holder ends, and the kernel kills and unmounts all that was inside. Nothing
-//! has to be cleaned up, so nothing can be forgotten.
+//! A holder process is the first process inside and waits on a pipe from us. When we end, in whatever way (done, error,
+//! Ctrl-C, SIGKILL), the pipe closes, the holder ends, and the kernel kills and unmounts everything inside. No cleanup is
+//! needed, so none can be forgotten.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,19 +12,19 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// A shell, because it reaps the orphans that a first process inherits. /run is memory that ends with the room.
+/// A shell, because it reaps the orphans that a first process inherits. /run is a tmpfs that ends with the namespaces.
 const HOLDER: &str = "set -e; mount -t tmpfs tmpfs /run; ip link set lo up; echo furnished; read -r _";
 
-/// A private room.
+/// The namespaces, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Enclave {
     holder: Child,
-    /// The room's first process, as the host numbers it.
+    /// The first process inside, by its id on the host.
     first: u32,
 }
 
 impl Enclave {
-    /// Makes a room with an empty /run.
+    /// Creates the namespaces, with an empty /run.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -43,7 +43,7 @@ impl Enclave {
         }
         ensure!(
             line.trim_end() == "furnished",
-            "cannot make namespaces here: is this a container without privileges?"
+            "cannot create namespaces; is this an unprivileged container?"
         );
         let first = child_of(holder.id())?;
         Ok(Self { holder, first })
@@ -56,7 +56,7 @@ impl Enclave {
         command
     }
 
-    /// A path inside, as we see it.
+    /// A path inside, as seen from outside.
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.first))
     }
@@ -65,20 +65,16 @@ impl Enclave {
 impl Drop for Enclave {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
-        // A holder that cannot be waited for is gone already.
+        // If the wait fails, the holder is already gone.
         let _ = self.holder.wait();
     }
 }
 
-/// The process that `unshare` or `nsenter` has started: both wait for it.
+/// The child process of `unshare` or `nsenter`, which both wait for it.
 ///
 /// # Errors
 /// When there is none.
 pub(super) fn child_of(parent: u32) -> Result<u32> {
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
-    children
-        .split_whitespace()
-        .next()
-        .and_then(|child| child.parse().ok())
-        .context("it has started no process")
+    children.split_whitespace().next().and_then(|child| child.parse().ok()).context("it has no child process")
 }

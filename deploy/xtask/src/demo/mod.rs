@@ -1,6 +1,6 @@
-//! `cargo xtask demo`: what tenure does, shown on this machine with real pods.
+//! `cargo xtask demo`: demonstrates tenure on this machine with real pods.
 //!
-//! All of it happens in an [`Enclave`], which the kernel takes away whatever way the demonstration ends.
+//! Everything happens in an [`Enclave`], which the kernel removes however the demonstration ends.
 
 mod enclave;
 mod node;
@@ -20,41 +20,41 @@ use self::tell::Teller;
 use crate::workspace::Workspace;
 use crate::{command, tools};
 
-/// How many pods come before the policy is activated, and how many after.
+/// How many pods are added before the policy is activated, and how many after.
 const BEFORE: usize = 5;
 const AFTER: usize = 8;
-/// How many may come in the meantime, before the demonstration is taken to have failed.
+/// How many pods may be added in total, before the demonstration counts as failed.
 const MOST: usize = 200;
 
-/// Builds tenure and shows it.
+/// Builds tenure and demonstrates it.
 ///
 /// # Errors
-/// When something does not go as promised.
+/// When a guarantee is broken.
 pub(crate) fn demo(workspace: &Workspace) -> Result<()> {
     ensure!(
         rustix::process::geteuid().is_root(),
-        "the demonstration makes network namespaces: run it as root"
+        "the demonstration creates network namespaces: run it as root"
     );
     let tell = Teller::new();
     tell.act("Preparing");
     tools::apt(&tools::DEMO_PACKAGES)?;
     tools::rustup();
-    tell.line("building: the first time takes some minutes, most of them for the compiler inside wasmtime");
+    tell.line("building: the first time takes a few minutes, mostly for the compiler in wasmtime");
     let packages = ["--package", "tenure-daemon", "--package", "tenure-ctl", "--package", "tenure-cni"];
     command::run(workspace.cargo().arg("build").args(packages))?;
     let enclave = Enclave::new()?;
     tell.line(
-        "namespaces of its own are ready; the kernel removes them, and all in them, when this program ends",
+        "private namespaces are ready; the kernel removes them and everything in them when this program ends",
     );
     show(&enclave, workspace, &tell)
 }
 
-/// The story, in four acts.
+/// Runs the demonstration in four acts.
 fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
     let binaries = workspace.binaries();
     let runtime = Runtime { enclave, binaries: &binaries };
     let node = Node::start(enclave, binaries.clone())?;
-    tell.line("tenured serves, without a configuration file");
+    tell.line("tenured is running, without a configuration file");
     let mut pods = first_pods(runtime, tell)?;
     pods.extend(activate(runtime, &node, tell)?);
     let node = crash(runtime, node, &pods, tell)?;
@@ -73,9 +73,9 @@ fn first_pods(runtime: Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
     Ok(vec![first, second])
 }
 
-/// Act two: the rule changes while pods come.
+/// Act two: the policy changes while pods are added.
 fn activate(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
-    tell.act("2. Another policy, while pods come");
+    tell.act("2. Another policy, while pods are added");
     let (come, coming) = mpsc::channel();
     let activated = &AtomicBool::new(false);
     thread::scope(|scope| {
@@ -92,28 +92,28 @@ fn activate(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<
             }
         }
         let host = |pod: &Pod| pod.address.split(['.', '/']).nth(3).and_then(|text| text.parse::<u8>().ok());
-        ensure!(pods.last().and_then(host) > Some(128), "the last pod was not given a high address");
+        ensure!(pods.last().and_then(host) > Some(128), "the last pod did not get a high address");
         tell.good(&format!(
-            "{} pods were added, none failed; the new rule gives the highest free address",
+            "{} pods were added, none failed; the new policy assigns the highest free address",
             pods.len()
         ));
         Ok(pods)
     })
 }
 
-/// Adds one pod after the other, until enough have come since the activation.
+/// Adds one pod after the other, until enough have been added since the activation.
 fn stream(runtime: Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
     let mut after = 0;
     for number in 1..=MOST {
         after += usize::from(activated.load(Ordering::Acquire));
-        // The receiver is gone only when the demonstration has failed already.
+        // The receiver is gone only if the demonstration has already failed.
         if come.send(runtime.add(&format!("pod-{number:02}"))).is_err() || after == AFTER {
             return;
         }
     }
 }
 
-/// Act three: the daemon dies, and nobody loses an address.
+/// Act three: the daemon is killed, and no pod loses its address.
 fn crash<'a>(runtime: Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) -> Result<Node<'a>> {
     tell.act("3. SIGKILL");
     let before = node.allocations()?;
@@ -125,17 +125,17 @@ fn crash<'a>(runtime: Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) 
     tell.good(&format!("tenurectl lists the same {} addresses and owners as before", after.len()));
     for pod in pods {
         let again = runtime.ask_again(pod)?;
-        ensure!(again == pod.address, "{} had {}, and is told {again}", pod.name, pod.address);
+        ensure!(again == pod.address, "{} had {}, and now gets {again}", pod.name, pod.address);
     }
-    tell.good("every pod that asks again is given the address it has");
-    let [first, .., last] = pods else { bail!("there are no pods") };
+    tell.good("a repeated ADD gets each pod the same address");
+    let [first, .., last] = pods else { bail!("no pods") };
     tell.good(&format!("{} pings {}: {}", first.name, last.name, runtime.ping(first, last)?));
     Ok(node)
 }
 
-/// Act four: everything is given back.
+/// Act four: all pods are deleted.
 fn delete(runtime: Runtime<'_>, node: &Node<'_>, pods: &[Pod], tell: &Teller) -> Result<()> {
-    tell.act("4. The end");
+    tell.act("4. Deleting the pods");
     for pod in pods {
         runtime.delete(pod).with_context(|| node.log())?;
     }

@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::enclave::{Enclave, child_of};
 use crate::command;
 
-/// Where the daemon's sockets are, inside.
+/// The daemon's run directory, inside the enclave.
 const RUN: &str = "/run/tenure";
-/// Where its checkpoint is, inside.
+/// Its state directory, inside the enclave.
 const STATE: &str = "/run/tenure-state";
-/// Where its log is, inside.
+/// Its log file, inside the enclave.
 const LOG: &str = "/run/tenured.log";
-/// How many lines of the log explain a failure.
+/// How many lines of the log are shown for a failure.
 const LOG_LINES: usize = 30;
 
 /// A running daemon.
@@ -32,7 +32,7 @@ impl<'a> Node<'a> {
     /// Starts the daemon and waits until it serves.
     ///
     /// # Errors
-    /// With the end of its log, when it does not.
+    /// When it does not, with the end of its log.
     pub(crate) fn start(enclave: &'a Enclave, binaries: PathBuf) -> Result<Self> {
         let log = File::options().create(true).append(true).open(enclave.outside(LOG))?;
         let daemon = enclave
@@ -44,11 +44,11 @@ impl<'a> Node<'a> {
             .spawn()?;
         let node = Self { enclave, binaries, daemon };
         node.ctl(&["status", "--wait", "60"])
-            .with_context(|| format!("the daemon's log ends:\n{}", node.log()))?;
+            .with_context(|| format!("the end of the daemon's log:\n{}", node.log()))?;
         Ok(node)
     }
 
-    /// Kills the daemon as a crash does and starts another on the same state.
+    /// Kills the daemon, as in a crash, and starts another on the same state.
     ///
     /// # Errors
     /// When it cannot be killed, or the next one does not serve.
@@ -59,7 +59,7 @@ impl<'a> Node<'a> {
         Self::start(self.enclave, self.binaries)
     }
 
-    /// Runs `tenurectl`, and returns the JSON that it prints.
+    /// Runs `tenurectl` and returns its JSON output.
     ///
     /// # Errors
     /// When it fails.
@@ -67,17 +67,17 @@ impl<'a> Node<'a> {
         let mut ctl = self.enclave.command(self.binaries.join("tenurectl"));
         let text = command::output(ctl.args(["--run-dir", RUN, "--output", "json"]).args(arguments))?;
         serde_json::from_str(&text)
-            .with_context(|| format!("tenurectl {arguments:?} printed no JSON: {text}"))
+            .with_context(|| format!("tenurectl {arguments:?} did not print JSON: {text}"))
     }
 
-    /// Container and address of everything that is allocated, in order.
+    /// The container and address of each allocation, sorted.
     ///
     /// # Errors
     /// When `tenurectl` fails.
     pub(crate) fn allocations(&self) -> Result<Vec<(String, String)>> {
         let answer = self.ctl(&["allocations"])?;
         let Some(list) = answer.get("allocations").unwrap_or(&answer).as_array() else {
-            bail!("tenurectl allocations printed no list: {answer}");
+            bail!("tenurectl allocations did not print a list: {answer}");
         };
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut owned: Vec<_> = list
@@ -88,7 +88,7 @@ impl<'a> Node<'a> {
         Ok(owned)
     }
 
-    /// Where the plugin finds the daemon.
+    /// The socket on which the plugin finds the daemon.
     pub(crate) fn socket() -> String {
         format!("{RUN}/cni.sock")
     }

@@ -10,9 +10,9 @@ use super::enclave::Enclave;
 use super::node::Node;
 use crate::command;
 
-/// The network that all pods are on, and the name that `tenurectl` knows it by.
+/// The name of the network that all pods are on.
 pub(crate) const NETWORK: &str = "demo";
-/// Where Debian puts the plugins.
+/// The folder of Debian's CNI plugins.
 const PLUGINS: &str = "/usr/lib/cni";
 
 /// A pod.
@@ -20,20 +20,20 @@ const PLUGINS: &str = "/usr/lib/cni";
 pub(crate) struct Pod {
     /// Its name, which is its container's id as well.
     pub(crate) name: String,
-    /// CIDR text.
+    /// In CIDR notation.
     pub(crate) address: String,
 }
 
-/// What is needed to make pods.
+/// Adds and deletes pods, as a container runtime does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Runtime<'a> {
     pub(crate) enclave: &'a Enclave,
-    /// Where our plugin lies.
+    /// The folder of our plugin.
     pub(crate) binaries: &'a Path,
 }
 
 impl Runtime<'_> {
-    /// Makes a pod: its namespace, then CNI ADD through `bridge`.
+    /// Adds a pod: creates its namespace, then calls CNI ADD through `bridge`.
     ///
     /// # Errors
     /// With the plugin's own error.
@@ -43,7 +43,7 @@ impl Runtime<'_> {
         Ok(Pod { name: name.to_owned(), address: address(&result)? })
     }
 
-    /// Asks the IPAM plugin again for a pod that exists, as a runtime does that has forgotten the answer.
+    /// Repeats the ADD of an existing pod to the IPAM plugin, as a runtime does that has lost the reply.
     ///
     /// # Errors
     /// With the plugin's own error.
@@ -59,10 +59,10 @@ impl Runtime<'_> {
         self.call(&format!("{PLUGINS}/bridge"), "DEL", &pod.name).map(|_| ())
     }
 
-    /// Lets one pod ping another; returns the time that it took, as `ping` says it.
+    /// Pings one pod from another; returns the round-trip time as `ping` prints it.
     ///
     /// # Errors
-    /// When no answer comes.
+    /// When there is no reply.
     pub(crate) fn ping(&self, from: &Pod, to: &Pod) -> Result<String> {
         let target = to.address.split('/').next().unwrap_or_default();
         let arguments = ["netns", "exec", &from.name, "ping", "-c", "1", "-W", "5", target];
@@ -71,7 +71,7 @@ impl Runtime<'_> {
         Ok(time.unwrap_or("an unknown time").to_owned())
     }
 
-    /// Calls a plugin as the specification says.
+    /// Calls a plugin as the CNI specification requires.
     fn call(&self, plugin: &str, verb: &str, pod: &str) -> Result<Value> {
         let config = json!({
             "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": "demo0",
@@ -92,12 +92,13 @@ impl Runtime<'_> {
         if printed.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_str(&printed).with_context(|| format!("{verb} of {pod} printed no JSON: {printed}"))
+        serde_json::from_str(&printed)
+            .with_context(|| format!("{verb} of {pod} did not print JSON: {printed}"))
     }
 }
 
 /// The first address of a CNI result.
 fn address(result: &Value) -> Result<String> {
     let address = result.pointer("/ips/0/address").and_then(Value::as_str);
-    Ok(address.with_context(|| format!("there is no address in {result}"))?.to_owned())
+    Ok(address.with_context(|| format!("no address in {result}"))?.to_owned())
 }

@@ -1,35 +1,35 @@
-//! How the demonstration speaks: in colours on a terminal, plainly elsewhere.
+//! The demonstration's output: coloured on a terminal, plain elsewhere.
 
 use std::io::{IsTerminal as _, stdout};
 
-/// Speaks.
+/// Prints the demonstration's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Teller {
     colours: bool,
 }
 
 impl Teller {
-    /// Looks at where the words go; `NO_COLOR` is respected.
+    /// Uses colours if standard output is a terminal and `NO_COLOR` is not set.
     pub(crate) fn new() -> Self {
         Self { colours: stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
     }
 
-    /// Begins an act.
+    /// Prints the title of an act.
     pub(crate) fn act(self, title: &str) {
         println!("\n{}", self.paint("1", title));
     }
 
-    /// Says something by the way.
+    /// Prints a remark.
     pub(crate) fn line(self, text: &str) {
         println!("  {}", self.paint("2", text));
     }
 
-    /// Says that something is as promised.
+    /// Prints that a guarantee holds.
     pub(crate) fn good(self, text: &str) {
         println!("  {} {text}", self.paint("32", "ok"));
     }
 
-    /// Says what is done to the node.
+    /// Prints an action on the node.
     pub(crate) fn turn(self, text: &str) {
         println!("  {}", self.paint("33", &format!("-> {text}")));
     }

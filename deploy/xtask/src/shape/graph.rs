@@ -1,6 +1,6 @@
-//! The modules of a crate and their imports, resolved to the module that has what is imported.
+//! The modules of a crate and their imports, each resolved to the module that defines the imported item.
 //!
-//! What a module takes from one above it is not counted: the two are one room, and the compiler sees to its walls.
+//! Imports from an ancestor module are not counted: a module and its ancestors form one unit, whose boundaries the compiler enforces.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,7 +21,7 @@ impl Graph {
         self.modules.insert(module.path.clone(), module);
     }
 
-    /// Each circle, as `a -> b -> a`; one for all that lead through the same modules.
+    /// Each import cycle, as `a -> b -> a`; cycles through the same modules are listed once.
     pub(super) fn circles(&self) -> Vec<String> {
         let edges: BTreeMap<&Path, BTreeSet<&Path>> =
             self.modules.iter().map(|(path, module)| (path, self.imported(module))).collect();
@@ -37,13 +37,13 @@ impl Graph {
         circles
     }
 
-    /// The modules beside and below it that a module imports from.
+    /// The sibling and descendant modules that a module imports from.
     fn imported<'a>(&'a self, module: &'a Module) -> BTreeSet<&'a Path> {
         let found = module.imports.iter().filter_map(|path| self.find(&module.path, path, 0));
         found.filter(|path| !module.path.starts_with(path)).collect()
     }
 
-    /// The module that has what a path names, seen from a module. What is handed on is followed to where it comes from.
+    /// The module that defines what a path names, as seen from a module. Follows re-exports to their origin.
     fn find<'a>(&'a self, from: &Path, written: &[String], hops: u32) -> Option<&'a Path> {
         let path = self.absolute(from, written)?;
         let known =
@@ -52,13 +52,13 @@ impl Graph {
         let name = path.get(found.len());
         let handed_on = module.exports.iter().find(|(export, _)| Some(export) == name);
         match handed_on {
-            // Some names lead back to themselves, such as a function that is called as its module is.
+            // Some names lead back to themselves, such as a function with the name of its module.
             Some((_, further)) if hops < 8 => self.find(found, further, hops + 1).or(Some(found)),
             _ => Some(found),
         }
     }
 
-    /// A path from the crate's root; `None` where it leads out of the crate.
+    /// The path from the crate's root; `None` if it leads out of the crate.
     fn absolute(&self, from: &Path, written: &[String]) -> Option<Path> {
         let (first, rest) = written.split_first()?;
         match first.as_str() {
@@ -80,7 +80,7 @@ impl Graph {
     }
 }
 
-/// The shortest way from a module back to itself, with it at both ends.
+/// The shortest path from a module back to itself, with the module at both ends.
 fn back_to<'a>(start: &'a Path, edges: &BTreeMap<&'a Path, BTreeSet<&'a Path>>) -> Option<Vec<&'a Path>> {
     let mut came_from: BTreeMap<&Path, &Path> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);

@@ -1,20 +1,20 @@
-//! What a module imports, read from its text: `use` of its own crate, and paths that begin with `crate` or `super`.
+//! Reads a module's imports from its source: `use` of its own crate, and paths that begin with `crate` or `super`.
 //!
-//! This is no parser of Rust. It knows how our own code is formatted, and looks at nothing behind `mod tests`.
+//! This is not a Rust parser. It relies on the formatting of our own code, and ignores everything after `mod tests`.
 
-/// A module: its path in the crate, and what its text names.
+/// A module: its path in the crate, its imports and its re-exports.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     /// Empty for the crate's root.
     pub(super) path: Vec<String>,
-    /// Paths as they are written.
+    /// The imported paths, as written.
     pub(super) imports: Vec<Vec<String>>,
-    /// Names that it hands on, and the path of each as it is written.
+    /// The names that it re-exports, each with its path as written.
     pub(super) exports: Vec<(String, Vec<String>)>,
 }
 
 impl Module {
-    /// Reads a module's text.
+    /// Reads a module's source.
     pub(super) fn read(path: Vec<String>, text: &str) -> Self {
         let mut module = Self { path, ..Self::default() };
         let code: String = text.lines().take_while(|line| !line.starts_with("mod tests")).map(code).collect();
@@ -47,7 +47,7 @@ fn is_visibility(word: &str) -> bool {
     word == "pub" || word.starts_with("pub(")
 }
 
-/// Where a word stands last in a text, by itself.
+/// The position of the last occurrence of a whole word in a text.
 fn word(text: &str, word: &str) -> Option<usize> {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     text.rmatch_indices(word).map(|(at, _)| at).find(|at| {
@@ -57,7 +57,7 @@ fn word(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// Paths in expressions and types: those that begin with `crate` or `super`, and those of two names and more, which may be a child's.
+/// Paths in expressions and types: those that begin with `crate` or `super`, and other paths of two or more names, which may name a child module.
 fn inline(code: &str) -> Vec<Vec<String>> {
     let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | ':');
     let paths = code.split(|character: char| !is_part(character)).filter(|path| path.contains("::"));
@@ -68,7 +68,7 @@ fn segments(path: &str) -> Vec<String> {
     path.split("::").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Each path of a tree such as `a::{b, c::{self, d as e}}`, with the name that it has here.
+/// Each path of a tree such as `a::{b, c::{self, d as e}}`, with its local name.
 fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
     let Some((prefix, inner)) = tree.split_once('{') else {
         let (path, name) =
