@@ -71,7 +71,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:
   tenurectl log
   tenurectl log --follow
-  tenurectl log --state-dir ./copy-of-another-node --output json | jq 'select(.record.release)'")]
+  tenurectl log --state-dir ./copy-of-another-node --output json | jq 'select(.fact.released)'")]
     Log {
         /// Keep printing facts as they are appended.
         #[arg(long, short)]
