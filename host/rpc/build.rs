@@ -1,4 +1,4 @@
-//! Generates the messages, and the services of the features that are on. Needs no protoc.
+//! Generates the messages, and the services of the enabled features. Needs no protoc.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A call from beginning to end, in the order in which the reference implementation checks one.
+//! A call from beginning to end. The checks run in the order of the reference implementation.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::daemon::{self, Failure};
 use crate::deadline::Deadline;
 use crate::{input, netns};
 
-/// The variable that names the daemon's socket where the configuration does not.
+/// The environment variable for the daemon's socket, used if the configuration names none.
 const SOCKET_VARIABLE: &str = "TENURE_SOCKET";
 
-/// An error and the version to tell it in.
+/// An error, and the spec version to report it in.
 pub(crate) struct Failed {
     pub(crate) report: ErrorReport,
     pub(crate) version: SpecVersion,
@@ -30,7 +30,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// What to print on standard output.
+/// The text to print to standard output.
 pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
     let environment = Environment::read(variable)?;
     let command = &environment.command;
@@ -55,7 +55,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         started_at_boot_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
         netns_device,
         netns_inode,
-        // Only for an ADD whose configuration names one.
+        // Set below, for an ADD whose configuration names a file.
         resolv_conf: None,
     };
     check_netns(&environment, namespace)
@@ -69,7 +69,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         .map_err(|report| Failed { report, version })
 }
 
-/// The method of the daemon that serves a command.
+/// The daemon's method for a command.
 fn method(command: &Command) -> Result<&'static str, Error> {
     match command {
         Command::Add => Ok("Add"),
@@ -83,9 +83,9 @@ fn method(command: &Command) -> Result<&'static str, Error> {
     }
 }
 
-/// A pod in the host's network needs no address of its own.
+/// Refuses an ADD or CHECK in the host's own network namespace, where a pod needs no address of its own.
 ///
-/// A DEL goes on: the namespace's path may by now lead elsewhere, and what the attachment owns must not leak.
+/// A DEL is not refused: the path may lead to another namespace by now, and the attachment's addresses must not leak.
 fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>) -> Result<(), Error> {
     let concerned =
         matches!(environment.command, Command::Add | Command::Check) && !environment.netns_override;
@@ -96,7 +96,7 @@ fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>) -> Resu
     Ok(())
 }
 
-/// The way to the daemon.
+/// The daemon's socket and the deadline for reaching it.
 struct Way {
     socket: PathBuf,
     deadline: Deadline,
@@ -138,15 +138,15 @@ impl Way {
     }
 }
 
-/// Keeps a DEL for when the daemon is back. From then on it counts as done.
+/// Spools a DEL for the daemon to process later. Once spooled, it counts as done.
 fn spool(socket: &Path, invocation: &Invocation, cause: &str) -> Result<String, ErrorReport> {
     Spool::beside(socket).write(invocation).map(|()| String::new()).map_err(|error| {
-        let cause = format!("{cause}; nor could the DEL be kept for later: {error}");
+        let cause = format!("{cause}; and the DEL could not be spooled: {error}");
         ErrorReport::from(&Error::new(ErrorCode::Unreachable, cause))
     })
 }
 
-/// A variable of the environment. What is not UTF-8 becomes what no name may contain, and is refused as such.
+/// An environment variable. Invalid UTF-8 becomes U+FFFD, which no name may contain, so that it is refused later.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

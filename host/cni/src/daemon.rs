@@ -1,4 +1,4 @@
-//! Asking the daemon: one gRPC call on one connection, as little of gRPC as that takes.
+//! Calling the daemon: one gRPC call on one connection, with only as much of gRPC as that needs.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,34 +23,34 @@ use tenure_types::{Error, ErrorCode};
 use crate::deadline::Deadline;
 use crate::wait::{self, Socket};
 
-/// The most bytes of an answer; a result is a few hundred.
+/// The most bytes that an answer may have; a result has a few hundred.
 const LONGEST_ANSWER: usize = 4 << 20;
 
-/// Before each message: a byte that says whether it is compressed, and its length.
+/// The length of a message's prefix: the compression flag (1 byte) and the message's length (4 bytes).
 const PREFIX: usize = 5;
 
-/// gRPC's numbers for what a proxy, a library or an old daemon may answer by itself.
+/// The gRPC status codes that a proxy, a library or an old daemon may return without tenure's details.
 const CANCELLED: i32 = 1;
 const DEADLINE_EXCEEDED: i32 = 4;
 const UNAVAILABLE: i32 = 14;
 
-/// Why there is no answer.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The daemon has answered: no.
+    /// The daemon refused the request.
     #[error("{}", .0.cause)]
     Refused(ErrorReport),
-    /// The daemon was not there, went away, or does not speak the protocol. Whether it has done anything is not known.
+    /// The daemon was not running, went away, or does not speak the protocol. Whether it processed the request is unknown.
     #[error("{0}")]
     Unreachable(String),
-    /// The deadline came first.
+    /// The deadline passed.
     #[error("no answer in time")]
     Late,
 }
 
 impl From<h2::Error> for Failure {
     fn from(error: h2::Error) -> Self {
-        Self::Unreachable(format!("the connection has failed: {error}"))
+        Self::Unreachable(format!("the connection failed: {error}"))
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn ask(
     wait::drive(&socket, deadline, exchange)?.ok_or(Failure::Late)?
 }
 
-/// Connects, and waits for a place in the daemon's queue if it is full.
+/// Connects; if the daemon's backlog is full, waits for a place in it.
 fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, Failure> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -96,14 +96,14 @@ async fn exchange(
     let (sender, connection) = client::Builder::new().enable_push(false).handshake(socket).await?;
     let mut connection = pin!(connection);
     let mut call = pin!(call(sender, method, invocation, deadline));
-    // The call moves only as the connection does, and an answer may have come before the connection broke.
+    // The call progresses only with the connection, and the answer may have arrived before the connection broke.
     poll_fn(|context| {
         if let Poll::Ready(answer) = call.as_mut().poll(context) {
             return Poll::Ready(answer);
         }
         let Poll::Ready(ended) = connection.as_mut().poll(context) else { return Poll::Pending };
         let answer = call.as_mut().poll(context);
-        let closed = || Failure::Unreachable("the daemon has closed the connection".to_owned());
+        let closed = || Failure::Unreachable("the daemon closed the connection".to_owned());
         if answer.is_ready() {
             answer
         } else {
@@ -137,7 +137,7 @@ async fn call(
             return Err(garbage("it is too long"));
         }
     }
-    // An answer without a message has its status in the head.
+    // An answer without a message has its status in the headers.
     let trailers = body.trailers().await?;
     check_status(trailers.as_ref().unwrap_or(head.headers()))?;
     unframed(&message)
@@ -176,7 +176,7 @@ fn unframed(bytes: &[u8]) -> Result<Answer, Failure> {
     }
 }
 
-/// What a status says: nothing when it is OK.
+/// Checks the call's gRPC status.
 fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let code = text("grpc-status").and_then(|code| code.parse::<i32>().ok());
@@ -194,18 +194,18 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
         CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
         UNAVAILABLE => Failure::Unreachable(message.into_owned()),
         code => {
-            let cause = format!("the daemon has answered with gRPC status {code}: {message}");
+            let cause = format!("the daemon answered with gRPC status {code}: {message}");
             Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))
         }
     })
 }
 
-/// gRPC sends base64 without padding and accepts both.
+/// gRPC sends base64 without padding, and must accept it with or without.
 fn base64() -> GeneralPurpose {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     GeneralPurpose::new(&alphabet::STANDARD, config)
 }
 
 fn garbage(why: impl std::fmt::Display) -> Failure {
-    Failure::Unreachable(format!("the daemon's answer makes no sense: {why}"))
+    Failure::Unreachable(format!("the daemon's answer is invalid: {why}"))
 }

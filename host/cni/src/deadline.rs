@@ -1,17 +1,17 @@
-//! When the call began and when it must end, by the clock that the daemon orders calls by.
+//! When the call started and when it must end, on the clock by which the daemon orders calls.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The time since boot, suspended time included.
+/// The time since boot, including time spent suspended.
 pub(crate) fn now() -> Duration {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Boottime);
     // The kernel's clock is never negative, and its nanoseconds are below a second.
     Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
 }
 
-/// The end of the whole call: reading, connecting and waiting for the answer.
+/// The deadline of the whole call: reading, connecting and waiting for the answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     started: Duration,
@@ -23,12 +23,12 @@ impl Deadline {
         Self { started, timeout }
     }
 
-    /// What is left; `None` when it is over.
+    /// The time left; `None` if the deadline has passed.
     pub(crate) fn remaining(self) -> Option<Duration> {
         (self.started + self.timeout).checked_sub(now()).filter(|remaining| !remaining.is_zero())
     }
 
-    /// How long the call was given, for people.
+    /// The call's timeout, for messages.
     pub(crate) fn timeout(self) -> Duration {
         self.timeout
     }

@@ -1,4 +1,4 @@
-//! Standard input: read to its end, up to a length and a deadline.
+//! Reading standard input to its end, up to a maximum length and a deadline.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use crate::wait::{self, Readiness};
 /// Reads the network configuration.
 ///
 /// # Errors
-/// `InputOutput` when it cannot be read or is too long, `DeadlineExceeded` when whoever writes it never ends.
+/// `InputOutput` if it cannot be read or is too long, `DeadlineExceeded` if it does not end in time.
 pub(crate) fn read(mut source: impl Read + AsFd, deadline: Deadline) -> Result<Vec<u8>, Error> {
     let failed =
         |error| Error::new(ErrorCode::InputOutput, format_args!("error reading from stdin: {error}"));
@@ -21,7 +21,7 @@ pub(crate) fn read(mut source: impl Read + AsFd, deadline: Deadline) -> Result<V
     let mut chunk = [0; 16 << 10];
     loop {
         if wait::until(&source, PollFlags::IN, deadline).map_err(failed)? == Readiness::Late {
-            let cause = format!("standard input did not end within {:?}", deadline.timeout());
+            let cause = format!("standard input was not closed within {:?}", deadline.timeout());
             return Err(Error::new(ErrorCode::DeadlineExceeded, cause));
         }
         match source.read(&mut chunk) {

@@ -1,8 +1,8 @@
-//! `tenure`, the CNI IPAM plugin: checks a call, hands it to the daemon and prints the answer.
+//! `tenure`, the CNI IPAM plugin: checks a call, forwards it to the daemon and prints the answer.
 //!
-//! It holds no policy and no state. Whatever happens, it prints one thing, once, at the very end: a result or an error
-//! object, never both; it starts no thread and no child, so that nothing keeps its standard output open. It decides nothing
-//! by its own name, and serves as well when it is installed as `host-local`.
+//! It has no policy and no state. Whatever happens, it prints exactly once, at the very end: either a result or an error
+//! object. It starts no thread and no child process, so that nothing keeps its standard output open. It ignores its own name, and so
+//! can be installed as `host-local`.
 
 mod call;
 mod daemon;
@@ -18,10 +18,10 @@ use tenure_types::cni::{self, ErrorReport, SpecVersion};
 use tenure_types::{Error, ErrorCode};
 
 fn main() -> ExitCode {
-    // First of all: a DEL that begins later must be seen to have begun later.
+    // Read the clock first: a DEL that starts later must have a later start time.
     let started = deadline::now();
     std::panic::set_hook(Box::new(|panic| {
-        let error = Error::new(ErrorCode::Internal, format_args!("the plugin has panicked: {panic}"));
+        let error = Error::new(ErrorCode::Internal, format_args!("the plugin panicked: {panic}"));
         print(&format!("{}\n", ErrorReport::from(&error).render(SpecVersion::NEWEST)));
         std::process::exit(1);
     }));
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints everything there is to print.
+/// Prints the output and returns the exit code.
 fn print(text: &str) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever started the plugin no longer reads; the exit code is all that can still be said.
+        // The caller no longer reads; the exit code is the only way left to report it.
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -1,14 +1,14 @@
-//! Which network namespace a path leads to, and whether it is the plugin's own.
+//! The identity of the network namespace under a path, and whether it is the plugin's own.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Device and inode number of what is under a path, which are the same for everybody on the node.
+/// The device and inode number of the file under a path, which are the same for every process on the node.
 pub(crate) fn identity(path: &str) -> Option<(u64, u64)> {
     fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino())).ok()
 }
 
-/// Whether this is the namespace that this process is in; what cannot be looked at is another one.
+/// Whether this is the namespace of this process; `None` is not.
 pub(crate) fn is_own(namespace: Option<(u64, u64)>) -> bool {
     identity("/proc/self/ns/net").is_some_and(|own| namespace == Some(own))
 }

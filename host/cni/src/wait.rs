@@ -1,7 +1,7 @@
-//! Waiting: one task, one socket, one deadline.
+//! A minimal executor: one task, one socket, one deadline.
 //!
-//! HTTP/2 is driven as a future, but a runtime is more than a process with one socket needs. [`drive`] polls the
-//! future again whenever the socket is ready, and gives up at the deadline.
+//! The HTTP/2 client is a future, but a process with one socket needs no async runtime. [`drive`] polls the future whenever the
+//! socket is ready, and gives up at the deadline.
 
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
@@ -20,19 +20,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::deadline::Deadline;
 
-/// How a wait has ended.
+/// The outcome of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
     Ready,
     Late,
 }
 
-/// Waits until a descriptor is ready, broken or closed, or the deadline is over.
+/// Waits until a descriptor is ready, broken or closed, or the deadline passes.
 pub(crate) fn until(descriptor: &impl AsFd, events: PollFlags, deadline: Deadline) -> io::Result<Readiness> {
     loop {
         let Some(remaining) = deadline.remaining() else { return Ok(Readiness::Late) };
         match poll(&mut [PollFd::new(descriptor, events)], Some(&timespec(remaining))) {
-            // The clock says whether it is over.
+            // The loop checks the clock again.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(Readiness::Ready),
             Err(error) => return Err(error.into()),
@@ -40,7 +40,7 @@ pub(crate) fn until(descriptor: &impl AsFd, events: PollFlags, deadline: Deadlin
     }
 }
 
-/// Runs a future that reads and writes one socket; `None` when the deadline came first.
+/// Runs a future that reads and writes one socket; `None` if the deadline passes first.
 pub(crate) fn drive<F: Future>(
     socket: &Socket,
     deadline: Deadline,
@@ -54,7 +54,7 @@ pub(crate) fn drive<F: Future>(
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Ok(Some(output));
         }
-        // Parts of the future wake each other: then there is something to do before the socket moves.
+        // Parts of the future may wake each other; then poll again before waiting for the socket.
         if woken.0.swap(false, Ordering::Relaxed) {
             continue;
         }
@@ -65,10 +65,10 @@ pub(crate) fn drive<F: Future>(
     }
 }
 
-/// A connected socket that never blocks. It registers no waker: only [`drive`] may run what uses it.
+/// A connected, non-blocking socket. It registers no waker: only [`drive`] may run a future that uses it.
 ///
-/// What is written leaves only when the future has nothing more to do, so that the whole request is one
-/// message and wakes the daemon once. Flow control bounds how much that is.
+/// Writes are buffered and sent when the future is waiting, so that the whole request is sent at once and wakes the daemon once.
+/// Flow control bounds the buffer.
 #[derive(Clone)]
 pub(crate) struct Socket {
     shared: Rc<Shared>,
@@ -85,7 +85,7 @@ impl Socket {
         Ok(Self { shared: Rc::new(Shared { stream, outgoing: Cell::default() }) })
     }
 
-    /// Sends what was written; says whether all of it has left.
+    /// Sends the buffered bytes; returns whether all of them were sent.
     fn send(&self) -> bool {
         let mut outgoing = self.shared.outgoing.take();
         while !outgoing.is_empty() {
@@ -93,7 +93,7 @@ impl Socket {
                 Ok(sent) => drop(outgoing.drain(..sent)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // The other end is gone. Reading tells so as well, after whatever it had still to say.
+                // The peer is gone. Reading reports that too, after returning what the peer has still sent.
                 Err(_) => outgoing.clear(),
             }
         }

@@ -102,7 +102,7 @@ fn writable() -> anyhow::Result<()> {
     let daemon = Daemon::prepare()?;
     let run = daemon.run_directory();
     fs::create_dir(&run)?;
-    for (owner, mode, who) in [(0, 0o757, "anybody"), (0, 0o1777, "anybody"), (4711, 0o750, "user 4711")] {
+    for (owner, mode, who) in [(0, 0o757, "any user"), (0, 0o1777, "any user"), (4711, 0o750, "user 4711")] {
         fs::set_permissions(&run, fs::Permissions::from_mode(mode))?;
         std::os::unix::fs::chown(&run, Some(owner), None)?;
         let (output, said) = refused(&daemon, &run)?;

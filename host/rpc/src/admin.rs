@@ -1,6 +1,6 @@
-//! The Admin service: what operators see and change. Glue between messages and the engine, and nothing else.
+//! The Admin service for operators: only glue between messages and the engine.
 //!
-//! Each verb is a file of its own; here stands which call is whose.
+//! Each verb has a file of its own; this one dispatches the calls.
 
 mod address;
 mod allocations;
@@ -41,7 +41,7 @@ impl AdminService {
     }
 }
 
-/// An answer, or the status that tells the error.
+/// An answer, or the status for its error.
 fn told<T>(answer: Result<T>) -> Result<Response<T>, Status> {
     answer.map(Response::new).map_err(|error| to_status(&error))
 }

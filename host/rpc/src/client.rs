@@ -1,4 +1,4 @@
-//! Asking the daemon.
+//! Connecting to the daemon.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tonic::transport::{Channel, Endpoint};
 /// Connects to a daemon's socket.
 ///
 /// # Errors
-/// `Unreachable` when nobody listens there.
+/// `Unreachable` if the connection fails.
 pub async fn connect(socket: &Path) -> Result<Channel, Error> {
     let unreachable = |error: tonic::transport::Error| {
         // The outermost error only says "transport error"; the innermost is the system's.

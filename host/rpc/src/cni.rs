@@ -1,4 +1,4 @@
-//! The Cni service: from an invocation to the engine's words, and from a grant to what the plugin prints.
+//! The Cni service: translates an invocation into an engine request, and a grant into the plugin's output.
 
 mod unimported;
 
@@ -22,10 +22,10 @@ use crate::v1::{self, Answer, Invocation};
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// The host's attribute that carries `runtimeConfig.ipRanges` to a policy.
+/// The attribute in which the host passes `runtimeConfig.ipRanges` to a policy.
 const IP_RANGES: &str = "runtime-config.ip-ranges";
 
-/// How many files the daemon reads at a time for plugins that do not send them: one that hangs costs no more than its place.
+/// The number of files that the daemon reads concurrently for plugins that do not send them; a read that hangs blocks only its slot.
 const READERS: usize = 4;
 
 /// Implements the generated service over an engine.
@@ -37,14 +37,14 @@ pub struct CniService {
 }
 
 impl CniService {
-    /// The service of one node. It refuses to make a network of which host-local has addresses, unless those are to be ignored.
+    /// The service of one node. Unless `ignore_host_local` is set, it refuses to create a network for which host-local has addresses.
     #[must_use]
     pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
         let unimported = Arc::new(Unimported::new(ignore_host_local));
         Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
-    /// Whether host-local's own state is to be ignored from now on.
+    /// Sets whether host-local's state is ignored from now on.
     pub fn ignore_host_local(&self, ignore: bool) {
         self.unimported.ignore(ignore);
     }
@@ -63,7 +63,7 @@ impl CniService {
         Ok(Answer { output: success(&grant.addresses).render(version)?.into_bytes() })
     }
 
-    /// An ADD as the engine takes it, the version that it is answered in, and all of the answer but the addresses.
+    /// The engine's request for an ADD, the spec version of the answer, and the answer without its addresses.
     async fn read(&self, call: &Invocation) -> Result<(Add, SpecVersion, Success)> {
         let config = Configuration::parse(&call.config)?;
         let version = config.version(&Command::Add)?;
@@ -90,7 +90,7 @@ impl CniService {
         Ok((add, version, Success { addresses: Vec::new(), routes, dns }))
     }
 
-    /// A policy's refusal, unless the version could not tell any answer of the network: that is what the reference says then.
+    /// A policy's refusal; but if the spec version cannot express any result of the network, that error, as in the reference.
     async fn told_first(&self, network: &NetworkName, version: SpecVersion, refusal: Error) -> Error {
         let by_policy = matches!(refusal.code, ErrorCode::PoolExhausted | ErrorCode::AddressUnavailable);
         if !by_policy || version >= SpecVersion::V0_3_0 {
@@ -105,10 +105,10 @@ impl CniService {
         Success { addresses, ..Success::default() }.render(version).err().unwrap_or(refusal)
     }
 
-    /// Serves a DEL, also one that was spooled: the name of its network is all that its configuration must have.
+    /// Serves a DEL, including a spooled one; its configuration needs nothing but the network's name.
     ///
     /// # Errors
-    /// Those of [`Engine::del`], and `InvalidEnvironment` or `InvalidConfig` for a call that names no attachment.
+    /// Those of [`Engine::del`], and those of an invalid configuration or environment, such as `InvalidEnvironment`.
     pub async fn del(&self, call: &Invocation) -> Result<()> {
         let read = || Ok((Configuration::parse(&call.config)?.name().clone(), owner(call)?));
         let (network, owner) = read().inspect_err(|error| unread(&Command::Del, call, error))?;
@@ -133,7 +133,7 @@ impl CniService {
             Ok((config.name().clone(), config.valid_attachments()?))
         };
         let (network, valid) = read().inspect_err(|error| unread(&Command::Gc, call, error))?;
-        // Without a list nothing is known to be gone.
+        // Without a list, no attachment is known to be gone.
         let Some(valid) = valid else { return Ok(()) };
         let gc = Gc { network, valid, requested_at: self.started(&Command::Gc, call) };
         self.engine.gc(gc).await.map(drop)
@@ -154,15 +154,14 @@ impl CniService {
         self.engine.status(&network, &policy, &definition).await
     }
 
-    /// The name servers of `ipam.resolvConf`, as the file is now, which is what host-local does.
+    /// The DNS settings in the file that `ipam.resolvConf` names. Like host-local, reads the file at each ADD.
     async fn dns(&self, config: &Configuration<'_>, call: &Invocation) -> Result<Dns> {
         let Some(path) = config.resolv_conf()? else { return Ok(Dns::default()) };
         if let Some(text) = &call.resolv_conf {
             return Ok(Dns::from_resolv_conf(text));
         }
         let place = Arc::clone(&self.readers).try_acquire_owned().map_err(|_| {
-            let cause =
-                format_args!("{READERS} other files are being read, so ipam.resolvConf has to wait: {path}");
+            let cause = format_args!("ipam.resolvConf: {path}: {READERS} other files are already being read");
             Error::new(ErrorCode::Overloaded, cause)
         })?;
         let read = tokio::task::spawn_blocking(move || {
@@ -173,9 +172,10 @@ impl CniService {
         Ok(Dns::from_resolv_conf(&text?))
     }
 
-    /// When the plugin was started; a caller that does not say is taken to have started now.
+    /// When the plugin was started; now, if the caller does not say.
     ///
-    /// An old plugin says milliseconds. What it ends may have begun in the same one, so a DEL counts from that one's end.
+    /// An old plugin sends milliseconds. The ADD that its DEL ends may have begun in the same millisecond, so a DEL counts as started
+    /// at the end of it.
     fn started(&self, command: &Command, call: &Invocation) -> Moment {
         let now = self.engine.now();
         let boot_ns = match (call.started_at_boot_ns, call.started_at_boot_ms) {
@@ -195,20 +195,20 @@ fn owner(call: &Invocation) -> Result<Owner> {
     Ok(Owner::Attachment { container, interface })
 }
 
-/// A call that the engine does not get to see, since it cannot be read, is logged here.
+/// Logs a call that cannot be parsed and so does not reach the engine, which logs the others.
 fn unread(verb: &Command, call: &Invocation, error: &Error) {
     let (code, next_step) = (error.code.name(), error.code.next_step());
     let (container, interface) = (&call.container_id, &call.interface);
     tracing::warn!(%verb, container, interface, code, cause = error.cause, next_step, "refused");
 }
 
-/// What the policy gets to read.
+/// The configuration that is passed to the policy.
 pub(crate) fn network_config(config: &Configuration<'_>) -> Result<NetworkConfig> {
     let ranges = config.ip_ranges()?.map(|ranges| (IP_RANGES.to_owned(), ranges.to_owned()));
     Ok(NetworkConfig { ipam: config.ipam_text()?.to_owned(), attributes: ranges.into_iter().collect() })
 }
 
-/// The answer of a verb that prints nothing.
+/// The answer to a verb that prints nothing.
 fn silent(result: Result<()>) -> Result<Response<Answer>, Status> {
     result.map(|()| Response::new(Answer::default())).map_err(|error| to_status(&error))
 }

@@ -1,6 +1,6 @@
-//! A socket that stays where it is: when its file is deleted or replaced, it is made anew.
+//! A socket that restores itself: if its file is deleted or replaced, it is created again.
 //!
-//! Connections that were accepted go on whatever becomes of the file; those that waited to be accepted are taken first.
+//! Accepted connections continue whatever happens to the file; pending connections are accepted before the socket is recreated.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,10 +13,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::socket;
 
-/// How often the socket's file is looked at.
+/// How often to check the socket's file.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A socket that is listened on, and the file that it must be.
+/// A listening socket, and the identity of its file.
 #[derive(Debug)]
 pub struct Door {
     path: PathBuf,
@@ -24,28 +24,29 @@ pub struct Door {
     file: File,
 }
 
-/// A file as the kernel knows it. The listener keeps its own from being freed, so no other has the same.
+/// A file's identity. The listener keeps its inode from being freed, so no other file can have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
     device: u64,
     inode: u64,
 }
 
-/// What is told of a socket: `Err` says what is wrong with it, until `Ok` says that it is there again.
+/// A report about a socket: `Err` with the problem, and `Ok` once the socket is back.
 pub type Told<'a> = Result<(), &'a str>;
 
 impl Door {
-    /// Makes a socket and listens on it, readable by its owner only. Needs a tokio runtime.
+    /// Creates a socket that only its owner may use, and listens on it. Needs a tokio runtime.
     ///
     /// # Errors
-    /// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
+    /// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let listener = socket::listen(&path)?;
         let file = File::at(&path)?;
         Ok(Self { path, listener, file })
     }
 
-    /// The connections of those who may connect, for as long as anybody asks for the next; `tell` hears when the socket is gone.
+    /// The stream of accepted connections. While it is polled, the socket is watched; `tell` is called when it is gone and when it is
+    /// back.
     pub fn connections(self, tell: impl Fn(Told<'_>)) -> impl Stream<Item = io::Result<UnixStream>> {
         let mut looks = interval(LOOK_AGAIN);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -68,7 +69,7 @@ impl File {
     }
 }
 
-/// A door that is looked after.
+/// A door under watch.
 struct Watched<T> {
     door: Door,
     looks: Interval,
@@ -87,7 +88,7 @@ impl<T: Fn(Told<'_>)> Watched<T> {
         }
     }
 
-    /// Makes the socket anew if it is not the one that it was.
+    /// Creates the socket again if its file was deleted or replaced.
     fn look(&mut self) {
         if self.door.is_there() {
             return;
@@ -106,7 +107,7 @@ impl<T: Fn(Told<'_>)> Watched<T> {
             Err(error) => {
                 let path = self.door.path.display();
                 (self.tell)(Err(&format!(
-                    "{path} was deleted or replaced, and cannot be made anew: {error}"
+                    "{path} was deleted or replaced, and cannot be created again: {error}"
                 )));
             }
         }
@@ -122,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// How long anything may take on a busy machine.
+    /// The time limit for any wait, on a busy machine.
     const LIMIT: Duration = Duration::from_secs(60);
 
     /// A door in a task of its own.

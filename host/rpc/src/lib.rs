@@ -1,7 +1,7 @@
-//! The tenure.v1 protocol: generated messages, errors on the wire, and the server.
+//! The `tenure.v1` protocol: generated messages, errors on the wire, and the server.
 //!
-//! What a request means is the engine's business. This crate knows how it travels, who may send it
-//! ([`door`]), and how a failure is told ([`status`]).
+//! The engine decides what a request does. This crate transports it, checks who may send it ([`door`]), and maps errors to
+//! statuses ([`status`]).
 
 #[cfg(feature = "server")]
 pub mod admin;
@@ -20,10 +20,10 @@ mod socket;
 pub mod status;
 pub mod v1;
 
-/// The most bytes that a network configuration, and so a request, may have.
+/// The most bytes that a network configuration may have.
 ///
-/// A GC names every attachment of the node in its configuration: this is room for 50,000 of them.
+/// The configuration of a GC lists every attachment of the node: this is room for 50,000 of them.
 pub const LONGEST_CONFIG: usize = 8 << 20;
 
-/// Where the daemon listens for CNI plugins unless it is told otherwise.
+/// The default socket on which the daemon serves CNI plugins.
 pub const DEFAULT_CNI_SOCKET: &str = "/run/tenure/cni.sock";

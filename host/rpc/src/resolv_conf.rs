@@ -1,4 +1,5 @@
-//! Reading the resolv.conf that a configuration names: a small regular file, and nothing that blocks or never ends.
+//! Reading the resolv.conf that a configuration names. Only a small regular file is read, so that reading neither blocks nor goes on
+//! forever.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -6,13 +7,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use tenure_types::{Error, ErrorCode};
 
-/// The most bytes that a resolv.conf may have; resolvers themselves read a few kilobytes.
+/// The most bytes that a resolv.conf may have; real ones have a few kilobytes at most.
 const LONGEST: u64 = 64 << 10;
 
 /// The text of `ipam.resolvConf`.
 ///
 /// # Errors
-/// `InvalidConfig` for what is not there, not a regular file, longer than 64 KiB or not UTF-8.
+/// `InvalidConfig` if it does not exist, is not a regular file, is longer than 64 KiB, or is not UTF-8.
 pub fn read(path: &str) -> Result<String, Error> {
     text(path).map_err(|error| {
         Error::new(ErrorCode::InvalidConfig, format_args!("ipam.resolvConf: {path}: {error}"))
@@ -20,10 +21,10 @@ pub fn read(path: &str) -> Result<String, Error> {
 }
 
 fn text(path: &str) -> io::Result<String> {
-    // Before it is opened, since opening a device may already do something.
+    // Check before opening, because opening a device may have side effects.
     check(&fs::metadata(path)?)?;
     let file = OpenOptions::new().read(true).custom_flags(never_waiting()).open(path)?;
-    // It may be another one by now.
+    // The path may lead to another file by now.
     check(&file.metadata()?)?;
     let mut bytes = Vec::new();
     if file.take(LONGEST + 1).read_to_end(&mut bytes)? as u64 > LONGEST {
@@ -36,7 +37,7 @@ fn check(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() { Ok(()) } else { Err(io::Error::other("not a regular file")) }
 }
 
-/// Opening a FIFO would wait for whoever writes to it.
+/// Flags that keep an open from blocking: opening a FIFO would wait for a writer.
 #[expect(clippy::cast_possible_wrap, reason = "the kernel's flags are ints")]
 fn never_waiting() -> i32 {
     (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits() as i32
@@ -59,7 +60,7 @@ mod tests {
         fs::write(&file, "nameserver 192.0.2.1\n").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(read(&link), Ok("nameserver 192.0.2.1\n".to_owned()));
-        // A file of the kernel's says that it is empty.
+        // A file in procfs reports a size of zero.
         assert!(read("/proc/self/mounts").is_ok_and(|text| !text.is_empty()));
     }
 

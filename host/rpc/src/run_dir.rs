@@ -1,32 +1,32 @@
-//! The run directory, where the daemon is reached and where DELs wait for it.
+//! The run directory, which contains the daemon's sockets and the spooled DELs.
 //!
-//! Whoever may write to it could put a socket of their own in the daemon's place, or a DEL of their own among the spooled
-//! ones. So it is used only if root, or the daemon's own user, is the only one who may.
+//! Anyone with write access could replace the daemon's socket or add a DEL to the spool. So the directory is used only if nobody
+//! except root and the daemon's own user can write to it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Who may open the directory.
+/// The directory's mode.
 const MODE: u32 = 0o750;
 
-/// What lets anybody write, and what lets a group.
+/// The mode bits for writing by others and by the group.
 const ANYBODY_WRITES: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
 
-/// Makes the directory, and what is missing above it, unless it is there.
+/// Creates the directory and its missing parents, if it does not exist.
 ///
 /// # Errors
-/// Whatever the system says.
+/// The system's error.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(directory)
 }
 
-/// Why a directory must not be used as a run directory, and what helps; `None` where nobody else may write to it.
+/// Why a directory must not be used as the run directory, and how to fix it; `None` if nobody else can write to it.
 ///
 /// # Errors
-/// When it cannot be looked at, or is no directory.
+/// If it cannot be examined, or is not a directory.
 pub fn objection(directory: &Path) -> io::Result<Option<String>> {
     let metadata = fs::metadata(directory)?;
     if !metadata.is_dir() {
@@ -35,15 +35,15 @@ pub fn objection(directory: &Path) -> io::Result<Option<String>> {
     let own = rustix::process::geteuid().as_raw();
     let objection = who_else_writes(metadata.uid(), metadata.gid(), metadata.mode(), own);
     Ok(objection
-        .map(|(who, remedy)| format!("{who} may write to it; `{remedy} {}` helps", directory.display())))
+        .map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", directory.display())))
 }
 
-/// Who may write to a directory beside root and this user, and the command that ends it.
+/// Who can write to a directory besides root and this user, and the command that prevents it.
 fn who_else_writes(owner: u32, group: u32, mode: u32, own: u32) -> Option<(String, &'static str)> {
     if owner != 0 && owner != own {
-        Some((format!("user {owner}, who owns it,"), "chown root"))
+        Some((format!("its owner, user {owner},"), "chown root"))
     } else if mode & ANYBODY_WRITES != 0 {
-        Some(("anybody".to_owned(), "chmod go-w"))
+        Some(("any user".to_owned(), "chmod go-w"))
     } else if mode & GROUP_WRITES != 0 && group != 0 {
         Some((format!("group {group}"), "chmod g-w"))
     } else {
@@ -76,7 +76,7 @@ mod tests {
         create(&run).unwrap();
         assert_eq!(objection(&run).unwrap(), None);
         fs::set_permissions(&run, fs::Permissions::from_mode(0o777)).unwrap();
-        let words = format!("anybody may write to it; `chmod go-w {}` helps", run.display());
+        let words = format!("any user can write to it; run `chmod go-w {}`", run.display());
         assert_eq!(objection(&run).unwrap(), Some(words));
         fs::write(run.join("file"), "").unwrap();
         assert!(objection(&run.join("file")).is_err() && objection(&run.join("nothing")).is_err());

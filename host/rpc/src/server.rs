@@ -1,7 +1,7 @@
-//! Serving: which services stand on which socket, and how they stop.
+//! The servers: which services each socket has, and how a server stops.
 //!
-//! A server that is told to stop takes no new connection, answers the requests under way and returns when the last is answered,
-//! whether or not callers close their connections. How long that may take is for the caller to bound.
+//! A stopping server accepts no new connection, answers the requests in flight and returns after the last answer, whether or not
+//! callers close their connections. The caller must bound how long that may take.
 
 mod under_way;
 
@@ -23,10 +23,10 @@ use crate::v1::admin_server::{Admin, AdminServer};
 use crate::v1::cni_server::{Cni, CniServer};
 use crate::{LONGEST_CONFIG, v1};
 
-/// What a request has besides its configuration: four names and a few paths.
+/// The longest request: a configuration, and room for four names and a few paths.
 const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
 
-/// The service that tells whether the daemon serves, and what it is told by.
+/// The health service, and the reporter that sets its status.
 #[must_use]
 pub fn health() -> (HealthReporter, HealthServer<HealthService>) {
     let reporter = HealthReporter::new();
@@ -34,10 +34,10 @@ pub fn health() -> (HealthReporter, HealthServer<HealthService>) {
     (reporter, HealthServer::new(service))
 }
 
-/// Serves the CNI plugin over the connections that come in until `stop` resolves.
+/// Serves the CNI plugin on incoming connections until `stop` resolves.
 ///
 /// # Errors
-/// When the server cannot serve at all; a broken connection is its own.
+/// If the server itself fails; a broken connection ends only that connection.
 pub async fn serve_cni(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
     cni: impl Cni,
@@ -59,12 +59,12 @@ pub async fn serve_admin(
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    // The descriptors are compiled in; should they ever not decode, everything but reflection still works.
+    // The descriptors are compiled in; if they do not decode, everything except reflection still works.
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(v1::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
-        .inspect_err(|error| tracing::error!(%error, "no reflection"))
+        .inspect_err(|error| tracing::error!(%error, "cannot serve gRPC reflection"))
         .ok();
     let mut services = Routes::builder();
     services.add_service(AdminServer::new(admin)).add_service(health);
@@ -83,7 +83,7 @@ async fn serve(
     let stop = stop.shared();
     let services = Counting { services: services.prepare(), under_way: under_way.clone() };
     let serving = Server::builder().serve_with_incoming_shutdown(services, incoming, stop.clone());
-    // Connections whose callers do not answer stay open, and end with the process.
+    // Connections whose peers do not respond stay open until the process ends.
     let answered = async {
         stop.await;
         under_way.answered().await;

@@ -1,7 +1,7 @@
-//! Unix sockets: who may reach them, who is on the other end, and what a crashed daemon left behind.
+//! Unix sockets: creating them with the right mode, replacing those of a crashed daemon, and checking peer credentials.
 //!
-//! The file system's modes keep others out; peer credentials are checked as well, because a socket's mode is easily
-//! changed and a directory easily mounted into a container.
+//! File modes keep other users out; peer credentials are checked as well, because a socket's mode is easily changed and a
+//! directory easily mounted into a container.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -14,19 +14,19 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
 
-/// Who may connect.
+/// The socket's mode: only the owner may connect.
 const SOCKET_MODE: u32 = 0o600;
 
-/// How long to wait when the process has no descriptor left for a connection.
+/// How long to wait after a failed accept, for example when the process is out of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Makes a socket and listens on it. Needs a tokio runtime.
+/// Creates a socket and listens on it. Needs a tokio runtime.
 ///
-/// The socket takes its final name only when its mode is set, and a dead daemon's socket is replaced in the same step:
-/// no caller ever sees one that it may not use, or none at all.
+/// The socket is renamed to its final name after its mode is set, which also replaces a dead daemon's socket: no caller ever sees
+/// a socket with the wrong mode, or none.
 ///
 /// # Errors
-/// `AddrInUse` when somebody listens there; `AlreadyExists` when the path is something other than a socket.
+/// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     if let Some(directory) = path.parent() {
         run_dir::create(directory)?;
@@ -43,17 +43,18 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// The next connection of root or of the daemon's own user; others are closed unheard. Dropping the future loses none.
+/// The next connection from root or from the daemon's own user; others are closed unread. Cancel-safe: dropping the future loses no
+/// connection.
 pub(crate) async fn accept(listener: &UnixListener) -> UnixStream {
     let own = rustix::process::geteuid().as_raw();
     loop {
         match listener.accept().await.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream))) {
             Ok((peer, stream)) if is_trusted(peer.uid(), own) => return stream,
             Ok((peer, _)) => {
-                tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection of a stranger");
+                tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection from another user");
             }
             Err(error) => {
-                tracing::warn!(%error, "could not accept a connection");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
@@ -79,9 +80,9 @@ fn check_unused(path: &Path) -> io::Result<()> {
     match BlockingStream::connect(path) {
         Ok(_) => Err(io::Error::new(
             ErrorKind::AddrInUse,
-            format!("somebody listens on {} already", path.display()),
+            format!("another process already listens on {}", path.display()),
         )),
-        // Nobody holds it open any more.
+        // No process listens on it any more.
         Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => Ok(()),
         Err(error) => Err(error),
     }

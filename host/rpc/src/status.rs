@@ -1,7 +1,7 @@
-//! Errors on the wire: the one place that maps an [`ErrorCode`] to a gRPC code, and an [`Error`] to a status and back.
+//! Errors on the wire: the only place that maps an [`ErrorCode`] to a gRPC code, and an [`Error`] to a status and back.
 //!
 //! A status carries a `google.rpc.Status` with one `google.rpc.ErrorInfo` in its `grpc-status-details-bin`. The messages are
-//! written out here because the CNI plugin reads them too, and needs nothing else of Google's protos.
+//! defined here by hand because the CNI plugin reads them too and needs nothing else of Google's protos.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use prost::Message;
 use tenure_types::cni::ErrorReport;
 use tenure_types::{Error, ErrorCode};
 
-/// What `ErrorInfo.domain` says for tenure's own errors.
+/// The `ErrorInfo.domain` of tenure's own errors.
 pub const DOMAIN: &str = "tenure";
 
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
-/// A code of gRPC, as the specification numbers them.
+/// A gRPC status code, with the specification's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum GrpcCode {
-    /// What was asked is wrong, whatever the state of the node.
+    /// The request is invalid, whatever the state of the node.
     InvalidArgument = 3,
-    /// The deadline came first.
+    /// The deadline passed.
     DeadlineExceeded = 4,
-    /// What was asked about does not exist.
+    /// The requested object does not exist.
     NotFound = 5,
-    /// Addresses, memory, disk or places in a queue are used up.
+    /// Addresses, networks, disk space or places in a queue are exhausted.
     ResourceExhausted = 8,
-    /// What was asked is right, but not in this state of the node.
+    /// The request is valid, but not in the node's current state.
     FailedPrecondition = 9,
-    /// A later request has taken this one's place.
+    /// A later request has superseded this one.
     Aborted = 10,
-    /// Something of the node's own is broken.
+    /// Something on the node is broken.
     Internal = 13,
-    /// Asking again later helps.
+    /// Retrying later may succeed.
     Unavailable = 14,
 }
 
-/// The gRPC code of a kind of failure.
+/// The gRPC code of an error code.
 #[must_use]
 pub fn grpc_code(code: ErrorCode) -> GrpcCode {
     use ErrorCode as E;
@@ -63,7 +63,7 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::PolicyBenched
         | E::Unavailable
         | E::CheckpointFailed => GrpcCode::Unavailable,
-        // Input and output, a policy's defect, our own; and what is added to the codes before it is added here.
+        // I/O errors, defects of a policy, internal errors; and error codes that are not listed here yet.
         _ => GrpcCode::Internal,
     }
 }
@@ -83,9 +83,9 @@ pub fn details(error: &Error) -> Vec<u8> {
     status.encode_to_vec()
 }
 
-/// Reads the details of a status back; `None` when they are not tenure's.
+/// Decodes the details of a status; `None` if they are not tenure's.
 ///
-/// The daemon may be newer than the reader, so the report is taken as it is written, known reason or not.
+/// The daemon may be newer than the reader, so a report with an unknown reason is returned as it is.
 #[must_use]
 pub fn report(details: &[u8]) -> Option<ErrorReport> {
     let status = Status::decode(details).ok()?;
@@ -104,7 +104,7 @@ pub fn report(details: &[u8]) -> Option<ErrorReport> {
     })
 }
 
-/// The status that tells an error.
+/// The status for an error.
 #[cfg(feature = "server")]
 #[must_use]
 pub fn to_status(error: &Error) -> tonic::Status {
@@ -112,7 +112,7 @@ pub fn to_status(error: &Error) -> tonic::Status {
     tonic::Status::with_details(code, &error.cause, details(error).into())
 }
 
-/// The error that a status tells; a status that is not tenure's own comes from the way to the daemon.
+/// The error in a status. A status that is not tenure's own means that the daemon was not reached.
 #[cfg(feature = "client")]
 #[must_use]
 pub fn from_status(status: &tonic::Status) -> Error {

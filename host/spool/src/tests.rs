@@ -118,7 +118,7 @@ fn only_a_run_directory_that_a_daemon_would_use_gets_a_spool() {
     fs::create_dir(&shared).unwrap();
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
     let error = Spool::beside(&shared.join("cni.sock")).write(&invocation(1)).unwrap_err();
-    assert!(error.to_string().contains("anybody may write to it"), "{error}");
+    assert!(error.to_string().contains("any user can write to it"), "{error}");
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 0);
 
     fs::write(directory.path().join("file"), "").unwrap();

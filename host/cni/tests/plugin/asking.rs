@@ -1,4 +1,4 @@
-//! How the plugin asks the daemon, and what it makes of every way in which that can end.
+//! How the plugin calls the daemon, and how it handles every outcome of the call.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -60,7 +60,7 @@ fn a_large_configuration_arrives_whole() {
     assert!(daemon.calls()[0].1.config == config.as_bytes());
 }
 
-/// What an ADD prints of a daemon's refusal.
+/// The error object that an ADD prints when the daemon refuses it.
 fn printed(error: Error) -> serde_json::Value {
     let daemon = Daemon::new(Reply::Refuse(error));
     let printed = Plugin::new("ADD", &daemon.socket()).run();
@@ -113,7 +113,7 @@ fn a_resolv_conf_that_blocks_or_never_ends_is_refused_by_the_plugin() {
         let (code, message, _) = Plugin::new("ADD", &daemon.socket()).config(with_resolv_conf(path)).fail();
         let expected = format!("ipam.resolvConf: {}: not a regular file", path.display());
         assert_eq!((code, message), (7, expected));
-        // A DEL frees the address all the same.
+        // A DEL still frees the address.
         Plugin::new("DEL", &daemon.socket()).config(with_resolv_conf(path)).succeed();
     }
     assert!(daemon.calls().iter().all(|(method, _)| *method == "del"), "{:?}", daemon.calls());
@@ -132,7 +132,7 @@ fn statuses_that_are_not_the_daemons_own_are_understood() {
         (
             tonic::Status::unimplemented("no such é"),
             199,
-            "the daemon has answered with gRPC status 12: no such é",
+            "the daemon answered with gRPC status 12: no such é",
         ),
         (tonic::Status::deadline_exceeded("late"), 11, "tenured did not answer within 20s"),
     ] {
@@ -170,7 +170,7 @@ fn a_daemon_that_accepts_nobody_ends_in_try_again() {
     assert_eq!(Plugin::new("ADD", &socket).config(config).fail().0, 11);
 }
 
-/// Checks what each command does when nobody answers at a socket.
+/// Checks what each command does when no daemon answers on a socket.
 fn check_daemon_down(socket: &Path) {
     for (command, expected) in [("ADD", 11), ("CHECK", 11), ("GC", 11), ("STATUS", 50)] {
         let (code, message, _) = Plugin::new(command, socket).fail();
@@ -195,7 +195,7 @@ fn a_daemon_that_was_never_there() {
     check_daemon_down(&directory.path().join("cni.sock"));
 }
 
-/// As on a node where the daemon has not been started since the boot, or where `ipam.socket` is mistyped.
+/// As on a node where the daemon has not started since boot, or where `ipam.socket` is mistyped.
 #[test]
 fn a_del_is_not_done_where_no_daemon_has_its_directory() {
     let directory = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn a_del_is_not_done_where_no_daemon_has_its_directory() {
     assert_eq!(code, 11);
     let why = format!("run directory {}: ", directory.path().join("run").display());
     assert!(message.contains(&why), "{message}");
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nobody would ever look there");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "no daemon would ever read a spool there");
 }
 
 #[test]
@@ -214,14 +214,14 @@ fn a_daemon_that_has_died() {
     check_daemon_down(&socket);
 }
 
-/// Listens with something that is no daemon: it answers every connection with these bytes and closes it.
+/// Listens as something other than a daemon: it answers every connection with these bytes and closes it.
 fn impostor(directory: &Path, answer: &'static [u8]) -> PathBuf {
     let socket = directory.join("cni.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            // The request has begun to arrive before it is answered; the plugin may be gone by then.
+            // Wait for the start of the request before answering; the plugin may be gone by then.
             stream.read_exact(&mut [0; 24]).ok();
             stream.write_all(answer).ok();
         }
@@ -247,5 +247,5 @@ fn a_del_that_cannot_be_kept_is_not_done() {
     fs::write(directory.path().join("spool"), "in the way").unwrap();
     let (code, message, _) = Plugin::new("DEL", &directory.path().join("cni.sock")).fail();
     assert_eq!(code, 11);
-    assert!(message.contains("; nor could the DEL be kept for later: "), "{message}");
+    assert!(message.contains("; and the DEL could not be spooled: "), "{message}");
 }

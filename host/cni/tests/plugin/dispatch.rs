@@ -1,4 +1,4 @@
-//! How the plugin checks a call before anyone is asked: the reference implementation's table.
+//! How the plugin checks a call before it calls the daemon: the reference implementation's table.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn versions_need_neither_input_nor_daemon() {
 fn calls_are_checked_in_the_reference_order() {
     let config = |text: &str| plugin("ADD").config(text);
     let cases = [
-        // The names, then what is missing, then JSON, then the network's name, then the command, then the version.
+        // The order: names, missing variables, JSON, the network's name, the command, the version.
         (
             config("x").variable("CNI_CONTAINERID", "a/b").variable("CNI_PATH", ""),
             4,
@@ -94,7 +94,7 @@ fn the_hosts_own_namespace_is_refused_before_any_work() {
     for value in ["1", "TRUE"] {
         assert_eq!(add("ADD").variable("CNI_NETNS_OVERRIDE", value).succeed(), "{}");
     }
-    // What a process of the host has taken over the name of must not keep an address from being freed.
+    // The path may lead to the host's namespace by now; a DEL must still free the address.
     add("DEL").succeed();
     assert_eq!(daemon.calls().len(), 3);
 }

@@ -1,4 +1,4 @@
-//! The real plugin, built and run, against a daemon that answers as it is told.
+//! Runs the built plugin against a daemon with scripted answers.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! A daemon that answers as it is told, and the real plugin beside it.
+//! A daemon with scripted answers, and a builder for calls of the real plugin.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) enum Reply {
     Hang,
 }
 
-/// A running daemon; it stops when it is dropped.
+/// A running daemon, which stops when dropped.
 pub(crate) struct Daemon {
     directory: tempfile::TempDir,
     calls: Arc<Mutex<Vec<(&'static str, Invocation)>>>,
@@ -93,14 +93,14 @@ impl Cni for Service {
     }
 }
 
-/// A call of the plugin, complete unless something is taken away.
+/// A call of the plugin, complete by default.
 pub(crate) struct Plugin {
     program: PathBuf,
     variables: Vec<(&'static str, String)>,
     config: String,
 }
 
-/// What it printed and how it ended.
+/// The output of a call and its exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) stdout: String,
@@ -130,7 +130,7 @@ impl Plugin {
         self
     }
 
-    /// Sets a variable; an empty value takes it away.
+    /// Sets a variable; an empty value removes it.
     pub(crate) fn variable(mut self, name: &'static str, value: &str) -> Self {
         self.variables.retain(|(known, _)| *known != name);
         if !value.is_empty() {
@@ -153,7 +153,7 @@ impl Plugin {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // The plugin may end without reading all of it.
+        // The plugin may exit without reading all of it.
         child.stdin.take().unwrap().write_all(self.config.as_bytes()).ok();
         let output = child.wait_with_output().unwrap();
         Printed {
@@ -170,13 +170,13 @@ impl Plugin {
         assert_eq!((printed.code, printed.stderr.as_str()), (Some(1), ""), "{printed:?}");
         let error: serde_json::Value = serde_json::from_str(&printed.stdout).expect(&printed.stdout);
         let text = |key: &str| error[key].as_str().unwrap().to_owned();
-        // libcni itself has details in one place only.
+        // libcni itself sets details for one error only.
         let detailed = error["code"].as_u64() > Some(10) || text("msg") == "incompatible CNI versions";
         assert_eq!(error["details"].is_string(), detailed, "{error}");
         (error["code"].as_u64().unwrap(), text("msg"), text("cniVersion"))
     }
 
-    /// Runs a call that must succeed, and returns what it printed.
+    /// Runs a call that must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn succeed(self) -> String {
         let printed = self.run();

@@ -47,7 +47,7 @@ mod tests {
             network: "pods".into(),
             subject: "4c01db0b339c/eth0".into(),
             detail: "allocation 17 of 10.1.0.7/24".into(),
-            next_step: "read the daemon's log for checkpoint errors, and report it".into(),
+            next_step: "look for checkpoint errors in the daemon's log, and report a bug".into(),
             generation: 17,
             addresses: vec!["10.1.0.7/24".into()],
             pod_namespace: "default".into(),
@@ -59,7 +59,7 @@ mod tests {
         missing-from-checkpoint: 4c01db0b339c/eth0 on pods
           10.1.0.7/24, pod default/web-1
           allocation 17 of 10.1.0.7/24
-          next: read the daemon's log for checkpoint errors, and report it
+          next: look for checkpoint errors in the daemon's log, and report a bug
         ");
     }
 

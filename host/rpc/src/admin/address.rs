@@ -1,4 +1,4 @@
-//! Everything about one address, on each network that has it.
+//! Everything about one address, on each network whose ranges contain it.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Listing allocations, however many there are: a network's book is looked at in parts, and what is found is streamed.
+//! Listing any number of allocations: a network's book is read in parts, and the allocations are streamed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use tonic::Status;
 use super::shown::{shown, unknown_network};
 use crate::v1;
 
-/// What a list answers.
+/// The answer to a list request.
 pub(super) type AllocationStream = Pin<Box<dyn Stream<Item = Result<v1::Allocation, Status>> + Send>>;
 
-/// How many allocations are looked at with the book held.
+/// The number of allocations to read while the book is locked.
 const PART: usize = 4096;
 
-/// The allocations of one network, or of all where its name is empty; by network and address.
+/// The allocations of one network, or of all networks if the name is empty; sorted by network and address.
 pub(super) async fn allocations(engine: &Arc<Engine>, only: &str) -> Result<AllocationStream> {
     let names = match only {
         "" => engine.network_names(),
@@ -32,7 +32,7 @@ pub(super) async fn allocations(engine: &Arc<Engine>, only: &str) -> Result<Allo
     Ok(Box::pin(of_each.flat_map(move |listed| stream::iter(listed).map(shown))))
 }
 
-/// A network's allocations by address.
+/// A network's allocations, sorted by address.
 async fn of_network(engine: Arc<Engine>, network: NetworkName) -> Vec<Listed> {
     let mut listed = Vec::new();
     let mut after = Generation::default();
@@ -46,6 +46,6 @@ async fn of_network(engine: Arc<Engine>, network: NetworkName) -> Vec<Listed> {
         listed.sort_by_cached_key(|held| held.allocation.addresses.first().map(|first| first.address.addr()));
         listed
     };
-    // Fails only when the daemon is stopping.
+    // This fails only while the daemon is stopping.
     tokio::task::spawn_blocking(sort).await.unwrap_or_default()
 }

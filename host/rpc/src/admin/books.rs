@@ -1,11 +1,11 @@
-//! The books as they are now.
+//! The current books.
 
 use std::sync::Arc;
 
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 
-/// Every network's book, each of one moment.
+/// The book of every network. Each is consistent in itself, but they are not read at the same moment.
 pub(super) async fn books(engine: &Engine) -> Vec<Arc<Book>> {
     let mut books = Vec::new();
     for name in engine.network_names() {

@@ -1,4 +1,4 @@
-//! Comparing what the daemon holds in memory with its checkpoint and with the sandboxes that are really there.
+//! Check: compares the daemon's memory with its checkpoint and with the sandboxes that exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::overlap::{Overlap, overlaps};
 use super::shown::addresses;
 use crate::v1;
 
-/// Everything that differs in memory, on disk and on the node.
+/// All differences between memory, disk and node.
 pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
-    // Requests go on meanwhile, so memory and disk are read at different moments: only what both looks show is real.
+    // Requests are served meanwhile, so memory and disk are read at different moments: only findings of both passes are real.
     let first = compare(engine, node).await?;
     let mut check = compare(engine, node).await?;
     check.findings.retain(|finding| first.findings.contains(finding));
     Ok(check)
 }
 
-/// What differs now. Nothing is locked, so a difference may be momentary.
+/// The current differences. Nothing is locked, so a difference may be transient.
 async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
     let reading = Arc::clone(node);
     let on_disk = tokio::task::spawn_blocking(move || reading.books_on_disk())
@@ -42,7 +42,7 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckRespo
             subject: "container runtime".to_owned(),
             detail: error.cause,
             next_step:
-                "start the runtime or mend `runtime.socket`; until then nothing is freed for its silence"
+                "start the runtime or fix `runtime.socket`; until it answers, no allocation is freed as leaked"
                     .to_owned(),
             ..v1::Finding::default()
         }
@@ -50,23 +50,23 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckRespo
     Ok(v1::CheckResponse { compared, findings, notes: overlapping(&in_memory) })
 }
 
-/// What is said of an allocation whose sandbox leaves these traces; nothing where none speaks against it.
+/// The finding for an allocation whose sandbox has these traces, if the namespace is gone.
 fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
     let (kind, why, next_step) = match (traces.namespace, traces.runtime) {
         (Trace::Gone, Trace::Gone) => (
             "sandbox-gone",
             "is gone, and the runtime does not list the container",
-            "the daemon frees it after its grace period; `tenurectl repair --from REPORT --apply` does so now",
+            "the daemon frees it after the grace period; `tenurectl repair --from REPORT --apply` frees it now",
         ),
         (Trace::Gone, Trace::There) => (
             "namespace-gone",
             "is gone, but the runtime lists the container",
-            "nothing to do if the container has stopped: its runtime's DEL follows",
+            "nothing to do if the container has stopped: the runtime will send its DEL",
         ),
         (Trace::Gone, Trace::Unknown) => (
             "namespace-gone",
-            "is gone; no runtime says anything of the container",
-            "set `runtime.socket`, so that a second source can tell; a DEL or GC of its runtime frees it",
+            "is gone; no runtime reports on the container",
+            "set `runtime.socket` so that the runtime can confirm it; the runtime's DEL or GC frees the address",
         ),
         _ => return None,
     };
@@ -81,7 +81,7 @@ fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
     })
 }
 
-/// Where memory and disk differ.
+/// The differences between disk and memory.
 fn differences(on_disk: &[Book], in_memory: &[Arc<Book>]) -> (u64, Vec<v1::Finding>) {
     let on_disk = keyed(on_disk.iter());
     let in_memory = keyed(in_memory.iter().map(Arc::as_ref));
@@ -91,23 +91,23 @@ fn differences(on_disk: &[Book], in_memory: &[Arc<Book>]) -> (u64, Vec<v1::Findi
         let disk = on_disk.get(network).unwrap_or(&nothing);
         let memory = in_memory.get(network).unwrap_or(&nothing);
         compared += disk.len().max(memory.len()) as u64;
-        let next_step = "read the daemon's log for checkpoint errors, and report it";
+        let next_step = "look for checkpoint errors in the daemon's log, and report a bug";
         findings
             .extend(only_in(memory, disk).map(|held| missing("missing-from-checkpoint", held, next_step)));
-        let next_step = "restart tenured: the checkpoint is what counts; and report it";
+        let next_step = "restart tenured, which loads the checkpoint; and report a bug";
         findings.extend(only_in(disk, memory).map(|held| missing("missing-from-memory", held, next_step)));
     }
     (compared, findings)
 }
 
-/// Names the addresses and the pod that a finding is about.
+/// Adds the allocation's addresses and pod to a finding.
 fn about(held: &Allocation, finding: v1::Finding) -> v1::Finding {
     let pod = held.pod().cloned().unwrap_or_default();
     let (pod_namespace, pod_name) = (pod.namespace.to_string(), pod.name.into());
     v1::Finding { addresses: addresses(held), pod_namespace, pod_name, ..finding }
 }
 
-/// Networks that could hand out the same address, which is allowed.
+/// A note for each pair of networks that could hand out the same address, which is allowed.
 fn overlapping(books: &[Arc<Book>]) -> Vec<v1::Finding> {
     let finding = |Overlap { one, other, ranges: (ours, theirs) }: Overlap<'_>| {
         let (one, other) = (books.get(one)?.name(), books.get(other)?.name());
@@ -116,8 +116,8 @@ fn overlapping(books: &[Arc<Book>]) -> Vec<v1::Finding> {
             network: one.to_string(),
             subject: other.to_string(),
             detail: format!("range {ours} overlaps {theirs} of network {other}"),
-            next_step: "if no address may be in use on both, give them different ranges; `exclusive` in tenured.toml \
-                        refuses an overlap"
+            next_step: "if an address must not be in use on both, give them separate ranges; `exclusive` in tenured.toml \
+                        refuses overlaps"
                 .to_owned(),
             ..v1::Finding::default()
         })
@@ -125,7 +125,7 @@ fn overlapping(books: &[Arc<Book>]) -> Vec<v1::Finding> {
     overlaps(books).into_iter().filter_map(finding).collect()
 }
 
-/// Addresses that somebody may use whom nobody knows: only a person can find out.
+/// A finding for each address held for an unknown owner: only the operator can find out whether it is in use.
 fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
     let unknown = book.allocations().filter(|held| matches!(held.owner, Owner::Unknown { .. }));
     unknown.map(|held| {
@@ -137,7 +137,7 @@ fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
             None => ("unknown-owner", format!("allocation {}: {why}", held.generation)),
             Some(other) => (
                 "contested-address",
-                format!("allocation {} waits behind {}: {why}", held.generation, other.owner),
+                format!("allocation {} waits for {} to end: {why}", held.generation, other.owner),
             ),
         };
         let address = address.map_or_else(String::new, |address| address.to_string());
@@ -147,7 +147,7 @@ fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
             subject: held.owner.to_string(),
             detail,
             next_step: format!(
-                "find out whether anybody uses it; once nobody does, `tenurectl release {address} --apply` frees it"
+                "find out whether the address is in use; once it is not, run `tenurectl release {address} --apply`"
             ),
             generation: held.generation.0,
             ..v1::Finding::default()

@@ -1,4 +1,4 @@
-//! Imports, from messages to the engine's words and back.
+//! Imports: translates between messages and the engine's types.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use crate::cni::network_config;
 use crate::status::to_status;
 use crate::v1;
 
-/// What an import of any length answers.
+/// The answer to a streamed import.
 pub(super) type OutcomeStream = Pin<Box<dyn Stream<Item = Result<v1::ImportOutcomes, Status>> + Send>>;
 
-/// An import that was begun.
+/// An import in progress.
 struct Session {
     engine: Arc<Engine>,
     importing: Importing,
     source: String,
 }
 
-/// The import of one message.
+/// An import in a single message.
 pub(super) async fn import(engine: &Arc<Engine>, request: v1::ImportRequest) -> Result<v1::ImportResponse> {
     let v1::ImportRequest { network, config, entries, apply } = request;
     let head =
@@ -35,7 +35,7 @@ pub(super) async fn import(engine: &Arc<Engine>, request: v1::ImportRequest) -> 
     Ok(v1::ImportResponse { outcomes })
 }
 
-/// The import of any number of messages, each answered by one.
+/// An import as a stream of messages, each answered by one.
 pub(super) async fn import_all(
     engine: &Arc<Engine>,
     mut parts: Streaming<v1::ImportPart>,
@@ -66,7 +66,7 @@ async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
         text => {
             let config = Configuration::parse(text)?;
             if *config.name() != network {
-                let cause = format_args!("the configuration is of network {}, not {network}", config.name());
+                let cause = format_args!("the configuration is for network {}, not {network}", config.name());
                 return Err(Error::new(ErrorCode::InvalidConfig, cause));
             }
             Some((config.policy()?, Arc::new(network_config(&config)?)))
@@ -75,7 +75,7 @@ async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
     let import = Import { network, definition, exclusive, apply };
     let beginning = Arc::clone(engine);
     let runtime = tokio::runtime::Handle::current();
-    // A policy makes the network of its configuration, and a dry run copies a book: neither may hold up a worker.
+    // This may run a policy to define the network, and a dry run copies a book: neither may block an async worker.
     let begin = move || runtime.block_on(beginning.begin_import(&import));
     let importing = tokio::task::spawn_blocking(begin)
         .await
@@ -89,7 +89,7 @@ impl Session {
     }
 
     async fn judge(&mut self, entries: &[v1::ImportEntry]) -> Result<Vec<v1::ImportOutcome>> {
-        // What names no address is refused by itself, and keeps its place among the answers.
+        // An entry without a valid address is refused on its own; its outcome keeps its place among the others.
         let (mut claims, mut unreadable) = (Vec::new(), Vec::new());
         for entry in entries {
             let read = read(entry, &self.source);
@@ -121,7 +121,7 @@ fn read(entry: &v1::ImportEntry, source: &str) -> Result<Claim> {
     Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned() })
 }
 
-/// Whose the addresses are, or why nobody knows.
+/// The owner of the addresses, or why it is unknown.
 fn owner(entry: &v1::ImportEntry) -> Result<Owner, String> {
     if !entry.unknown_because.is_empty() {
         return Err(entry.unknown_because.clone());

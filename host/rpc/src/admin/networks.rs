@@ -1,4 +1,4 @@
-//! Networks: what they are and how full, and bringing one about or ending it without a CNI call.
+//! Listing networks with their usage, and defining or removing one without a CNI call.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::shown::{count, map, policy_ref, unknown_network};
 use crate::cni::network_config;
 use crate::v1;
 
-/// How many ranges of a pool are shown one by one.
+/// The most ranges of a pool to list.
 const MOST_RANGES: usize = 256;
 
 pub(super) async fn networks(engine: &Engine) -> v1::ListNetworksResponse {

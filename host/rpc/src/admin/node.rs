@@ -1,4 +1,4 @@
-//! What the services ask of the daemon itself.
+//! What the services need from the daemon itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,45 +7,45 @@ use tenure_ledger::Book;
 use tenure_runtime::Traces;
 use tenure_types::{Allocation, Error};
 
-/// What became of the configuration when it was read again.
+/// The result of reloading the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reloaded {
-    /// Keys whose new values hold from now on.
+    /// Keys whose new values are in effect.
     pub applied: Vec<String>,
-    /// Keys whose new values hold only after a restart.
+    /// Keys whose new values take effect only after a restart.
     pub after_restart: Vec<String>,
-    /// Keys that could not be put in force yet, with what keeps them from it.
+    /// Keys that could not be applied yet, with the reason.
     pub problems: Vec<(String, String)>,
 }
 
-/// What the daemon knows beside its engine.
+/// What the daemon knows apart from its engine.
 #[tonic::async_trait]
 pub trait Node: Send + Sync + 'static {
     /// The daemon's version.
     fn version(&self) -> &str;
-    /// The kernel's id of this boot.
+    /// The kernel's ID of this boot.
     fn boot_id(&self) -> &str;
     /// Milliseconds since the daemon started.
     fn uptime_ms(&self) -> u64;
-    /// Where the checkpoint lies.
+    /// The checkpoint's directory.
     fn state_dir(&self) -> &Path;
-    /// Bytes of the checkpoint's log and of its snapshot.
+    /// The sizes of the checkpoint's log and snapshot, in bytes.
     fn checkpoint_bytes(&self) -> (u64, u64);
-    /// The books as the checkpoint on disk would give them back.
+    /// The books as recovery would read them from the checkpoint on disk.
     ///
     /// # Errors
-    /// `CheckpointFailed` when recovery would stop.
+    /// `CheckpointFailed` if recovery would fail.
     fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
-    /// What the sandboxes of allocations leave to be seen, in their order; and why the runtime, if configured, cannot be asked.
+    /// The traces of the allocations' sandboxes, in the same order; and the error if a runtime is configured and does not answer.
     async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>);
-    /// Confirms a state that was lost to be all there is; says whether it was lost.
+    /// Confirms that the state is complete after it was lost; returns whether it was lost.
     ///
     /// # Errors
-    /// `InputOutput` when that cannot be remembered.
+    /// `InputOutput` if the confirmation cannot be recorded.
     fn adopt(&self) -> Result<bool, Error>;
-    /// Reads the configuration again.
+    /// Reloads the configuration.
     ///
     /// # Errors
-    /// `InvalidConfig` when it is refused; then nothing has changed.
+    /// `InvalidConfig` if it is refused; then nothing has changed.
     async fn reload(&self) -> Result<Reloaded, Error>;
 }

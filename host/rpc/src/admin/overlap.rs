@@ -1,4 +1,4 @@
-//! Networks that could hand out one address: nothing wrong where they never meet, and nobody can tell here.
+//! Networks whose ranges overlap. That is no problem if the networks are isolated from each other, which the daemon cannot know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_ledger::Book;
 use tenure_types::Range;
 
-/// Two networks, by their places in the list that was looked at, and the first two ranges of theirs that share an address.
+/// Two networks, as indices into the list of books, and their first two ranges that share an address.
 #[derive(Debug)]
 pub(super) struct Overlap<'b> {
     pub(super) one: usize,
@@ -14,7 +14,7 @@ pub(super) struct Overlap<'b> {
     pub(super) ranges: (&'b Range, &'b Range),
 }
 
-/// The pairs of networks that overlap, each once, in order. Ranges of one network never do.
+/// The pairs of networks that overlap, each once, in order. Ranges within a network never overlap.
 pub(super) fn overlaps(books: &[Arc<Book>]) -> Vec<Overlap<'_>> {
     let mut all: Vec<(usize, &Range)> = Vec::new();
     for (index, book) in books.iter().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn overlaps(books: &[Arc<Book>]) -> Vec<Overlap<'_>> {
     }
     all.sort_unstable_by_key(|(index, range)| (range.first(), *index));
     let mut found = BTreeMap::new();
-    // Those that began before and may go on; of another family none does.
+    // Ranges that began earlier and may reach this one; ranges of the other family have ended.
     let mut open: Vec<(usize, &Range)> = Vec::new();
     for (index, range) in all {
         open.retain(|(_, before)| before.last() >= range.first());

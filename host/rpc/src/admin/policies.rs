@@ -1,4 +1,4 @@
-//! The catalogue, and which policy serves which network.
+//! The policy catalogue with each policy's networks, and activation.
 
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;

@@ -1,4 +1,4 @@
-//! Ending an allocation on an operator's word.
+//! Release: ends an allocation at an operator's request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::node::Node;
 use super::shown::allocation;
 use crate::v1;
 
-/// How much of an operator's words is kept.
+/// The most characters of the operator's reason to record.
 const LONGEST_REASON: usize = 200;
 
-/// Finds what is meant, looks for its sandbox, and ends it where that is asked for.
+/// Finds the allocation, looks for its sandbox, and ends the allocation if `apply` is set.
 pub(super) async fn release(
     engine: &Engine,
     node: &dyn Node,
@@ -35,7 +35,10 @@ pub(super) async fn release(
     };
     let (traces, _) = node.look_for(std::slice::from_ref(&held)).await;
     if let Some(there) = traces.first().and_then(|traces| seen(*traces)).filter(|_| !request.force) {
-        return Ok(answer("kept", format!("{there}; its own DEL frees the address, --force does so now")));
+        return Ok(answer(
+            "kept",
+            format!("{there}; its DEL will free the address; --force releases it now"),
+        ));
     }
     if !request.apply {
         return Ok(answer("released", String::new()));
@@ -48,7 +51,7 @@ pub(super) async fn release(
     Ok(answer(outcome, String::new()))
 }
 
-/// The one allocation that is meant, and how operators see it.
+/// The allocation that the request identifies, and its message for operators.
 async fn meant(
     engine: &Engine,
     address: IpAddr,
@@ -64,28 +67,28 @@ async fn meant(
     found.retain(|(held, _)| request.generation == 0 || held.generation.0 == request.generation);
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(only),
-        (None, _) => Err(Error::new(ErrorCode::UnknownAddress, format_args!("nobody has {address}"))),
+        (None, _) => Err(Error::new(ErrorCode::UnknownAddress, format_args!("no allocation has {address}"))),
         (Some(last), false) => {
             let describe = |(held, _): &(Arc<Allocation>, v1::Allocation)| {
                 format!("{} (--network {} --generation {})", held.owner, held.network, held.generation)
             };
             let all: Vec<String> = found.iter().chain([&last]).map(describe).collect();
-            let cause = format!("{address} is claimed by {}: say which is meant", all.join(" and by "));
+            let cause = format!("{address} is claimed by {}; specify which one", all.join(" and by "));
             Err(Error::new(ErrorCode::AddressUnavailable, cause))
         }
     }
 }
 
-/// Who has an address, and who claims it behind them.
+/// The allocation that holds an address, and the one that waits for it.
 fn claims(book: &Book, address: IpAddr) -> impl Iterator<Item = &Arc<Allocation>> {
     book.holder(address).into_iter().chain(book.waiting_for(address))
 }
 
-/// What shows that the sandbox is there.
+/// The evidence that the sandbox exists.
 fn seen(traces: Traces) -> Option<&'static str> {
     match (traces.runtime, traces.namespace) {
         (Trace::There, _) => Some("the container runtime lists its sandbox"),
-        (_, Trace::There) => Some("its network namespace is there"),
+        (_, Trace::There) => Some("its network namespace exists"),
         _ => None,
     }
 }

@@ -1,11 +1,11 @@
-//! Reading the configuration again.
+//! Reloading the configuration.
 
 use tenure_types::Result;
 
 use super::node::{Node, Reloaded};
 use crate::v1;
 
-/// Reads it, and says what holds now and what does not.
+/// Reloads it, and returns which keys took effect and which did not.
 pub(super) async fn reload(node: &dyn Node) -> Result<v1::ReloadResponse> {
     let Reloaded { applied, after_restart, problems } = node.reload().await?;
     let problem = |(key, message)| v1::ReloadProblem { key, message };

@@ -1,4 +1,4 @@
-//! Repairs: freeing what a report says is gone, if it still is.
+//! Repair: releases the reported allocations whose sandbox is still found to be gone.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::books::books;
 use super::node::Node;
 use crate::v1;
 
-/// Looks for each allocation again, and frees those whose sandbox two sources say is gone.
+/// Looks for each allocation's sandbox again, and releases the allocations whose sandbox two sources confirm to be gone.
 pub(super) async fn repair(
     engine: &Engine,
     node: &dyn Node,
@@ -29,7 +29,7 @@ pub(super) async fn repair(
         let outcome = match held {
             None => outcome("ended", ""),
             Some(held) if !traces.next().is_some_and(Traces::prove_gone) => {
-                outcome("kept", &format!("{} is not known to be gone", held.owner))
+                outcome("kept", &format!("{} is not confirmed to be gone", held.owner))
             }
             Some(_) if !request.apply => outcome("released", ""),
             Some(held) if engine.reap(&held, End::Repair, "").await? => outcome("released", ""),

@@ -1,4 +1,4 @@
-//! What the engine holds, as operators see it.
+//! The engine's data as the messages that operators see.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) fn allocation(book: &Book, held: &Allocation) -> v1::Allocation {
     shown(held, book.is_outside(held), book.is_waiting(held))
 }
 
-/// An allocation, and whether it lies outside of the present ranges or waits behind another.
+/// An allocation; `outside` the current ranges, `waiting` for another allocation of its address to end.
 pub(super) fn shown(held: &Allocation, outside: bool, waiting: bool) -> v1::Allocation {
     let pod = held.pod().cloned().unwrap_or_default();
     let (container_id, interface) = match held.owner.attachment() {
@@ -75,7 +75,7 @@ fn address_source(assigned: &AssignedAddress) -> v1::AddressSource {
     }
 }
 
-/// Attributes as a message has them.
+/// Attributes as a message's map.
 pub(super) fn map(attributes: &Attributes) -> HashMap<String, String> {
     attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
@@ -85,17 +85,17 @@ pub(super) fn addresses(allocation: &Allocation) -> Vec<String> {
     allocation.addresses.iter().map(|address| address.address.to_string()).collect()
 }
 
-/// A policy by its name and digest.
+/// A policy's name and digest.
 pub(super) fn policy_ref(stamp: &PolicyStamp) -> v1::PolicyRef {
     v1::PolicyRef { name: stamp.name.to_string(), sha256: stamp.digest.to_string() }
 }
 
-/// A number of things in memory; there are never as many as do not fit.
+/// A count of objects in memory, which always fits.
 pub(super) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The error of a network that is not there.
+/// The error for a network that does not exist.
 pub(super) fn unknown_network(name: &str) -> Error {
     Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name:?} on this node"))
 }

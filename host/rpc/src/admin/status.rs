@@ -1,4 +1,4 @@
-//! The daemon as a whole: whether it serves, what is wrong, and its figures.
+//! The daemon's status: whether it serves ADD, its conditions, and its figures.
 
 use tenure_engine::Engine;
 use tenure_types::Condition;

@@ -1,8 +1,8 @@
-//! host-local's own state, looked at before a network is made that host-local has served until now.
+//! Protection against a forgotten import: checks host-local's state before a network is created.
 //!
-//! Whoever links the plugin over host-local's and forgets the import would have live addresses given out again: a new book is
-//! empty. So a network is not made while host-local's directory of the same name has addresses. One that the ledger has already is
-//! not looked for: its files were taken over, or came after.
+//! If an operator installs the plugin in place of host-local and forgets the import, live addresses would be handed out again,
+//! because a new book is empty. So a network is not created while host-local's directory of the same name contains addresses.
+//! Networks that the ledger already has are not checked: their files were imported, or are newer.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -16,27 +16,27 @@ use tenure_types::cni::Configuration;
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use tokio::sync::Semaphore;
 
-/// Where host-local keeps its addresses where `ipam.dataDir` does not say.
+/// host-local's data directory if `ipam.dataDir` is not set.
 const DEFAULT_DIRECTORY: &str = "/var/lib/cni/networks";
 
-/// How many directories are read at once: one that hangs holds up new networks only.
+/// The number of directories read concurrently; a read that hangs holds up only new networks.
 const AT_ONCE: usize = 8;
 
-/// How many networks are remembered to be in the ledger; then they are looked up again.
+/// The number of networks to remember as known to the ledger; above it, the set is cleared and rebuilt.
 const REMEMBERED: usize = 4096;
 
-/// The look at host-local's directory.
+/// The check of host-local's directory.
 #[derive(Debug)]
 pub(crate) struct Unimported {
-    /// Changes when the configuration is read again.
+    /// Changes when the configuration is reloaded.
     ignore: AtomicBool,
-    /// Networks that the ledger has. Read at each ADD, written at a network's first.
+    /// Networks that the ledger has. Read at each ADD; written once for each network.
     known: RwLock<HashSet<NetworkName>>,
     places: Arc<Semaphore>,
 }
 
 impl Unimported {
-    /// Looks, unless host-local's state is to be ignored.
+    /// A check that does nothing if host-local's state is ignored.
     pub(crate) fn new(ignore: bool) -> Self {
         Self {
             ignore: AtomicBool::new(ignore),
@@ -45,15 +45,15 @@ impl Unimported {
         }
     }
 
-    /// Whether host-local's state is to be ignored from now on.
+    /// Sets whether host-local's state is ignored from now on.
     pub(crate) fn ignore(&self, ignore: bool) {
         self.ignore.store(ignore, Ordering::Relaxed);
     }
 
-    /// Refuses a network that the ledger does not have while host-local has addresses of it.
+    /// Refuses a network that the ledger does not have while host-local has addresses for it.
     ///
     /// # Errors
-    /// `NotTakenOver`, with the command that takes them over.
+    /// `NotTakenOver`, with the command that imports them.
     pub(crate) async fn check(&self, engine: &Engine, config: &Configuration<'_>) -> Result<()> {
         let network = config.name();
         let ignore = self.ignore.load(Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Unimported {
         }
         let data = config.data_directory().unwrap_or_else(|| DEFAULT_DIRECTORY.to_owned());
         let data = PathBuf::from(data);
-        // It is relative to the plugin's directory, which nobody here knows.
+        // The path is relative to the plugin's working directory, which the daemon does not know.
         if !data.is_absolute() {
             return Ok(());
         }
@@ -86,13 +86,14 @@ impl Unimported {
     }
 }
 
-/// Looks for an address's file; the first is enough. One without an owner counts: host-local gives its address to nobody either.
+/// Looks for a file named after an address; one is enough. A file without an owner counts: host-local does not hand out its address
+/// either.
 fn look(data: &Path, network: &NetworkName) -> Result<()> {
     let directory = data.join(network.as_str());
     let refused = |what: &dyn std::fmt::Display| {
         let cause = format_args!(
-            "{}: {what}; `tenurectl import --apply host-local {} --config FILE` takes over what host-local has, FILE being the \
-             network's configuration",
+            "{}: {what}; import them with `tenurectl import --apply host-local {} --config FILE`, where FILE is the network's \
+             configuration",
             directory.display(),
             data.display()
         );
@@ -110,7 +111,7 @@ fn look(data: &Path, network: &NetworkName) -> Result<()> {
         };
         if let Some(address) = name.to_str().and_then(|name| name.parse::<IpAddr>().ok()) {
             return refused(&format_args!(
-                "host-local has addresses of network {network}, such as {address}"
+                "host-local has addresses for network {network}, such as {address}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test's helpers are not seen as tests")]
+#![expect(clippy::unwrap_used, reason = "clippy does not recognise helpers as test code")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::door::Door;
 use crate::v1::cni_client::CniClient;
 use crate::v1::{Answer, Invocation};
 
-/// Says when an ADD has come in, and answers it when told.
+/// Signals when an ADD has arrived, and answers it on demand.
 #[derive(Clone, Default)]
 struct Slow {
     entered: Arc<Notify>,
@@ -43,7 +43,7 @@ impl Cni for Slow {
     }
 }
 
-/// How long a stop may take at most where nothing holds it, on a busy machine.
+/// The time limit for a stop that nothing holds up, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A server in a task of its own.
@@ -81,7 +81,7 @@ async fn a_stopping_server_answers_what_is_under_way() {
     soon(service.entered.notified()).await;
     assert_eq!(under_way.count(), 1);
     stop.send(()).unwrap();
-    // Longer than an answer that is there takes to be written.
+    // Longer than it takes to write an answer.
     tokio::time::timeout(Duration::from_millis(500), &mut serving).await.unwrap_err();
     service.answer.notify_one();
     assert_eq!(soon(call).await.unwrap().unwrap().into_inner(), Answer::default());
@@ -98,7 +98,7 @@ async fn a_connection_whose_client_says_nothing_holds_no_stop() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cni.sock");
     let Serving { under_way, stop, serving, .. } = Serving::at(&path);
-    // HTTP/2's preface and empty settings, and from then on not even an answer to a ping.
+    // Send HTTP/2's preface and empty settings, and then nothing, not even an answer to a ping.
     let mut silent = tokio::net::UnixStream::connect(&path).await.unwrap();
     silent.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     let mut settings = [0];

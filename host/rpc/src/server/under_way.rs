@@ -1,7 +1,7 @@
-//! Which requests are under way: a stopping server waits for these, and for nobody's connection.
+//! Counting the requests in flight: a stopping server waits for these, not for connections to close.
 //!
-//! A request is under way from its first header until its answer's last byte is handed to the connection, or until nobody wants
-//! the answer any more. Watches of `grpc.health.v1` and reflection never end by themselves, so only tenure's own services count.
+//! A request is in flight from its first header until the last byte of its answer is passed to the connection, or until the caller
+//! cancels it. Health watches and reflection streams never end by themselves, so only tenure's own services count.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,28 +15,28 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 
-/// What the paths of our own services begin with.
+/// The path prefix of tenure's own services.
 const OWN: &str = "/tenure.";
 
-/// How long the last answer may take from the connection to the socket.
+/// The time allowed for the last answer to get from the connection to the socket.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(100);
 
-/// Counts the requests that are under way.
+/// A counter of the requests in flight.
 #[derive(Debug, Clone, Default)]
 pub struct UnderWay(Arc<watch::Sender<usize>>);
 
-/// A request that is under way until this is dropped.
+/// A request that is in flight until this is dropped.
 struct Counted(UnderWay);
 
 impl UnderWay {
-    /// How many there are now.
+    /// The number of requests in flight.
     #[must_use]
     pub fn count(&self) -> usize {
         *self.0.borrow()
     }
 
     fn begin(&self) -> Counted {
-        // Whoever waits for none has nothing to look at yet.
+        // No notification: waiters wait only for zero.
         self.0.send_if_modified(|count| {
             *count += 1;
             false
@@ -44,14 +44,14 @@ impl UnderWay {
         Counted(self.clone())
     }
 
-    /// Waits until none is under way and the answers are written.
+    /// Waits until no request is in flight and the answers are written.
     pub(super) async fn answered(&self) {
         let mut changes = self.0.subscribe();
         loop {
-            // The sender is ours, so there is always one.
+            // This fails only without a sender, and `self` is one.
             let _ = changes.wait_for(|count| *count == 0).await;
             tokio::time::sleep(WRITTEN_WITHIN).await;
-            // A request that was on its way when the server was told to stop has come in by now.
+            // A request that was in transit when the stop began has arrived by now.
             if self.count() == 0 {
                 return;
             }
@@ -90,7 +90,7 @@ impl Service<http::Request<Body>> for Counting {
         let Some(counted) = counted else { return Box::pin(answer) };
         Box::pin(async move {
             let answer = answer.await?;
-            // The body has the count with it, and is dropped when its last frame is taken.
+            // The body owns the count, and is dropped when its last frame is taken.
             Ok(answer.map(|body| {
                 Body::new(body.map_frame(move |frame| {
                     let _under_way = &counted;
