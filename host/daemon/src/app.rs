@@ -1,4 +1,4 @@
-//! The daemon put together: each part is built in the order of the arrows, and then all run.
+//! The composition root: builds each part after the parts that it needs, and runs them all.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,10 +33,11 @@ use crate::replay::Replay;
 use crate::signals::Signals;
 use crate::state::{Directories, State};
 
-/// How long the other parts have to stop once one has failed: what is under way fails without it, and the service manager waits.
+/// How long the other parts have to stop after an essential one failed. Requests in flight fail anyway, and the service manager waits to
+/// restart the daemon.
 const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
-/// What the daemon is given from outside of its configuration.
+/// The daemon's inputs other than its configuration.
 pub(crate) struct Outside<'a> {
     /// The configuration's file, unless it is the default one.
     pub(crate) config_file: Option<&'a Path>,
@@ -54,9 +55,9 @@ pub(crate) struct App {
     parts: Supervisor,
     conditions: Arc<Conditions>,
     live: Arc<Live>,
-    /// What networks were served by, which is loaded first.
+    /// The policies that served networks before, which are loaded first.
     serving: Vec<PolicyStamp>,
-    /// Let go of last.
+    /// Released last.
     _directories: Directories,
 }
 
@@ -64,7 +65,7 @@ impl App {
     /// Builds each part from its configuration and from the parts that it needs.
     ///
     /// # Errors
-    /// When the state cannot be trusted, a directory cannot be had, or the machine cannot have what is configured.
+    /// If the state cannot be trusted, a directory cannot be used, or this machine cannot provide what is configured.
     pub(crate) fn build(config: Config, outside: Outside<'_>) -> anyhow::Result<Self> {
         let Outside { run_dir, state_dir, clock, .. } = outside;
         let started = clock.monotonic();
@@ -93,7 +94,7 @@ impl App {
         };
         let served = || recovered.choices.all().map(|(_, served)| served);
         if !seen.is_lost() {
-            // What an older state names may be meant again once it is put back.
+            // If the state is lost, nothing is pruned: the right state may be put back, and name other policies.
             let named = served().flat_map(|served| [&served.now].into_iter().chain(&served.before));
             policies.prune(named.map(|choice| Arc::clone(&choice.policy.digest)));
         }
@@ -102,13 +103,13 @@ impl App {
         let conditions = Arc::clone(engine.conditions());
         if seen.is_lost() {
             let message = format!(
-                "{} does not have all that was answered in this boot, so the addresses of live pods are not known",
+                "{} lacks allocations that were acknowledged in this boot, so the addresses of live pods are not known",
                 state_dir.display()
             );
             conditions.set(ConditionName::StateLost, "", message);
         }
 
-        // What changes when the configuration is read again.
+        // What changes on a reload.
         let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
         let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
         let live = Arc::new(Live {
@@ -123,7 +124,7 @@ impl App {
         });
         let in_force = live.config.subscribe();
 
-        // What the daemon says of itself.
+        // What the daemon reports about itself.
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
         let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
         let node = Arc::new(Node {
@@ -136,7 +137,7 @@ impl App {
             live: Arc::clone(&live),
         });
 
-        // The parts, each behind those that it needs.
+        // The parts, each after those that it needs.
         let mut parts = Supervisor::new(&conditions);
         let checkpoint = parts.add(Checkpoint::build(writer, engine.images()), &[]);
         let undo = parts.add(Undo::build(abandoned), &[checkpoint]);
@@ -185,12 +186,12 @@ impl App {
         Ok(Self { parts, conditions, live, serving, _directories: directories })
     }
 
-    /// Serves until a signal says to stop, then lets what is under way finish.
+    /// Serves until a signal stops it, and then lets the requests in flight finish.
     ///
     /// # Errors
-    /// [`PartEnded`](crate::parts::PartEnded) when a part has ended that nothing is served without.
+    /// [`PartEnded`](crate::parts::PartEnded) if an essential part ended.
     pub(crate) async fn run(self, signals: &mut Signals) -> anyhow::Result<()> {
-        // Compiled ahead, so that no pod waits for it; what cannot be loaded is told by `tenurectl policy list`.
+        // Compile policies ahead, so that no pod waits for it; `tenurectl policy list` shows those that cannot be loaded.
         self.live.policies.begin(self.serving);
         let mut parts = self.parts.start();
         let ended = tokio::select! {
@@ -199,7 +200,7 @@ impl App {
                 Ok(())
             }
             ended = parts.failed() => {
-                tracing::error!(part = ended.name, why = format!("{:#}", ended.why), "a part has ended; the daemon ends");
+                tracing::error!(part = ended.name, why = format!("{:#}", ended.why), "stopping: an essential part has ended");
                 Err(ended)
             }
         };
@@ -211,7 +212,7 @@ impl App {
         };
         let cut_off = parts.stop(deadline).await;
         if !cut_off.is_empty() {
-            tracing::warn!(parts = cut_off.join(", "), "parts did not stop in time and were cut off");
+            tracing::warn!(parts = cut_off.join(", "), "aborted parts that did not stop in time");
         }
         tracing::info!("stopped");
         Ok(ended?)

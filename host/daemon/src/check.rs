@@ -1,4 +1,4 @@
-//! `tenured --check-config`: what a start would say of the configuration, and what it names, without one.
+//! `tenured --check-config`: checks the configuration and the files that it names as a start would, without starting.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,7 +10,7 @@ use tenure_policy::{CatalogueSource, Compiler, Runtime, sha256};
 use crate::config::Config;
 use crate::{fault, policies};
 
-/// Checks a configuration that could be read.
+/// Checks a configuration that was parsed.
 pub(crate) fn check(config: &Config) -> ExitCode {
     if let Err(error) = sandbox(config) {
         eprintln!("tenured: {error:#}");
@@ -27,32 +27,32 @@ pub(crate) fn check(config: &Config) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Whether this machine can have the sandbox that is configured.
+/// Checks that this machine can provide the configured sandbox.
 fn sandbox(config: &Config) -> anyhow::Result<()> {
     let limits = policies::limits(config)?;
     Runtime::new(limits, Compiler::Child).map(drop).map_err(policies::unusable)?;
     Ok(())
 }
 
-/// What is wrong with a policy's file, which may come later.
+/// Checks a policy's file. A problem is only a warning, since the file may be installed later.
 fn policy(path: &Path, expected: &str, most: usize) -> Result<(), String> {
     let bytes = read(path, most)?;
     match sha256(&bytes) {
         found if found == expected => Ok(()),
-        found => Err(format!("its sha256 is {found}, but the configuration says {expected}")),
+        found => Err(format!("the file's SHA-256 is {found}, but the configuration has {expected}")),
     }
 }
 
-/// Reads a regular file of at most so many bytes; nothing else is opened.
+/// Reads a regular file of at most `most` bytes; other kinds of files are not opened.
 fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let metadata = path.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
     match read {
-        Ok(_) if bytes.len() > most => Err(format!("it is longer than {} MiB", most >> 20)),
+        Ok(_) if bytes.len() > most => Err(format!("longer than {} MiB", most >> 20)),
         Ok(_) => Ok(bytes),
         Err(error) => Err(error.to_string()),
     }

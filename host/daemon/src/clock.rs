@@ -20,10 +20,10 @@ impl Clock for KernelClock {
     }
 }
 
-/// From the C library, as all wall clocks of the daemon are: a test can set those and leave the machine's alone.
+/// Read through the C library, like every wall clock in the daemon, so that a test can change it without changing the machine's.
 #[expect(clippy::disallowed_methods, reason = "this is the clock port")]
 fn wall() -> u64 {
-    // A machine whose wall clock was never set reads as zero.
+    // A wall clock before 1970 reads as zero.
     milliseconds(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 

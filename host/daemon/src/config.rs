@@ -19,7 +19,7 @@ use tenure_observe::logging::{Filter, Format};
 pub(crate) use self::compare::is_live;
 pub(crate) use self::networks::NetworkTable;
 
-/// Where the configuration is looked for when `--config` is not given.
+/// The configuration file if `--config` is not given.
 pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
 
 /// `tenured.toml`. An empty file, or none, is a complete configuration.

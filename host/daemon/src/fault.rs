@@ -1,4 +1,4 @@
-//! How the daemon ends when it cannot go on: whether trying again helps, and what to do.
+//! The daemon's exit after a failure: whether a restart helps, and what the operator can do.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -9,30 +9,30 @@ use tenure_checkpoint::Error as Checkpoint;
 use crate::parts::{PartEnded, SocketUnusable};
 use crate::run_dir::RunDirError;
 
-/// Trying again may help: a disk in trouble, another daemon that has not ended yet.
+/// A restart may help: for example, the disk failed, or another daemon has not exited yet.
 pub(crate) const TRANSIENT: u8 = 1;
 
-/// Trying again does not help: the configuration, the command line, the state or the rights to a directory are wrong.
+/// A restart does not help: the configuration, the command line, the state or a directory's permissions must be fixed.
 pub(crate) const PERMANENT: u8 = 2;
 
-/// A setting that cannot be had on this machine.
+/// A setting that this machine cannot provide.
 #[derive(Debug, thiserror::Error)]
 #[error("{keys}: {cause}")]
 pub(crate) struct Setting {
-    /// The keys that it comes from.
+    /// The keys concerned.
     pub(crate) keys: &'static str,
-    /// What is wrong with them.
+    /// What is wrong.
     pub(crate) cause: String,
 }
 
 /// The exit code for an error.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
-    // A part that served and ended is worth another try, whatever it met; a socket that cannot be had may not be.
+    // If a part ended while the daemon served, a restart may help, whatever the cause; unless its socket is unusable.
     let served = has::<PartEnded>(error) && !has::<SocketUnusable>(error);
     if !served && error.chain().any(is_permanent) { PERMANENT } else { TRANSIENT }
 }
 
-/// Whether an error of a type is among its causes.
+/// Whether the error or one of its causes has type `T`.
 fn has<T: StdError + 'static>(error: &anyhow::Error) -> bool {
     error.chain().any(<dyn StdError>::is::<T>)
 }
@@ -42,7 +42,7 @@ fn is_permanent(cause: &(dyn StdError + 'static)) -> bool {
         return !matches!(error, Checkpoint::Io { .. });
     }
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        // What a path is, and who may use it; neither changes by waiting.
+        // Errors about the kind of a file or its permissions, which do not change by waiting.
         return matches!(
             error.kind(),
             ErrorKind::PermissionDenied
@@ -56,33 +56,33 @@ fn is_permanent(cause: &(dyn StdError + 'static)) -> bool {
     cause.is::<Setting>() || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }))
 }
 
-/// What a person is to do next, where the error itself does not say.
+/// The operator's next step, if the error does not say it itself.
 pub(crate) fn next_step(error: &anyhow::Error, state_dir: &Path) -> Option<String> {
     let damage = error.chain().find_map(|cause| cause.downcast_ref::<Checkpoint>())?;
     let directory = state_dir.display();
     let afresh = format!(
-        "to begin without it, drain the node, move {directory} away, start tenured, and confirm with `tenurectl adopt --empty`"
+        "to start with an empty state, drain the node, move {directory} away, start tenured, and confirm with `tenurectl adopt --empty`"
     );
     let step = match damage {
-        Checkpoint::Io { .. } => format!("check the disk under {directory} (`dmesg`, SMART) and its rights"),
+        Checkpoint::Io { .. } => {
+            format!("check the disk under {directory} (`dmesg`, SMART) and the directory's permissions")
+        }
         Checkpoint::UnknownVersion { .. } => return None,
         Checkpoint::UnknownChapter { program, .. } => {
             return Some(format!(
-                "run {program} or a newer one: what it wrote cannot be done without. Nothing was changed"
+                "run {program} or newer: the state has facts from it that this version cannot ignore. Nothing was changed"
             ));
         }
-        Checkpoint::Unreleased { .. } => format!("this version begins a new state: {afresh}"),
+        Checkpoint::Unreleased { .. } => format!("this version cannot read the state: {afresh}"),
         Checkpoint::Damaged { file, offset, .. } if file.starts_with("log.") && *offset > 0 => format!(
-            "copy {directory} somewhere else, then put an intact copy of {file} back; or, if what it says from that byte on \
-             may be lost, drain the node and run `truncate --size={offset} {directory}/{file}`; {afresh}"
+            "back up {directory}, then restore an intact copy of {file}; or, if its content from that byte on may be \
+             lost, drain the node and run `truncate --size={offset} {directory}/{file}`; {afresh}"
         ),
         Checkpoint::Damaged { file, .. } | Checkpoint::Missing { file } => {
-            format!("copy {directory} somewhere else, then put an intact copy of {file} back; {afresh}")
+            format!("back up {directory}, then restore an intact copy of {file}; {afresh}")
         }
         Checkpoint::Contradiction { .. } => {
-            format!(
-                "copy {directory} somewhere else and report it, with the output of `tenurectl log`; {afresh}"
-            )
+            format!("back up {directory} and report a bug, with the output of `tenurectl log`; {afresh}")
         }
     };
     Some(format!("{step}. See \"What a start decides\" in the book's page on the checkpoint"))
@@ -104,7 +104,7 @@ mod tests {
             offset: 77,
             why: "its checksum is wrong".to_owned(),
         };
-        Err::<(), _>(error).context("the checkpoint in /x cannot be trusted").unwrap_err()
+        Err::<(), _>(error).context("cannot trust the checkpoint in /x").unwrap_err()
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         assert!(
             step(damaged("log.0000000001")).contains("`truncate --size=77 /var/lib/tenure/log.0000000001`")
         );
-        assert!(!step(damaged("snapshot.0000000002")).contains("truncate"), "half a snapshot is none");
+        assert!(!step(damaged("snapshot.0000000002")).contains("truncate"), "half a snapshot is useless");
         assert!(next_step(&io(ErrorKind::StorageFull), Path::new("/x")).is_none());
     }
 }

@@ -1,6 +1,6 @@
-//! The configuration while the daemon runs: read again, compared key by key, and put in force where that can be done.
+//! Reloading the configuration: reads the file, compares it key by key, and applies what can change while the daemon runs.
 //!
-//! A file that is wrong changes nothing. A key that holds only after a restart keeps its value until then, and is told.
+//! An invalid file changes nothing. A key that needs a restart keeps its value until then, and is reported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::config::Config;
 use crate::parts::{NetworkSetup, Report};
 use crate::policies;
 
-/// What a new configuration changes.
+/// The current configuration, and everything that a reload changes.
 pub(crate) struct Live {
     /// The file, unless it is the default one.
     pub(crate) path: Option<PathBuf>,
-    /// What is in force.
+    /// The current configuration.
     pub(crate) config: watch::Sender<Arc<Config>>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) policies: Arc<Policies>,
     pub(crate) cni: CniService,
     pub(crate) log: Control,
     pub(crate) networks: Arc<NetworkSetup>,
-    /// Held while the file is read and put in force.
+    /// Held while the file is read and applied.
     pub(crate) turn: Mutex<()>,
 }
 
 impl Live {
-    /// Reads the configuration again and puts it in force.
+    /// Reloads the configuration and applies it.
     ///
     /// # Errors
-    /// `InvalidConfig` with the file, the key and what is wrong; then nothing has changed.
+    /// `InvalidConfig` with the file, the key and the reason; nothing has changed then.
     pub(crate) async fn reload(&self) -> Result<Reloaded, Error> {
         let report = Report::new(self.engine.conditions(), ConditionName::ConfigurationRefused);
-        // Of two files that are read one after the other, the later one is in force.
+        // One reload at a time, so that the file that was read last is the one applied.
         let turn = self.turn.lock().await;
         let path = self.path.clone();
         let read = tokio::task::spawn_blocking(move || Config::read(path.as_deref())).await;
@@ -48,9 +48,9 @@ impl Live {
             read.map_err(|error| Error::new(ErrorCode::InvalidConfig, error)).inspect_err(|error| {
                 tracing::error!(
                     cause = error.cause,
-                    "the configuration is not reloaded: nothing has changed"
+                    "the configuration was not reloaded; nothing has changed"
                 );
-                report.wrong(format!("the configuration was read again and refused: {error}"));
+                report.wrong(format!("the reloaded configuration was refused: {error}"));
             })?;
         let (applied, after_restart) = self.put_in_force(&read);
         drop(turn);
@@ -67,7 +67,7 @@ impl Live {
         Ok(Reloaded { applied, after_restart, problems })
     }
 
-    /// Changes what can change now; returns the keys that have, and those that hold only after a restart.
+    /// Applies what can change now; returns the keys that changed, and those that need a restart.
     fn put_in_force(&self, read: &Config) -> (Vec<String>, Vec<String>) {
         let before = Arc::clone(&self.config.borrow());
         let now = read.clone().on_top_of(&before);
@@ -78,7 +78,7 @@ impl Live {
         let mut settings = now.settings();
         let bounds = Arc::clone(&self.engine.settings().bounds);
         if settings.bounds == bounds {
-            // The same ones were looked at already.
+            // Keep the same `Arc`: networks have already been checked against these bounds.
             settings.bounds = bounds;
         }
         self.engine.set(settings);

@@ -1,4 +1,4 @@
-//! `tenured`, the node daemon: reads its configuration, plugs the crates together and runs until it is told to stop.
+//! `tenured`, the node daemon: reads its configuration, assembles the crates and runs until it is stopped.
 
 mod app;
 mod check;
@@ -31,33 +31,33 @@ use crate::config::Config;
 use crate::signals::Signals;
 
 const EXIT_CODES: &str = "Exit codes:
-  0  stopped as it was told to
-  1  something failed that may pass: starting it again may help
-  2  the configuration, the command line, the state or the rights to a directory are wrong: starting it again does not help";
+  0  stopped on request
+  1  temporary failure: a restart may help
+  2  permanent failure: fix the configuration, the command line, the state or a directory's permissions first";
 
-/// Owns the addresses of a node: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
+/// Manages a node's IP addresses: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
 #[derive(Debug, Parser)]
 #[command(name = "tenured", version, after_help = EXIT_CODES)]
 struct Arguments {
-    /// The configuration file [default: /etc/tenure/tenured.toml if it is there]
+    /// The configuration file [default: /etc/tenure/tenured.toml if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the sockets and spooled DELs lie; a boot clears it
+    /// The directory for sockets and spooled DELs; must be cleared on reboot
     #[arg(long, value_name = "DIR", default_value = "/run/tenure")]
     run_dir: PathBuf,
-    /// Where the checkpoint and the policies' copies lie
+    /// The directory for the checkpoint and for copies of policies
     #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
     state_dir: PathBuf,
-    /// Checks the configuration and what it names, and starts nothing
+    /// Check the configuration and the files that it names, and exit
     #[arg(long)]
     check_config: bool,
-    /// Prints the configuration reference as Markdown
+    /// Print the configuration reference as Markdown
     #[arg(long, hide = true)]
     config_reference: bool,
 }
 
 fn main() -> ExitCode {
-    // This program starts itself to compile a policy; then it is nothing else.
+    // The daemon runs itself as a child process to compile a policy; that process does nothing else.
     if let Some(code) = tenure_policy::maybe_run_compiler_child() {
         return code;
     }
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     match start(&arguments, config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Logging may be what failed, and a person may be watching.
+            // Print to standard error: logging itself may have failed.
             eprintln!("tenured: {error:#}");
             if let Some(next_step) = fault::next_step(&error, &arguments.state_dir) {
                 eprintln!(" next: {next_step}");
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
 
 fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
     let log = tenure_observe::logging::init(config.log.format, config.log.level.clone())?;
-    // Two more than cores: now and then one waits for a file.
+    // Two more than there are cores, because a worker occasionally blocks on a file.
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     let served = runtime.block_on(async {
@@ -107,7 +107,7 @@ fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
         };
         App::build(config, outside)?.run(&mut signals).await
     });
-    // Whatever still waits for a disk or a socket ends with the process.
+    // Tasks that still wait for a disk or socket end with the process.
     runtime.shutdown_background();
     served
 }

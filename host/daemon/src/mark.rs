@@ -1,7 +1,7 @@
-//! The mark in the run directory: what was durable last in this boot, kept apart from the state directory.
+//! The mark in the run directory: what was last durable in this boot, recorded outside the state directory.
 //!
-//! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, written over in one piece with each
-//! sync of the log. It is never synced itself: what a boot would lose of it, a boot clears.
+//! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, overwritten in place by a single write after
+//! each sync of the log. It need not be synced itself, because a reboot clears it anyway.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,24 +15,24 @@ const NAME: &str = "state-seen";
 const SEEN: &str = "seen";
 const LOST: &str = "lost";
 
-/// What the mark says.
+/// The content of the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Nothing: there is none, or it is of another boot, which has ended every pod.
+    /// There is no mark, or it is from another boot: a reboot has ended every pod since.
     None,
-    /// All this was durable. A daemon of before this was known has only seen that there is a state.
+    /// What was last durable; `None` if an older daemon recorded only that there is a state.
     Seen(Option<Durable>),
-    /// What there was before is lost, and there are facts since then that nobody has confirmed to be all.
+    /// The previous state is lost, and facts have been written since without anyone confirming that the state is complete.
     Lost,
-    /// It is of this boot, and cannot be read.
+    /// The mark cannot be decoded.
     Unreadable,
 }
 
 impl Mark {
-    /// Reads what was marked.
+    /// Reads the mark.
     ///
     /// # Errors
-    /// When there is a mark, and it cannot be looked at.
+    /// If there is a mark and its file cannot be read.
     pub(crate) fn read(run_dir: &Path, boot: &BootId) -> io::Result<Self> {
         match fs::read(run_dir.join(NAME)) {
             Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), boot)),
@@ -44,7 +44,7 @@ impl Mark {
     fn parse(text: &str, boot: &BootId) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let (of, mark) = match *line.split(' ').collect::<Vec<_>>() {
-            // What daemons have written that knew no more.
+            // The format of older daemons.
             [of, SEEN] => (of, Self::Seen(None)),
             [of, LOST] => (of, Self::Lost),
             _ => decode(line).unwrap_or((boot.0.as_str(), Self::Unreadable)),
@@ -52,7 +52,7 @@ impl Mark {
         if of == boot.0 { mark } else { Self::None }
     }
 
-    /// What must be in the state for it to be whole, where that is known.
+    /// What the state must contain to be complete, if that is known.
     pub(crate) fn durable(&self) -> Option<&Durable> {
         match self {
             Self::Seen(durable) => durable.as_ref(),
@@ -61,7 +61,7 @@ impl Mark {
     }
 }
 
-/// The boot that a line is of, and the mark.
+/// The boot that a line is from, and the mark.
 fn decode(line: &str) -> Option<(&str, Mark)> {
     let (checksum, body) = line.split_once(' ')?;
     if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c(body.as_bytes())) {
@@ -85,7 +85,7 @@ fn decode(line: &str) -> Option<(&str, Mark)> {
     }
 }
 
-/// The line, always as long as the one before it.
+/// The mark's line, which always has the same length in a boot.
 fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
     let Durable { fact, log, length, group, checksum } = durable;
     let word = if lost { LOST } else { SEEN };
@@ -98,7 +98,7 @@ fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
 pub(crate) struct Pen {
     path: PathBuf,
     boot: BootId,
-    /// The mark's file, once it is ours.
+    /// The mark's file, once this daemon has created it.
     file: Option<File>,
 }
 
@@ -107,19 +107,19 @@ impl Pen {
         Self { path: run_dir.join(NAME), boot: boot.clone(), file: None }
     }
 
-    /// Where the mark is.
+    /// The mark's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Marks what is durable, and whether what came before it is lost.
+    /// Records what is durable, and whether the previous state is lost.
     ///
     /// # Errors
-    /// When it cannot be written; then the mark is as it was, or unreadable.
+    /// If the mark cannot be written; it is then unchanged or unreadable.
     pub(crate) fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
         let line = line(&self.boot, lost, durable);
         let written = match &self.file {
-            // One call: a daemon that is killed has written the line or not.
+            // A single call: if the daemon is killed, the line is either written or not.
             Some(file) => match file.write_at(line.as_bytes(), 0) {
                 Ok(length) if length == line.len() => Ok(()),
                 Ok(_) => Err(io::ErrorKind::WriteZero.into()),
@@ -133,7 +133,7 @@ impl Pen {
         written
     }
 
-    /// Puts a file of ours in the place of the one that is there, if one is.
+    /// Creates the mark's file, replacing the existing one, if any.
     fn replace(&self, line: &[u8]) -> io::Result<File> {
         let draft = self.path.with_extension("tmp");
         let file = File::create(&draft)?;
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(read("b"), Mark::None);
         pen.write(true, &DURABLE).unwrap();
         assert_eq!(read("a"), Mark::Lost);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no draft is left");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]

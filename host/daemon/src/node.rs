@@ -1,4 +1,4 @@
-//! What the daemon knows of itself, for operators and for scrapers.
+//! What the daemon knows about itself, for operators and scrapers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Takes a lost state for what it is now, and serves ADD again. Says whether it was lost.
+    /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
     pub(crate) fn adopt(&self) -> std::io::Result<bool> {
         let was_lost = self.state_seen.adopt()?;
         if was_lost {
             self.engine.conditions().clear(ConditionName::StateLost, "");
-            tracing::warn!("the state is taken for what it is now; ADD is served again");
+            tracing::warn!("the lost state was confirmed as it is now; serving ADD again");
         }
         Ok(was_lost)
     }

@@ -1,4 +1,4 @@
-//! What the engine says of its requests: counted, and logged where a person would want to know.
+//! Observes the engine: counts its requests and events in metrics, and logs requests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,13 +1,13 @@
-//! The parts of the daemon: what each works at from the start to the stop, in one shape.
+//! The parts of the daemon. All of them have the same shape:
 //!
 //! | | |
 //! |---|---|
-//! | build | a constructor takes what the part needs; nothing is started by it |
-//! | run | [`Part::run`] works until it is told to stop |
-//! | stop | the token that `run` gets; what then takes too long is dropped |
-//! | condition | what is wrong with a part is a [`Report`] on the node's one list |
+//! | build | a constructor takes what the part needs, and starts nothing |
+//! | run | [`Part::run`] works until a stop is requested |
+//! | stop | `run` gets a cancellation token; a part that takes too long to stop is aborted |
+//! | condition | a part reports its problems through a [`Report`] on the node's list of conditions |
 //!
-//! The [supervisor] runs them, and stops each before those that it needs.
+//! The [supervisor] runs the parts, and stops each before those that it needs.
 
 mod admin;
 mod adoption;
@@ -45,31 +45,31 @@ pub(crate) use self::spool::SpoolReplay;
 pub(crate) use self::supervisor::{PartEnded, Supervisor};
 pub(crate) use self::undo::Undo;
 
-/// What it means when a part ends without being told to.
+/// What happens when a part ends without being told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing is served without it: the daemon ends with an error that names it, and the service manager starts it again.
+    /// The daemon cannot serve without it: it exits with an error that names the part, and the service manager restarts it.
     Essential,
-    /// The node serves without it: it is started again, and a condition says so meanwhile.
+    /// The daemon can serve without it: the part is restarted, and a condition reports it meanwhile.
     Restarted,
-    /// Its work is done. If it fails, it is started again.
+    /// Its work is done. If it fails, it is restarted.
     Finite,
 }
 
 /// A part of the daemon.
 #[tonic::async_trait]
 pub(crate) trait Part: Send + 'static {
-    /// What errors, conditions and the log call it.
+    /// The part's name in errors, conditions and the log.
     fn name(&self) -> &'static str;
 
-    /// What its end means.
+    /// What happens when it ends.
     fn kind(&self) -> Kind;
 
-    /// Works until it is told to stop, and then ends what it has begun.
+    /// Works until a stop is requested, and then finishes what it has begun.
     ///
-    /// It may be called again after it has failed or panicked, unless the part is [essential](Kind::Essential).
+    /// It may be called again after an error or panic, unless the part is [essential](Kind::Essential).
     ///
     /// # Errors
-    /// Why it cannot go on.
+    /// If the part cannot continue.
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()>;
 }

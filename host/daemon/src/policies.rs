@@ -11,10 +11,10 @@ use tokio::time::sleep;
 use crate::config::{Config, PolicyTable};
 use crate::fault::Setting;
 
-/// How often it is looked at whether a policy is loaded.
+/// How often to check whether the policies are loaded.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
-/// What a call of a policy may use.
+/// The limits on a policy.
 pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
     Ok(Limits {
         deadline: Duration::from_millis(config.sandbox.deadline_ms.into()),
@@ -25,7 +25,7 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
     })
 }
 
-/// The files of the configuration, by policy.
+/// The policies that the configuration names, with their files.
 pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     let file = |(name, table): (&String, &PolicyTable)| {
         let (path, sha256) = (table.path.clone()?, table.sha256.as_ref()?.to_ascii_lowercase());
@@ -42,14 +42,14 @@ pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> any
     Ok(Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?)
 }
 
-/// Waits until what served before is loaded, or is known not to load.
+/// Waits until the policies that served before are loaded or have failed to load.
 pub(crate) async fn loaded(policies: &Policies) {
     while policies.awaited().is_some() {
         sleep(LOOK_AGAIN).await;
     }
 }
 
-/// The settings that a sandbox which cannot be had comes from.
+/// The error for a sandbox that this machine cannot provide, with the settings that ask for it.
 pub(crate) fn unusable(error: tenure_types::Error) -> Setting {
     Setting { keys: "sandbox.memory_mib, sandbox.concurrency", cause: error.cause }
 }

@@ -1,4 +1,4 @@
-//! The configuration reference, as Markdown, from the configuration's own comments and defaults.
+//! The configuration reference as Markdown, generated from the configuration's doc comments and defaults.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! Replaying the DELs that the CNI plugin spooled while no daemon was there.
+//! Replaying the DELs that the CNI plugin spooled while no daemon was running.
 //!
-//! Not while the state is lost: whoever wrote them was told that they will be done, and the state that they are meant for may
-//! come back.
+//! Nothing is replayed while the state is lost: the runtime was told that these DELs succeeded, and the state that they apply to
+//! may come back.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,13 +15,13 @@ use tenure_spool::{Aside, Spool};
 
 use crate::state_seen::StateSeen;
 
-/// The spool, and who does what it holds.
+/// The spool, and the service that processes its DELs.
 pub(crate) struct Replay {
     spool: Spool,
     cni: CniService,
     metrics: Arc<Metrics>,
     state_seen: Arc<StateSeen>,
-    /// What could not even be set aside, and was told once.
+    /// Files that could not even be set aside, which are logged once.
     told: HashSet<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ impl Replay {
         Self { spool, cni, metrics, state_seen, told: HashSet::new() }
     }
 
-    /// Replays what is spooled, once. One file at a time is in memory, and none keeps the others from being done.
+    /// Replays the spool once. Only one file at a time is in memory, and a bad file does not stop the others.
     pub(crate) async fn once(&mut self) {
         if self.state_seen.is_lost() {
             return;
@@ -43,7 +43,7 @@ impl Replay {
         let waiting = match self.spool.waiting() {
             Ok(waiting) => waiting,
             Err(error) => {
-                tracing::error!(%error, "the spool of DELs cannot be read; it is tried again");
+                tracing::error!(%error, "cannot read the spool of DELs; will retry");
                 return;
             }
         };
@@ -55,12 +55,12 @@ impl Replay {
             }
         }
         if replayed > 0 {
-            tracing::info!(replayed, "replayed DELs that were spooled while the daemon was away");
+            tracing::info!(replayed, "replayed DELs that were spooled while the daemon was down");
             self.metrics.spool_replayed(replayed);
         }
     }
 
-    /// Replays one; says whether it is done.
+    /// Replays one file; returns whether its DEL is done.
     async fn replay(&mut self, path: &Path) -> bool {
         let invocation = match self.spool.read(path) {
             Ok(invocation) => invocation,
@@ -71,37 +71,41 @@ impl Replay {
                 return false;
             }
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "a spooled DEL cannot be read yet");
+                tracing::warn!(path = %path.display(), %error, "cannot read a spooled DEL; will retry");
                 return false;
             }
         };
         match self.cni.del(&invocation).await {
             Ok(()) => {
                 if let Err(error) = self.spool.settle(path) {
-                    tracing::warn!(%error, "a replayed DEL stays in the spool; doing it again does no harm");
+                    tracing::warn!(%error, "cannot remove a replayed DEL from the spool; replaying it again is harmless");
                 }
                 true
             }
-            // What is asked is wrong whatever the state of the node, so asking again does not help.
+            // The request is invalid whatever the state of the node, so retrying does not help.
             Err(error) if grpc_code(error.code) == GrpcCode::InvalidArgument => {
                 self.set_aside(path, Aside::Refused, &error);
                 false
             }
             Err(error) => {
-                tracing::warn!(code = error.code.name(), cause = error.cause, "a spooled DEL waits on");
+                tracing::warn!(
+                    code = error.code.name(),
+                    cause = error.cause,
+                    "a spooled DEL failed; will retry"
+                );
                 false
             }
         }
     }
 
-    /// Sets aside what can never be done; what cannot be set aside is skipped from now on, and told once.
+    /// Sets aside a DEL that can never succeed. If that fails, the file stays in the spool and is logged once.
     fn set_aside(&mut self, path: &Path, why: Aside, cause: &dyn std::fmt::Display) {
         match self.spool.set_aside(path, why) {
             Ok(aside) => {
-                tracing::error!(path = %aside.display(), %cause, "a spooled DEL cannot be done and was set aside");
+                tracing::error!(path = %aside.display(), %cause, "set aside a spooled DEL that cannot succeed");
             }
             Err(error) if self.told.insert(path.to_owned()) => {
-                tracing::error!(path = %path.display(), %cause, %error, "a spooled DEL cannot be done, nor be set aside; it is skipped");
+                tracing::error!(path = %path.display(), %cause, %error, "cannot set aside a spooled DEL that cannot succeed; skipping it");
             }
             Err(_) => return,
         }

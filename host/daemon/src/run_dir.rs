@@ -1,7 +1,7 @@
-//! The run directory, which is this daemon's alone before anything in it is read or written.
+//! The run directory, which is locked before the daemon reads or writes anything in it.
 //!
-//! What lies in it decides what is promised: the mark of the state, and the DELs that wait. A daemon that was started by
-//! mistake beside the one that serves must find nothing of that, so the directory is locked as the state directory is.
+//! It contains the state marker and the spooled DELs, on which correctness depends. A second daemon, started by mistake next to
+//! the one that serves, must not touch them, so this directory is locked just as the state directory is.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,41 +9,41 @@ use std::path::{Path, PathBuf};
 use tenure_checkpoint::{Lock, LockError};
 use tenure_rpc::run_dir;
 
-/// A run directory that nobody else may write to, locked until this is dropped.
+/// A run directory that nobody else can write to, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     _lock: Lock,
 }
 
-/// Why a run directory cannot be had.
+/// Why a run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunDirError {
-    /// Others may write to it. Trying again does not help.
+    /// Others can write to it. Retrying does not help.
     #[error("run directory {}: {objection}", path.display())]
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// Who may, and what ends it.
+        /// Who can, and the command that prevents it.
         objection: String,
     },
-    /// It cannot be made or looked at.
+    /// It cannot be created or examined.
     #[error("run directory {}: {source}", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another daemon has it.
+    /// Another daemon has locked it.
     #[error(transparent)]
     Lock(#[from] LockError),
 }
 
 impl RunDir {
-    /// Makes the directory if need be, looks at who may write to it, and locks it.
+    /// Creates the directory if necessary, checks who can write to it, and locks it.
     ///
     /// # Errors
-    /// [`RunDirError`] says who has it, or who may write to it.
+    /// [`RunDirError`] says who has locked it, or who can write to it.
     pub(crate) fn take(path: &Path) -> Result<Self, RunDirError> {
         let io = |source| RunDirError::Io { path: path.into(), source };
         run_dir::create(path).map_err(io)?;

@@ -1,4 +1,4 @@
-//! What the daemon is told by signals. They are heard from the beginning, so that none ends it half started.
+//! Signal handling. Handlers are installed first, so that no signal kills a half-started daemon.
 
 use std::io;
 
@@ -11,12 +11,12 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Hears the signals from now on. Needs a tokio runtime.
+    /// Installs the handlers. Needs a tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits to be told to stop, and says by what.
+    /// Waits for a signal to stop, and returns its name.
     pub(crate) async fn stop(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -25,7 +25,7 @@ impl Signals {
     }
 }
 
-/// Hears SIGHUP from now on. Needs a tokio runtime.
+/// Installs a handler for SIGHUP. Needs a tokio runtime.
 pub(crate) fn hangups() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }

@@ -1,4 +1,4 @@
-//! The node's state as a start finds it: both directories taken, the checkpoint recovered, and whether anything of it is lost.
+//! Loading the node's state at the start: locks both directories, recovers the checkpoint, and detects a loss of state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::mark::Mark;
 use crate::run_dir::RunDir;
 use crate::state_seen::StateSeen;
 
-/// Both directories, for as long as they are this daemon's alone.
+/// The locks on both directories.
 pub(crate) struct Directories {
     _run: RunDir,
     _state: Lock,
 }
 
-/// What a start finds.
+/// The state that was found at the start.
 pub(crate) struct State {
     pub(crate) directories: Directories,
     pub(crate) disk: Arc<FileDisk>,
@@ -29,7 +29,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Takes the directories before anything in them is read, and recovers: the state is whole, or nothing starts.
+    /// Locks the directories before it reads anything in them, and recovers the checkpoint. Fails if the checkpoint cannot be trusted.
     pub(crate) fn recover(
         run_dir: &Path,
         state_dir: &Path,
@@ -40,11 +40,11 @@ impl State {
         let disk = FileDisk::create(state_dir)
             .with_context(|| format!("state directory {}", state_dir.display()))?;
         let lock = Lock::take(state_dir)?;
-        let boot = boot_id().context("the kernel's boot id")?;
-        let mark = Mark::read(run_dir, &boot).context("the mark of the state")?;
+        let boot = boot_id().context("cannot read the kernel's boot ID")?;
+        let mark = Mark::read(run_dir, &boot).context("cannot read the state marker in the run directory")?;
         let recovered = recover_after(&disk, &boot, clock.now(), mark.durable());
         let mut recovered = recovered.with_context(|| {
-            format!("the checkpoint in {} cannot be trusted, so nothing is served", state_dir.display())
+            format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
         let seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
         recovered.report.lost = seen.is_lost();

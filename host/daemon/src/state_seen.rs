@@ -1,16 +1,16 @@
-//! Tells a state that was lost, in whole or in part, from one that is all there was.
+//! Detects at the start whether the state was lost, in whole or in part.
 //!
-//! The [mark](crate::mark) in the run directory says what was durable last; a boot clears it just when pods end. At a start:
+//! The [mark](crate::mark) in the run directory says what was last durable; a reboot, which ends all pods, clears it. At a start:
 //!
-//! | mark of this boot | state | then |
+//! | mark of this boot | state | result |
 //! |---|---|---|
-//! | none, or nothing was recorded yet | any | it is the state; an empty one is a fresh node's |
-//! | `seen` | has what the mark says | it is the state |
-//! | `seen` | lacks any of that, or is another | lost |
-//! | `lost`, or not to be read | any | lost |
+//! | none, or nothing was recorded yet | any | complete; an empty state means a fresh node |
+//! | `seen` | has what the mark says | complete |
+//! | `seen` | lacks some of that, or is a different state | lost |
+//! | `lost`, or unreadable | any | lost |
 //!
-//! The mark stays as it is while the state is lost, so that the right state is known when it comes back. With the first record of
-//! a state that nobody has confirmed it becomes `lost`: from then on no state has everything, and only somebody's word helps.
+//! The mark is unchanged while the state is lost, so that the right state is recognised if it comes back. When the first fact is
+//! written to an unconfirmed state, the mark becomes `lost`: no state has everything then, and only a confirmation helps.
 
 use std::io;
 use std::path::Path;
@@ -21,10 +21,10 @@ use tenure_types::BootId;
 
 use crate::mark::{Mark, Pen};
 
-/// What is known of the state, and the mark that outlives the daemon.
+/// Whether the state is lost, and the mark that outlives the daemon.
 #[derive(Debug)]
 pub(crate) struct StateSeen {
-    /// Held while the mark is written, which is once for each sync of the log.
+    /// Held while the mark is written, once for each sync of the log.
     known: Mutex<Known>,
 }
 
@@ -32,16 +32,16 @@ pub(crate) struct StateSeen {
 struct Known {
     pen: Pen,
     lost: bool,
-    /// The last record that was found at the start.
+    /// The last fact that was found at the start.
     found: u64,
-    /// What is durable now.
+    /// What is currently durable.
     durable: Option<Durable>,
-    /// Whether the mark says so.
+    /// Whether the last write of the mark succeeded.
     marked: bool,
 }
 
 impl StateSeen {
-    /// Compares what recovery found with the mark; the report says whether what the mark knows of is there.
+    /// Decides from the mark and recovery's report whether the state was lost.
     pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
         let lost = match mark {
             Mark::None => false,
@@ -53,15 +53,15 @@ impl StateSeen {
         Self { known: Mutex::new(Known { pen, lost, found: report.last, durable: None, marked: true }) }
     }
 
-    /// Whether the state was lost and nobody has confirmed what there is now.
+    /// Whether the state was lost and has not been confirmed.
     pub(crate) fn is_lost(&self) -> bool {
         self.known().lost
     }
 
-    /// Takes the state for what it is. Says whether it was lost.
+    /// Confirms the current state. Returns whether it was lost.
     ///
     /// # Errors
-    /// When the mark cannot be changed; then nothing is.
+    /// If the mark cannot be written; then nothing changes.
     pub(crate) fn adopt(&self) -> io::Result<bool> {
         let mut known = self.known();
         if !known.lost {
@@ -87,11 +87,11 @@ impl Witness for StateSeen {
         }
         let lost = known.lost;
         let written = known.pen.write(lost, durable);
-        // Told when it changes, not with each sync.
+        // Log only the first failure, not each sync's.
         match &written {
             Err(error) if known.marked => {
                 let path = known.pen.path().display();
-                tracing::warn!(%path, %error, "the mark of the state cannot be written; a later loss of state may go undetected");
+                tracing::warn!(%path, %error, "cannot write the state marker; a later loss of state may go undetected");
             }
             _ => {}
         }

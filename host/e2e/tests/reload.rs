@@ -113,7 +113,7 @@ fn broken() -> anyhow::Result<()> {
     daemon.configure("[limits]\nnetworks = 7\nqueu = 1\n")?;
     daemon.signal(Signal::HUP)?;
     wait::holds("the refusal", LIMIT, || {
-        Ok(daemon.log("the configuration is not reloaded").contains("limits.queu"))
+        Ok(daemon.log("the configuration was not reloaded").contains("limits.queu"))
     })?;
     let told = wait::until("the condition", LIMIT, || condition(&daemon, "configuration-refused"))?;
     ensure!(text(&told, "/message").contains("limits.queu: unknown field"), "{told}");

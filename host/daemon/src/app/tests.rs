@@ -13,13 +13,13 @@ use crate::clock::KernelClock;
 use crate::config::HostLocal;
 use crate::fault;
 
-/// How long anything may take on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long the daemon may go on without its writer.
+/// How soon the daemon must exit after its writer failed.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// The kernel's clocks, until the checkpoint's thread is to panic when it looks at them.
+/// The kernel's clocks; once armed, reading them panics on the checkpoint's thread.
 #[derive(Default)]
 struct Trap(AtomicBool);
 
@@ -35,7 +35,7 @@ impl Clock for Trap {
     }
 }
 
-/// Asks for an address.
+/// Sends an ADD.
 async fn add(socket: PathBuf, container: &str) -> Result<(), Error> {
     let config = r#"{"cniVersion":"1.1.0","name":"pods","ipam":{"type":"tenure","ranges":[[{"subnet":"10.7.0.0/24"}]]}}"#;
     let call = Invocation {
@@ -70,7 +70,7 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
 
     let socket = run_dir.join("cni.sock");
     let served = async {
-        // Until the socket is there and its policy is compiled.
+        // Until the socket exists and the policy is compiled.
         while add(socket.clone(), "first").await.is_err() {
             sleep(Duration::from_millis(10)).await;
         }
@@ -84,6 +84,6 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let error = timeout(LIMIT, running).await.unwrap().unwrap().unwrap_err();
     assert!(began.elapsed() < WITHIN, "it took {:?}", began.elapsed());
     assert_eq!(format!("{error:#}"), "part checkpoint has ended: its thread panicked: the clock is gone");
-    assert_eq!(fault::code(&error), fault::TRANSIENT, "the service manager starts it again");
-    assert!(!socket.exists(), "nobody is called who is not there");
+    assert_eq!(fault::code(&error), fault::TRANSIENT, "the service manager restarts it");
+    assert!(!socket.exists(), "no socket is left without a daemon");
 }

@@ -1,4 +1,4 @@
-//! What is other in a configuration that was read again, and what of it can be in force without a restart.
+//! Comparing a reloaded configuration with the current one, and which keys can change without a restart.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::{Config, Log, Runtime};
 
-/// Whether a key's new value holds once the configuration is read again; else it holds after a restart.
+/// Whether a key's new value takes effect on a reload; if not, it does after a restart.
 ///
-/// [`Config::on_top_of`] does it; the reference tells it.
+/// [`Config::on_top_of`] implements this, and the configuration reference documents it.
 pub(crate) fn is_live(key: &str) -> bool {
     !(key.starts_with("sandbox.") || matches!(key, "runtime.socket" | "metrics.listen" | "log.format"))
 }
 
 impl Config {
-    /// This configuration as far as it can be in force while the daemon runs; the rest stays as it was.
+    /// This configuration, except for the keys that need a restart, which keep their previous values.
     pub(crate) fn on_top_of(self, before: &Self) -> Self {
         let before = before.clone();
         Self {
@@ -30,7 +30,7 @@ impl Config {
         }
     }
 
-    /// The keys whose values differ, such as `limits.queue` and `networks.pods`, in order.
+    /// The keys whose values differ, such as `limits.queue` and `networks.pods`, sorted.
     pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
         let (mut ours, theirs) = (self.keys(), other.keys());
         for (key, value) in theirs {
@@ -43,7 +43,7 @@ impl Config {
         ours.into_keys().collect()
     }
 
-    /// Each key with its value; a network and a policy are one key each.
+    /// Each key with its value; each network and each policy is a single key.
     fn keys(&self) -> BTreeMap<String, Value> {
         let mut keys = BTreeMap::new();
         let sections = serde_json::to_value(self).unwrap_or_default();
@@ -112,7 +112,7 @@ mod tests {
                 "sandbox.memory_mib"
             ]
         );
-        // Also what is taken out again is a difference.
+        // A removed key is a difference too.
         assert_eq!(in_force.differences(&before).len(), live.len());
         assert_eq!(read.differences(&read), [""; 0]);
     }

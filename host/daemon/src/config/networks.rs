@@ -1,4 +1,4 @@
-//! Networks in the configuration: what defines one, and what bounds one, whoever defines it.
+//! Networks in the configuration: the definition of a network, and bounds that apply to a network whoever defines it.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct NetworkTable {
     pub(crate) exclusive: bool,
 }
 
-/// What the configuration defines a network by.
+/// The definition of a network in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NetworkDefinition {
     pub(crate) policy: PolicyName,
@@ -38,18 +38,18 @@ pub(crate) struct NetworkDefinition {
 }
 
 impl NetworkTable {
-    /// Whether the network is defined here, and not only bounded.
+    /// Whether the table defines the network, rather than only setting bounds.
     pub(crate) fn defines(&self) -> bool {
         self.ipam.is_some() || self.config.is_some()
     }
 
-    /// What defines the network, if anything here does.
+    /// The network's definition, if the table has one.
     ///
     /// # Errors
-    /// The key that is wrong, and how.
+    /// The invalid key and the reason.
     pub(crate) fn definition(&self) -> Result<Option<NetworkDefinition>, (&'static str, String)> {
         let (key, ipam) = match (&self.ipam, &self.config) {
-            (Some(_), Some(_)) => return Err(("config", "say `ipam` or `config`, not both".to_owned())),
+            (Some(_), Some(_)) => return Err(("config", "set `ipam` or `config`, not both".to_owned())),
             (Some(ipam), None) => ("ipam", Value::Object(ipam.clone()).to_string()),
             (None, Some(text)) => {
                 let parsed: Result<Map<String, Value>, _> = serde_json::from_str(text);
@@ -57,12 +57,15 @@ impl NetworkTable {
                 ("config", text.clone())
             }
             (None, None) if self.policy.is_some() => {
-                return Err(("policy", "a policy needs `ipam` or `config` to make ranges of".to_owned()));
+                return Err((
+                    "policy",
+                    "`policy` needs `ipam` or `config`, which define the ranges".to_owned(),
+                ));
             }
             (None, None) => return Ok(None),
         };
         let wrong = |error: &dyn std::fmt::Display| (key, error.to_string());
-        // As a plugin would get it, so that it means the same.
+        // Parse it as the plugin's configuration, so that it has the same meaning.
         let plugin = format!(r#"{{"name":"network","ipam":{ipam}}}"#);
         let plugin = Configuration::parse(plugin.as_bytes()).map_err(|error| wrong(&error))?.policy();
         let named = plugin.map_err(|error| wrong(&error))?;
@@ -72,7 +75,7 @@ impl NetworkTable {
                 let policy = PolicyName::new(policy).map_err(|error| ("policy", error.to_string()))?;
                 let names_another = json_names_policy(&ipam) && named != policy;
                 if names_another {
-                    return Err(("policy", format!("`{key}` names the policy {named}")));
+                    return Err(("policy", format!("`{key}` names policy {named}")));
                 }
                 policy
             }
@@ -89,7 +92,7 @@ fn json_names_policy(ipam: &str) -> bool {
 }
 
 impl Config {
-    /// The networks that are defined here, in order.
+    /// The networks that the configuration defines, sorted by name.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = (NetworkName, NetworkDefinition)> {
         // Each was checked when the configuration was read.
         self.networks
@@ -97,7 +100,7 @@ impl Config {
             .filter_map(|(name, table)| Some((NetworkName::new(name).ok()?, table.definition().ok()??)))
     }
 
-    /// Whether a network is defined here.
+    /// Whether the configuration defines a network.
     pub(crate) fn defines(&self, network: &NetworkName) -> bool {
         self.networks.get(network.as_str()).is_some_and(NetworkTable::defines)
     }
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(refused("ipam.policy = 7").0, "ipam");
         assert_eq!(
             refused("policy = \"mine\"\nipam.policy = \"yours\""),
-            ("policy", "`ipam` names the policy yours".to_owned())
+            ("policy", "`ipam` names policy yours".to_owned())
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the configuration, and what its types cannot say.
+//! Reading the configuration, and the checks that its types cannot express.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tenure_types::{NetworkName, PolicyName};
 
 use super::{Config, DEFAULT_PATH, PolicyTable};
 
-/// What a digest must be.
+/// The message for an invalid digest.
 const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
 
 /// Why a configuration is refused.
@@ -18,10 +18,10 @@ pub(crate) enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A key is unknown, missing or of the wrong kind; the text says where.
+    /// A key is unknown or missing, or its value is invalid.
     #[error("{path}: {key}: {message}")]
     Invalid {
         /// The file.
@@ -34,7 +34,7 @@ pub(crate) enum ConfigError {
 }
 
 impl Config {
-    /// Reads the named file, or the default one if it is there, or takes the defaults.
+    /// Reads the given file, or the default one; if the default file does not exist, returns the defaults.
     ///
     /// # Errors
     /// [`ConfigError`] names the file, the key and what is wrong with it.
@@ -64,7 +64,7 @@ impl Config {
         Ok(config)
     }
 
-    /// What the types cannot say.
+    /// Checks what the types cannot express; returns the invalid key and the reason.
     fn check(&self) -> Result<(), (String, String)> {
         let at_least_one = [
             ("limits.in_flight", self.limits.in_flight),
@@ -107,13 +107,16 @@ impl Config {
     }
 }
 
-/// What the types cannot say of a policy; the field that is wrong, and how.
+/// Checks what the types cannot express about a policy; returns the invalid field and the reason.
 fn policy(name: &str, table: &PolicyTable) -> Result<(), (&'static str, String)> {
     match (&table.path, &table.sha256) {
         (None, None) if embedded::names().any(|built_in| built_in == name) => Ok(()),
         (None, _) => {
             let built_in: Vec<_> = embedded::names().collect();
-            Err((".path", format!("is missing; only built-in policies need none: {}", built_in.join(", "))))
+            Err((
+                ".path",
+                format!("is missing; only built-in policies need no path: {}", built_in.join(", ")),
+            ))
         }
         (Some(path), _) if !path.is_absolute() => Err((".path", "must be an absolute path".to_owned())),
         (Some(_), None) => Err((".sha256", SHA256.to_owned())),
@@ -172,7 +175,7 @@ mod tests {
         assert!(policy("path = \"/mine.wasm\"").contains("policies.mine.sha256: must be 64"));
         assert_eq!(
             policy("within = [\"10.0.0.0/8\"]"),
-            "tenured.toml: policies.mine.path: is missing; only built-in policies need none: highest-first, host-local"
+            "tenured.toml: policies.mine.path: is missing; only built-in policies need no path: highest-first, host-local"
         );
         assert!(policy("within = [\"10.0.0.0\"]").starts_with("tenured.toml: policies.mine.within[0]: "));
     }

@@ -1,4 +1,4 @@
-//! What the engine is told of the configuration.
+//! The part of the configuration that the engine needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::Config;
 impl Config {
     /// The engine's settings.
     pub(crate) fn settings(&self) -> Settings {
-        // There is no machine here whose numbers are shorter than 32 bits.
+        // usize has at least 32 bits on all supported machines.
         let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Settings {
             cooldown: Duration::from_secs(self.addresses.cooldown_seconds.into()),
@@ -22,7 +22,7 @@ impl Config {
         }
     }
 
-    /// What networks and policies may be. Names were checked when the configuration was read.
+    /// The bounds on networks and policies. Names were checked when the configuration was read.
     fn bounds(&self) -> Bounds {
         let networks = self.networks.iter().filter_map(|(name, table)| {
             let bounds = NetworkBounds {

@@ -1,4 +1,4 @@
-//! The socket of operators: administration, health over gRPC, and reflection.
+//! The operators' socket: administration, gRPC health, and reflection.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Admin {
         Self { path, services: Some((service, health)), after, report, under_way, listening }
     }
 
-    /// Open once the socket is there.
+    /// Opens once the socket exists.
     pub(crate) fn listening(&self) -> Gate {
         self.listening.clone()
     }
@@ -56,7 +56,7 @@ impl Part for Admin {
         if stop.run_until_cancelled(self.after.passed()).await.is_none() {
             return Ok(());
         }
-        let (service, health) = self.services.take().context("it runs once")?;
+        let (service, health) = self.services.take().context("it can run only once")?;
         let (_listening, calls) = Listening::at(&self.path, &self.under_way, self.report.clone())?;
         self.listening.open();
         Ok(server::serve_admin(calls, service, health, self.under_way.clone(), stop.cancelled()).await?)

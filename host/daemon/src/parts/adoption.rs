@@ -1,4 +1,4 @@
-//! Adopts a lost state once nobody is left who could have an address.
+//! Adopts a lost state once no pod that could have an address is left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{Kind, Part};
 use crate::config::Config;
 use crate::node::Node;
 
-/// How often a runtime is asked whether a lost state was an empty one.
+/// How often to ask the runtime whether any pods are left.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// Asks the container runtime while the state is lost.
@@ -31,10 +31,10 @@ impl Adoption {
         while self.node.state_seen.is_lost() {
             let exclusive = self.config.borrow().runtime.exclusive;
             match who_may_live(&self.runtime, exclusive).await {
-                Some(why) => tracing::warn!(why, "the lost state cannot be confirmed yet"),
+                Some(why) => tracing::warn!(why, "cannot confirm the lost state yet"),
                 None => {
                     if let Err(error) = self.node.adopt() {
-                        tracing::error!(%error, "cannot clear the mark of the lost state");
+                        tracing::error!(%error, "cannot clear the lost-state marker");
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! The checkpoint's thread. Without it nothing is acknowledged, so the daemon ends when it does.
+//! The checkpoint's writer thread. Nothing can be acknowledged without it, so it is essential.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part};
 
-/// The writer, and what snapshots are made of.
+/// The writer, and the source of its snapshots.
 pub(crate) struct Checkpoint {
     writer: Option<Writer>,
     images: Arc<dyn Images>,
@@ -32,8 +32,9 @@ impl Part for Checkpoint {
     }
 
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let writer = self.writer.take().context("it runs once")?;
-        let mut thread = Thread(Some(writer.run(Arc::clone(&self.images)).context("its thread")?));
+        let writer = self.writer.take().context("it can run only once")?;
+        let mut thread =
+            Thread(Some(writer.run(Arc::clone(&self.images)).context("cannot start its thread")?));
         let ended = tokio::select! {
             ended = thread.ended() => ended.and_then(|()| bail!("its thread returned")),
             () = stop.cancelled() => {
@@ -45,8 +46,8 @@ impl Part for Checkpoint {
     }
 }
 
-/// The writer's thread. Where the stop cannot wait for a disk that hangs, the thread ends with the process; nothing that it has not
-/// written was acknowledged.
+/// The writer's thread. If a disk hangs during the stop, the thread is left to end with the process; what it has not written was not
+/// acknowledged.
 struct Thread(Option<Running>);
 
 impl Thread {

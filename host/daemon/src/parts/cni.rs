@@ -16,11 +16,11 @@ use super::listening::Listening;
 use super::{Gate, Kind, Part, Report};
 use crate::policies;
 
-/// How long nobody is listened to while what served before is loaded and the configured networks are defined. What is compiled
-/// already is there in a moment, and then the first ADD finds it.
+/// How long to delay listening while the policies that served before are loaded and the configured networks are defined. Compiled
+/// policies load in a moment, so that the first ADD finds them.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Serves the plugin, once the DELs are replayed that it left while nobody listened.
+/// Serves the plugin, after the DELs that it spooled while no daemon listened have been replayed.
 pub(crate) struct Cni {
     path: PathBuf,
     service: CniService,
@@ -45,7 +45,7 @@ impl Cni {
         Self { path, service, policies, replayed, defined, report, under_way, listening }
     }
 
-    /// Open once the socket is there.
+    /// Opens once the socket exists.
     pub(crate) fn listening(&self) -> Gate {
         self.listening.clone()
     }
@@ -65,7 +65,7 @@ impl Part for Cni {
         let may_listen = async {
             self.replayed.passed().await;
             let prepared = async { tokio::join!(self.defined.passed(), policies::loaded(&self.policies)) };
-            // An ADD that finds it otherwise is told to come again.
+            // After the timeout, an ADD that needs a missing policy or network is refused with code 11.
             let _ = timeout(AT_ONCE, prepared).await;
         };
         if stop.run_until_cancelled(may_listen).await.is_none() {

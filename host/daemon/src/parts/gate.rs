@@ -1,18 +1,18 @@
-//! What one part waits for of another, once.
+//! A one-time signal from one part to others.
 
 use tokio_util::sync::CancellationToken;
 
-/// Opened once, and open from then on.
+/// A gate that opens once and stays open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gate(CancellationToken);
 
 impl Gate {
-    /// Lets everybody pass who waits or comes.
+    /// Opens the gate for current and future waiters.
     pub(crate) fn open(&self) {
         self.0.cancel();
     }
 
-    /// Waits until it is open.
+    /// Waits until the gate is open.
     pub(crate) async fn passed(&self) {
         self.0.cancelled().await;
     }

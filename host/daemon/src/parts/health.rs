@@ -1,4 +1,4 @@
-//! Looks after what nobody reports by itself: full pools, networks out of bounds, and what `grpc.health.v1` says.
+//! Polls for conditions that are not reported as they occur (full pools, networks out of bounds), and updates `grpc.health.v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part};
 
-/// How often it is looked at; readiness changes with the disk and by an operator's word.
+/// How often to poll; readiness changes with the disk and when an operator acts.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The same while ADD is refused: whoever waits for the node hears of it soon.
+/// How often to poll while ADD is refused, so that callers who wait for the node learn of its readiness soon.
 const LOOK_SOON: Duration = Duration::from_millis(200);
 
-/// Follows the engine's conditions for as long as the daemon serves.
+/// Follows the engine's conditions while the daemon serves.
 pub(crate) struct Health {
     reporter: HealthReporter,
     engine: Arc<Engine>,
@@ -36,7 +36,7 @@ impl Health {
                 Err(_) => ServingStatus::NotServing,
             };
             if told != Some(status) {
-                // The empty name is the whole server.
+                // The empty name means the whole server.
                 self.reporter.set_service_status("", status).await;
                 told = Some(status);
             }

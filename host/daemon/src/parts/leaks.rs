@@ -1,11 +1,11 @@
-//! The watch over sandboxes that are gone.
+//! The watch for leaked allocations.
 
 use tenure_runtime::Leaks;
 use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part};
 
-/// Frees what leaked, where a container runtime is configured.
+/// Frees leaked allocations, if a container runtime is configured.
 pub(crate) struct LeakWatch(Leaks);
 
 impl LeakWatch {

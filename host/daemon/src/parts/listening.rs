@@ -1,4 +1,4 @@
-//! A socket while a part listens on it: what is wrong with it, and what is left of it when the part stops.
+//! A socket while a part listens on it: reports problems with it, and removes it when the part stops.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use tokio::net::UnixStream;
 
 use super::Report;
 
-/// A socket cannot be listened on.
+/// A socket on which the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error("socket {}", path.display())]
 pub(crate) struct SocketUnusable {
     /// The socket.
     pub(crate) path: PathBuf,
-    /// What the system says.
+    /// The system's error.
     #[source]
     pub(crate) source: io::Error,
 }
 
-/// A socket's file and the requests that came in by it, until the part stops.
+/// A socket's file and the requests received on it, until the part stops.
 pub(super) struct Listening<'part> {
     path: &'part Path,
     under_way: &'part UnderWay,
 }
 
 impl<'part> Listening<'part> {
-    /// Listens, and says of the socket when it is missing.
+    /// Listens, and reports when the socket is missing.
     pub(super) fn at(
         path: &'part Path,
         under_way: &'part UnderWay,
@@ -49,9 +49,9 @@ impl Drop for Listening<'_> {
         let requests = self.under_way.count();
         if requests > 0 {
             let socket = self.path.display();
-            tracing::warn!(%socket, requests, "requests were still under way after limits.drain_seconds; they are cut off");
+            tracing::warn!(%socket, requests, "cutting off requests that are still in flight after limits.drain_seconds");
         }
-        // It may be gone already.
+        // It may already be gone.
         let _ = std::fs::remove_file(self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! The networks of the configuration: defined at the start and whenever it is read again, and tried again where that fails.
+//! The networks of the configuration: defines them at the start and after each reload, and retries those that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::{Gate, Kind, Part, Report};
 use crate::config::Config;
 use crate::state_seen::StateSeen;
 
-/// How long a network that could not be defined is left alone the first time; each time doubles it.
+/// The first pause before retrying a network that could not be defined; each retry doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Brings networks to what a configuration says.
+/// Defines networks according to a configuration.
 pub(crate) struct NetworkSetup {
     engine: Arc<Engine>,
     state_seen: Arc<StateSeen>,
     report: Report,
-    /// Held while it is done, so that of two configurations the later one wins.
+    /// Held while networks are being defined, so that the later of two configurations wins.
     turn: Mutex<()>,
 }
 
@@ -34,8 +34,8 @@ impl NetworkSetup {
         Self { engine, state_seen, report, turn: Mutex::default() }
     }
 
-    /// Defines the networks that the configuration in force defines, and leaves those to the operator that it defines no longer.
-    /// Says, and reports, what keeps a network from it.
+    /// Defines the networks of the current configuration, and leaves to the operator those that it no longer defines. Reports and
+    /// returns the networks for which that failed.
     pub(crate) async fn bring_about(
         &self,
         config: &watch::Receiver<Arc<Config>>,
@@ -71,16 +71,17 @@ impl NetworkSetup {
     }
 
     async fn define(&self, define: &Define) -> Result<(), Error> {
-        // The first fact of a state that nobody has confirmed makes it count, also against the right one that may come back.
+        // Nothing may be written to an unconfirmed state: its first fact would supersede the right state, which may come back.
         if self.state_seen.is_lost() {
-            let cause = "the state was lost; the network is defined once that is settled";
+            let cause =
+                "the state was lost; the network will be defined once the state is restored or confirmed";
             return Err(Error::new(ErrorCode::NotReady, cause));
         }
         self.engine.define_network(define).await.map(drop)
     }
 }
 
-/// Follows the configuration.
+/// The part that defines the networks again whenever the configuration changes.
 pub(crate) struct ConfiguredNetworks {
     setup: Arc<NetworkSetup>,
     config: watch::Receiver<Arc<Config>>,
@@ -92,7 +93,7 @@ impl ConfiguredNetworks {
         Self { setup, config, tried: Gate::default() }
     }
 
-    /// Open once each network was tried.
+    /// Opens once each network has been tried.
     pub(crate) fn tried(&self) -> Gate {
         self.tried.clone()
     }

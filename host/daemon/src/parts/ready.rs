@@ -1,4 +1,4 @@
-//! Tells the service manager that the daemon serves.
+//! Notifies the service manager when the daemon serves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Gate, Kind, Part};
 use crate::policies;
 
-/// How long a service manager waits at most for what served before to be loaded: one that waits for longer would end the daemon.
+/// How long to delay the notification until the policies that served before are loaded. The service manager kills a daemon that takes
+/// longer than its own timeout.
 const MOST: Duration = Duration::from_secs(30);
 
-/// Says so once the sockets are there and what served before is loaded.
+/// Notifies once the sockets exist and the policies that served before are loaded.
 pub(crate) struct Ready {
     listening: [Gate; 2],
     policies: Arc<Policies>,
@@ -33,7 +34,7 @@ impl Ready {
         if timeout(MOST, policies::loaded(&self.policies)).await.is_err() {
             tracing::warn!("policies that served before are still being compiled");
         }
-        // Without a service manager there is nobody to tell.
+        // This fails without a service manager.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the configuration again on SIGHUP.
+//! Reloads the configuration on SIGHUP.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ impl Hangups {
 
     async fn follow(&mut self) {
         while self.signal.recv().await.is_some() {
-            tracing::info!("SIGHUP: reading the configuration again");
-            // What came of it is logged where it is done.
+            tracing::info!("SIGHUP: reloading the configuration");
+            // `reload` logs the result.
             let _ = self.live.reload().await;
         }
     }

@@ -1,11 +1,11 @@
-//! What a part says is wrong with itself.
+//! How a part reports its condition.
 
 use std::sync::Arc;
 
 use tenure_engine::Conditions;
 use tenure_types::ConditionName;
 
-/// One condition of the node's list, and the part that answers for it.
+/// A condition on the node's list, for the part that sets and clears it.
 #[derive(Clone)]
 pub(crate) struct Report {
     conditions: Arc<Conditions>,
@@ -17,17 +17,17 @@ impl Report {
         Self { conditions: Arc::clone(conditions), name }
     }
 
-    /// Says that nothing is wrong, or no longer.
+    /// Clears the condition.
     pub(crate) fn well(&self) {
         self.conditions.clear(self.name, "");
     }
 
-    /// Says what is wrong.
+    /// Sets the condition, with what is wrong.
     pub(crate) fn wrong(&self, message: impl Into<String>) {
         self.conditions.set(self.name, "", message);
     }
 
-    /// Says what is wrong with each of several things, and that nothing is with any other.
+    /// Sets the condition for each of these subjects, with its message, and clears it for all others.
     pub(crate) fn wrong_with(&self, now: impl IntoIterator<Item = (String, String)>) {
         self.conditions.replace(self.name, now);
     }

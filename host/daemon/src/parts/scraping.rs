@@ -1,4 +1,4 @@
-//! Metrics and health over HTTP, which the daemon can do without: an address that cannot be had is tried again.
+//! Metrics and health over HTTP. The daemon runs without them: if it cannot listen on the address, it retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Kind, Part, Report};
 use crate::node::Node;
 
-/// How often an address is tried again, or a socket's file looked for.
+/// How often to retry the address, or to check for the socket's file.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Serves scrapers, whatever becomes of the address meanwhile.
+/// Serves scrapers, and listens again if the socket is lost.
 pub(crate) struct Scraping {
     address: Address,
     node: Arc<Node>,
@@ -29,7 +29,7 @@ impl Scraping {
         Self { address, node, metrics, report }
     }
 
-    /// Serves until it is told to stop or the socket is gone.
+    /// Serves until a stop is requested or the socket's file is gone.
     async fn serve(&self, listener: http::Listener, stop: &CancellationToken) {
         let address = &self.address;
         tracing::info!(%address, "serving metrics and health");

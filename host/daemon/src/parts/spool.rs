@@ -1,4 +1,4 @@
-//! Replays the DELs that the plugin spools, before anybody is listened to and for as long as the daemon serves.
+//! Replays the DELs that the plugin spools: before the daemon listens, and for as long as it serves.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Gate, Kind, Part};
 use crate::replay::Replay;
 
-/// How often the spool is looked at: a plugin may write to it just as the daemon starts to listen.
+/// How often to check the spool: a plugin may write to it just as the daemon starts to listen.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The spool.
+/// The part that replays the spool.
 pub(crate) struct SpoolReplay {
     replay: Replay,
     replayed: Gate,
@@ -22,7 +22,7 @@ impl SpoolReplay {
         Self { replay, replayed: Gate::default() }
     }
 
-    /// Open once everything that lay in the spool at the start was tried.
+    /// Opens once every DEL that was in the spool at the start has been tried.
     pub(crate) fn replayed(&self) -> Gate {
         self.replayed.clone()
     }

@@ -1,9 +1,10 @@
-//! Runs the parts: starts again what ends, or ends the daemon for it, and stops each before those that it needs.
+//! The supervisor: restarts a part that fails, or stops the daemon if the part is essential. On shutdown, stops each part before the
+//! parts that it needs.
 //!
 //! ```text
-//!              told to stop                          returns, or is cut off at the deadline
+//!              stop requested                        returns, or is aborted at the deadline
 //! running ────────────────────────▶ stopping ───────────────────────────────────────────────▶ ended
-//!   │  ▲ pause      essential: the daemon ends with an error that names the part
+//!   │  ▲ pause      essential: the daemon exits with an error that names the part
 //!   └──┘ fails, panics or returns
 //! ```
 
@@ -24,27 +25,27 @@ use tokio_util::task::TaskTracker;
 
 use super::{Kind, Part};
 
-/// How long a part that failed is left alone.
+/// How long to wait before restarting a part that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a part that was started again must run for its failure to be over.
+/// How long a restarted part must run before its condition is cleared.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// How long each part has after the deadline, once nothing needs it any more.
+/// How long each part may take to stop after the deadline, once no other part needs it.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 
-/// A part has ended that the daemon cannot do without.
+/// An essential part has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("part {name} has ended")]
 pub(crate) struct PartEnded {
-    /// The part.
+    /// The part's name.
     pub(crate) name: &'static str,
-    /// Why.
+    /// Why it ended.
     #[source]
     pub(crate) why: anyhow::Error,
 }
 
-/// A part that was added, for those that need it.
+/// A part that was added, for the parts that need it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handle(usize);
 
@@ -55,7 +56,7 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// No parts yet; those that are started again after a failure are told on this list.
+    /// A supervisor without parts, which reports restarted parts on this list of conditions.
     pub(crate) fn new(conditions: &Arc<Conditions>) -> Self {
         Self { conditions: Arc::clone(conditions), parts: Vec::new() }
     }
@@ -75,7 +76,7 @@ impl Supervisor {
             let ended = ended.clone();
             let task = tracker.spawn(async move {
                 let end = work.await;
-                // Nobody listens any more once the daemon has stopped.
+                // The receiver is gone once the daemon has stopped.
                 let _ = ended.send((index, end));
             });
             Watched { name, needs, stop, task: task.abort_handle(), has_ended: false }
@@ -86,7 +87,7 @@ impl Supervisor {
     }
 }
 
-/// A part that runs.
+/// A running part.
 struct Watched {
     name: &'static str,
     needs: Vec<usize>,
@@ -103,7 +104,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Waits until a part has ended that the daemon cannot do without.
+    /// Waits until an essential part ends.
     pub(crate) async fn failed(&mut self) -> PartEnded {
         while let Some((index, end)) = self.ends.recv().await {
             self.note(index);
@@ -114,7 +115,7 @@ impl Running {
         pending().await
     }
 
-    /// Stops each part as soon as nothing needs it any more; what still runs at the deadline is cut off. Returns their names.
+    /// Stops each part as soon as no other part needs it. Parts that still run at the deadline are aborted; returns their names.
     pub(crate) async fn stop(mut self, deadline: Duration) -> Vec<&'static str> {
         let (mut until, mut cut_off) = (Instant::now() + deadline, Vec::new());
         loop {
@@ -129,7 +130,7 @@ impl Running {
                         tracing::error!(
                             part = ended.name,
                             why = format!("{:#}", ended.why),
-                            "a part ended badly"
+                            "a part failed while stopping"
                         );
                     }
                 }
@@ -146,7 +147,7 @@ impl Running {
                 }
             }
         }
-        // A task that is aborted ends when it is polled next; one that blocks its thread ends with the process.
+        // An aborted task ends when it is next polled; one that blocks its thread ends with the process.
         let _ = timeout_at(Instant::now() + LAST_MOMENT, self.tracker.wait()).await;
         cut_off
     }
@@ -166,7 +167,7 @@ impl Running {
     }
 }
 
-/// Runs a part until it is told to stop, or has ended for good.
+/// Runs a part, and restarts it after failures, until a stop is requested or it ends for good.
 async fn watch_over(
     mut part: Box<dyn Part>,
     stop: CancellationToken,
@@ -189,7 +190,7 @@ async fn watch_over(
                 conditions.clear(ConditionName::PartFailed, name);
                 return Ok(());
             }
-            Ok(Ok(())) => anyhow!("it returned, and nothing told it to stop"),
+            Ok(Ok(())) => anyhow!("it returned without being told to stop"),
             Ok(Err(error)) => error,
             Err(panic) => anyhow!("it panicked: {}", words(panic.as_ref())),
         };
@@ -204,7 +205,7 @@ async fn watch_over(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()

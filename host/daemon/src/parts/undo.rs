@@ -1,4 +1,4 @@
-//! Undoing what callers abandoned. An allocation that nobody gets or gives back would stay for ever, so the daemon ends without it.
+//! Undoing requests that their callers abandoned. An abandoned allocation would otherwise leak, so this part is essential.
 
 use anyhow::{Context as _, bail};
 use tenure_engine::Abandoned;
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part};
 
-/// The engine's own task.
+/// The engine's undo task.
 pub(crate) struct Undo(Option<Abandoned>);
 
 impl Undo {
@@ -26,10 +26,10 @@ impl Part for Undo {
     }
 
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let abandoned = self.0.take().context("it runs once")?;
+        let abandoned = self.0.take().context("it can run only once")?;
         tokio::select! {
             () = abandoned.run() => bail!("the engine is gone"),
-            // What is not undone by now is given back by the DEL that its runtime sends.
+            // An allocation that is not undone by now is freed by the DEL that its runtime sends.
             () = stop.cancelled() => Ok(()),
         }
     }

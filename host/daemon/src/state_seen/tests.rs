@@ -4,12 +4,12 @@ fn boot(id: &str) -> BootId {
     BootId(id.to_owned())
 }
 
-/// What a log is durable as after so many facts.
+/// What is durable after this many facts.
 fn durable(fact: u64) -> Durable {
     Durable { fact, log: 1, length: 100 + fact * 10, group: 10, checksum: 1 }
 }
 
-/// A node by its run directory. A start finds so many facts, of which the mark's are all there or not.
+/// A node, represented by its run directory.
 struct Node {
     directory: tempfile::TempDir,
     boot: BootId,
@@ -24,7 +24,7 @@ impl Node {
         Mark::read(self.directory.path(), &self.boot).unwrap()
     }
 
-    /// Starts on a state; `whole` is what recovery finds out when the mark says what to look for.
+    /// Starts on a state with this many facts; `whole` says whether recovery finds everything that the mark names.
     fn start(&self, facts: u64, whole: bool) -> StateSeen {
         let mark = self.mark();
         let looked_for = mark.durable().is_some_and(|durable| durable.fact > 0);
@@ -40,20 +40,20 @@ fn nothing_is_lost_where_nothing_was_recorded() {
     let node = Node::new();
     assert!(!node.start(0, false).is_lost());
     assert!(!node.start(0, false).is_lost(), "nothing was ever handed out");
-    assert!(!node.start(5, false).is_lost(), "nor can a state that comes now be the wrong one");
+    assert!(!node.start(5, false).is_lost(), "so a state that appears now cannot be the wrong one");
 }
 
 #[test]
 fn what_was_recorded_must_be_there() {
     let node = Node::new();
     node.start(0, true).durable(&durable(3));
-    assert_eq!(node.mark(), Mark::Seen(Some(durable(3))), "it is marked before anybody is answered");
+    assert_eq!(node.mark(), Mark::Seen(Some(durable(3))), "it is marked before any request is answered");
     assert!(!node.start(3, true).is_lost());
     assert!(!node.start(4, true).is_lost(), "killed between the sync and the mark");
     assert_eq!(node.mark(), Mark::Seen(Some(durable(4))));
     assert!(node.start(0, false).is_lost());
     assert!(node.start(3, false).is_lost());
-    assert!(node.start(9, false).is_lost(), "longer, and another");
+    assert!(node.start(9, false).is_lost(), "longer, but a different state");
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn no_state_is_the_right_one_once_another_has_a_record() {
     node.start(0, true).durable(&durable(3));
     node.start(1, false).durable(&durable(2));
     assert_eq!(node.mark(), Mark::Lost);
-    assert!(node.start(3, true).is_lost(), "it does not have what was recorded meanwhile");
-    assert!(node.start(2, true).is_lost(), "it does not have what was there before");
+    assert!(node.start(3, true).is_lost(), "it lacks what was recorded meanwhile");
+    assert!(node.start(2, true).is_lost(), "it lacks what was recorded before");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_was_lost_stays_lost_until_it_is_confirmed() {
     assert!(!lost.adopt().unwrap(), "there is nothing left to confirm");
     assert_eq!(node.mark(), Mark::Seen(Some(durable(2))));
     assert!(!node.start(2, true).is_lost());
-    assert!(node.start(1, false).is_lost(), "lost once more");
+    assert!(node.start(1, false).is_lost(), "lost again");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_an_older_daemon_or_nobody_could_have_marked_is_taken_with_care() {
         let state = node.start(records, true);
         assert_eq!(state.is_lost(), lost, "{text:?} and {records} records");
         if lost {
-            assert!(node.start(records, true).is_lost(), "{text:?}: starting once more proves nothing");
+            assert!(node.start(records, true).is_lost(), "{text:?}: a restart proves nothing");
             assert!(state.adopt().unwrap());
             assert!(!node.start(records, true).is_lost());
         }

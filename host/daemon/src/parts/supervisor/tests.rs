@@ -7,25 +7,25 @@ use tokio::time::timeout;
 use super::*;
 use crate::clock::KernelClock;
 
-/// How long anything may take on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the parts of a test have done, in order.
+/// The events of a test's parts, in order.
 type Diary = Arc<Mutex<Vec<String>>>;
 
-/// How a part of a test ends.
+/// The behaviour of a test's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Returns,
     Fails,
     Panics,
-    /// Ends when it is told to.
+    /// Ends when told to stop.
     Obeys,
-    /// Does not.
+    /// Does not end when told to stop.
     Hangs,
 }
 
-/// Ends in one way after the other, and in the last of them from then on.
+/// A part that behaves in each way in turn, and in the last way from then on.
 struct Player {
     name: &'static str,
     kind: Kind,
@@ -91,7 +91,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn a_part_that_the_daemon_needs_ends_it_by_name() {
     for (way, why) in [
-        (Way::Returns, "it returned, and nothing told it to stop"),
+        (Way::Returns, "it returned without being told to stop"),
         (Way::Fails, "on purpose"),
         (Way::Panics, "it panicked: in public"),
     ] {
@@ -127,7 +127,7 @@ async fn a_part_that_the_daemon_can_do_without_is_started_again_and_told() {
     let told: Vec<_> = told.iter().map(|told| (told.name, told.subject.as_str(), &*told.message)).collect();
     assert_eq!(told, [(ConditionName::PartFailed, "frail", "part frail has ended: on purpose")]);
     assert_eq!(soon(running.stop(LIMIT)).await, [""; 0]);
-    assert!(conditions.list().is_empty(), "it did its work to the end");
+    assert!(conditions.list().is_empty(), "a part that stops as told is no failure");
 }
 
 #[tokio::test]
