@@ -1,5 +1,5 @@
-//! Generates the container runtime interface's client from the subset of it that the tests use, and for each folder of
-//! recordings the messages of its version, by which what was recorded is read.
+//! Generates the client for the subset of the container runtime interface that the tests use and, for each folder of recordings,
+//! the messages of its version, which decode the recordings.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const PROTOCOL: [&str; 2] = ["tenure/v1/cni.proto", "tenure/v1/admin.proto"];
 /// The number of the type `bytes` in `descriptor.proto`.
 const BYTES: i32 = 12;
-/// How a field of bytes is shown.
+/// The attribute that serializes a field of bytes as the JSON it contains.
 const SHOWN: &str = "#[serde(serialize_with = \"crate::recording::frozen::shown\")]";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     recordings()
 }
 
-/// Generates a module of messages for each folder, and the table of all.
+/// Generates a module of messages for each folder, and the table of all protocols.
 fn recordings() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=recordings");
     let mut folders = fs::read_dir("recordings")?
@@ -42,7 +42,7 @@ fn recordings() -> Result<(), Box<dyn Error>> {
     Ok(fs::write(out.join("recordings.rs"), modules + &table)?)
 }
 
-/// Generates the messages of one protocol into a directory, and returns its methods as they stand in the table.
+/// Generates the messages of one protocol into a directory, and returns its methods as table entries.
 fn protocol(folder: &Path, module: &str, out: &Path) -> Result<String, Box<dyn Error>> {
     let files = protox::compile(PROTOCOL, [folder.join("proto")])?;
     let mut builder = tonic_prost_build::configure()

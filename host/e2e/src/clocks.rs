@@ -38,7 +38,7 @@ impl Clocks {
     /// # Errors
     /// When the file cannot be written.
     pub fn set_wall(&self, ahead: i64) -> anyhow::Result<()> {
-        // Renamed, so that it is never read half written.
+        // Write and rename, so that a reader never sees a partial file.
         let draft = self.directory.path().join("draft");
         fs::write(&draft, format!("{ahead:+}"))?;
         Ok(fs::rename(draft, self.wall())?)

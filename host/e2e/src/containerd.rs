@@ -40,7 +40,7 @@ impl Containerd {
         let at = directory.path();
         fs::create_dir_all(at.join("net.d"))?;
         fs::write(at.join("net.d/10-tenure.conflist"), network.to_string())?;
-        // containerd takes one directory: the reference plugins are linked beside tenure's.
+        // containerd takes one directory, so link the reference plugins next to tenure's.
         for entry in fs::read_dir("/usr/lib/cni")? {
             let entry = entry?;
             let link = plugins.join(entry.file_name());

@@ -125,7 +125,7 @@ impl Load {
         Self { seed, callers: 16, shims: 0, requests: u64::MAX, padding: 16 << 10, refusals: &[] }
     }
 
-    /// One with an end, in which at least one snapshot is taken: it comes with the fourth new configuration of the two dozen requests.
+    /// A load that ends. At least one snapshot is taken: with the fourth new configuration among its two dozen requests.
     #[must_use]
     pub fn short(seed: u64) -> Self {
         Self { seed, callers: 4, shims: 0, requests: 24, padding: 1 << 20, refusals: &[] }

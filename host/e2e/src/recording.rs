@@ -72,7 +72,7 @@ pub enum Step {
     },
     /// The daemon was started or stopped, or lost its state.
     Daemon {
-        /// What.
+        /// The change.
         did: Turn,
     },
     /// The plugin was called.

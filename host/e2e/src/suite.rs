@@ -42,7 +42,7 @@ impl Need {
             Self::Root if rustix::process::geteuid().is_root() => None,
             Self::Root => Some("needs root".to_owned()),
             Self::File(path, _) if Path::new(path).exists() => None,
-            Self::File(path, package) => Some(format!("needs {path} of the package {package}")),
+            Self::File(path, package) => Some(format!("needs {path} from package {package}")),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Suite {
         let trial = if reason.is_empty() {
             Trial::test(name, || attempt(run))
         } else if std::env::var_os("CI").is_some_and(|value| value == "true") {
-            Trial::test(name, move || Err(Failed::from(format!("may not be skipped in CI: {reason}"))))
+            Trial::test(name, move || Err(Failed::from(format!("must not be skipped in CI: {reason}"))))
         } else {
             self.skips.push((name.clone(), reason.clone()));
             Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason)))

@@ -1,7 +1,7 @@
-//! The acceptance table of the CNI IPAM contract, through the real shim and daemon.
+//! The acceptance cases of the CNI IPAM contract, run with the real plugin and daemon.
 //!
-//! Each case of `acceptance/*.json` is a test: calls in a row on a network of its own, each with what it must answer. A name
-//! begins with the number of the case, or of the defect of host-local, that it stands for. See [`Case`] and [`Step`].
+//! Each case of `acceptance/*.json` is a test: a sequence of calls on its own network, each with its expected answer. A case's name
+//! begins with its number, or with that of the host-local defect it covers. See [`Case`] and [`Step`].
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -22,23 +22,23 @@ const CASES: [&str; 6] = [
     include_str!("acceptance/verbs.json"),
 ];
 
-/// Where `$DATA` points to in a case.
+/// The value of `$DATA` in a case.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acceptance");
 
-/// Calls in a row, on a network that is named after the case (`$NETWORK`).
+/// A sequence of calls on a network that is named after the case (`$NETWORK`).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
     name: String,
-    /// What host-local does instead, where it is wrong.
+    /// What host-local does instead, if it is wrong.
     why: Option<String>,
-    /// Laid over a configuration that has a name, version 1.0.0 and tenure as its IPAM plugin.
+    /// Merged into a configuration with a name, version 1.0.0 and tenure as its IPAM plugin.
     #[serde(default)]
     config: Value,
     steps: Vec<Step>,
 }
 
-/// One call and what it must answer.
+/// One call and its expected answer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
@@ -48,42 +48,42 @@ struct Step {
     container: String,
     #[serde(default = "Step::interface")]
     interface: String,
-    /// Variables to set, or to take away.
+    /// Variables to set or remove.
     #[serde(default)]
     environment: BTreeMap<String, Option<String>>,
-    /// Laid over the case's configuration; `null` takes a key away.
+    /// Merged into the case's configuration; `null` removes a key.
     #[serde(default)]
     config: Value,
-    /// Standard input to be sent instead of a configuration.
+    /// Standard input to send instead of a configuration.
     stdin: Option<String>,
     /// The addresses of the result.
     gives: Option<Vec<String>>,
-    /// The only address of each result of a row of calls, for the containers `<container>-1`, `-2` and so on.
+    /// The single address of each result in a series of calls, for the containers `<container>-1`, `-2` and so on.
     each: Option<Vec<String>>,
-    /// All that the result is.
+    /// The complete result.
     prints: Option<Value>,
-    /// What is part of the result.
+    /// Part of the result.
     has: Option<Value>,
     /// Success, with nothing on standard output.
     #[serde(default)]
     silent: bool,
     /// The error.
     fails: Option<Expected>,
-    /// What is part of standard error.
+    /// Part of standard error.
     says: Option<String>,
 }
 
-/// What an error must be.
+/// The expected error.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     code: Option<u32>,
-    /// What is part of its message.
+    /// Part of its message.
     #[serde(default)]
     message: String,
-    /// What is part of its details, which then are there.
+    /// Part of its details, which must be present.
     details: Option<String>,
-    /// All that libcni shows of it: `msg; details`, or the message alone.
+    /// The complete error as libcni shows it: `msg; details`, or the message alone.
     exactly: Option<String>,
 }
 
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         let cases: Vec<Case> = match serde_json::from_str(&text) {
             Ok(cases) => cases,
             Err(error) => {
-                eprintln!("a file of cases: {error}");
+                eprintln!("cannot read the cases: {error}");
                 return ExitCode::FAILURE;
             }
         };
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
             });
         }
     }
-    // The tests share the daemon from here on, and the last one ends it.
+    // From here on, the tests own the daemon; the last one stops it.
     drop(shared);
     suite.run()
 }
@@ -206,7 +206,7 @@ fn equal<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> anyhow::Re
     Ok(())
 }
 
-/// Lays one JSON value over another, as RFC 7396 does.
+/// Merges a JSON merge patch (RFC 7396) into a value.
 fn overlay(base: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         if !patch.is_null() {
@@ -228,7 +228,7 @@ fn overlay(base: &mut Value, patch: &Value) {
     }
 }
 
-/// Whether a value has all that another one has.
+/// Whether a value contains everything in another one.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {

@@ -1,4 +1,4 @@
-//! Clocks that jump by a day, a machine that is suspended, and boots: addresses come back when they should, and never before.
+//! Clocks that jump by a day, suspends and reboots: addresses become free when they should, and never earlier.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,9 +16,9 @@ const NAMESPACES: &[Need] = &[Need::Root, Need::UTIL_LINUX, FAKETIME];
 const CONTAINERD: &[Need] =
     &[FAKETIME, Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
 /// Longer than any test, and much less than a day.
 const AN_HOUR: u32 = 3600;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// A daemon under clocks of its own, whose policy gives the highest address that is free.
+/// A daemon with its own clocks, whose policy picks the highest free address.
 struct Node {
     victim: Victim,
     clocks: Clocks,
@@ -52,7 +52,7 @@ impl Node {
         Ok(Self { victim: Victim::new()?, clocks: Clocks::new()?, pods: 0 })
     }
 
-    /// Lets the next start have freed addresses cool so many seconds.
+    /// Sets the cooldown of freed addresses for the next start.
     fn cool(&self, seconds: u32) -> anyhow::Result<()> {
         self.victim.daemon.configure(&format!("[addresses]\ncooldown_seconds = {seconds}\n"))
     }
@@ -66,7 +66,7 @@ impl Node {
         Ok(())
     }
 
-    /// ADDs a pod that was never there before, and says which address it got.
+    /// ADDs a new pod; returns it with its address.
     fn add(&mut self) -> anyhow::Result<(Pod, u8)> {
         self.pods += 1;
         let pod = Pod { network: "net".to_owned(), container: format!("pod-{}", self.pods) };
@@ -76,7 +76,7 @@ impl Node {
         Ok((pod, last.context(address.clone())?.parse()?))
     }
 
-    /// ADDs a pod, which must get this address.
+    /// ADDs a new pod, which must get this address.
     fn expect(&mut self, address: u8) -> anyhow::Result<Pod> {
         let (pod, got) = self.add()?;
         ensure!(got == address, "expected address {address}, got {got}");
@@ -88,17 +88,17 @@ impl Node {
         Ok(self.victim.block_on(client.del(pod))?)
     }
 
-    /// ADDs pods until these addresses were given again.
+    /// ADDs pods until these addresses have been assigned again.
     fn come_back(&mut self, addresses: &[u8]) -> anyhow::Result<()> {
         let mut missing = addresses.to_vec();
-        wait::holds("the addresses to come back", LIMIT, || {
+        wait::holds("the addresses to be free again", LIMIT, || {
             let got = self.add()?.1;
             missing.retain(|address| *address != got);
             Ok(missing.is_empty())
         })
     }
 
-    /// When a pod got its address, by the wall clock, in seconds.
+    /// The wall-clock time at which a pod got its address, in seconds.
     fn wall(&self, pod: &Pod) -> anyhow::Result<i64> {
         let allocations = self.victim.daemon.allocations("net")?;
         let id = |held: &Value| held.get("container_id")?.as_str().map(str::to_owned);
@@ -124,12 +124,12 @@ fn wall_clock() -> anyhow::Result<()> {
         let pod = node.expect(next)?;
         let jumped = node.wall(&pod)? - began;
         ensure!((jumped - ahead).abs() < DAY / 2, "the wall clock jumped by {jumped} s, not {ahead}");
-        // And one that begins to cool on the other side of the jump.
+        // And an address that begins to cool down after the jump.
         node.del(&pod)?;
         node.start_again()?;
         node.expect(next - 1)?;
     }
-    // What was freed under a clock that was two days ahead of this one comes back.
+    // Addresses that were freed when the clock was two days ahead become free again.
     node.cool(1)?;
     node.start_again()?;
     node.come_back(&[251, 253, 254])
@@ -139,7 +139,7 @@ fn suspend() -> anyhow::Result<()> {
     let mut node = Node::start(AN_HOUR)?;
     let freed = node.expect(254)?;
     node.del(&freed)?;
-    // A machine that is suspended counts boot time only, and an address cools whether anybody is awake or not.
+    // While suspended, only boot time advances, and addresses continue to cool down.
     node.clocks.set(0, DAY);
     node.start_again()?;
     node.expect(253)?;
@@ -153,9 +153,9 @@ fn boot() -> anyhow::Result<()> {
     let mut node = Node::start(AN_HOUR)?;
     let freed = node.expect(254)?;
     node.del(&freed)?;
-    // This one the boot ends.
+    // The reboot ends this allocation.
     node.expect(253)?;
-    // The boot after may find any clock ahead or behind; none can be compared with those of the boot before.
+    // After a reboot, each clock may be ahead or behind; none is comparable with the previous boot's.
     for (next, ahead, boottime) in [(252, DAY, DAY), (251, -DAY, 1 - uptime()?)] {
         node.victim.kill()?;
         node.victim.daemon.reboot()?;
@@ -171,7 +171,7 @@ fn boot() -> anyhow::Result<()> {
     node.come_back(&[252, 253, 254])
 }
 
-/// How long the machine runs, suspend included.
+/// The machine's uptime, including time suspended.
 fn uptime() -> anyhow::Result<i64> {
     let uptime = std::fs::read_to_string("/proc/uptime")?;
     Ok(uptime.split('.').next().context("an empty uptime")?.parse()?)
@@ -200,16 +200,16 @@ fn leaks() -> anyhow::Result<()> {
     std::fs::remove_file(namespace)?;
 
     let looks = |node: &Node| node.victim.daemon.log("looked for sandboxes held=1 gone=1").lines().count();
-    wait::holds("the ghost to be missed", LIMIT, || Ok(looks(&node) > 0))?;
+    wait::holds("the leak to be found", LIMIT, || Ok(looks(&node) > 0))?;
     let before = looks(&node);
     node.clocks.set_wall(DAY)?;
-    wait::holds("another look", LIMIT, || Ok(looks(&node) > before))?;
+    wait::holds("another check", LIMIT, || Ok(looks(&node) > before))?;
     ensure!(node.victim.daemon.allocations("net")?.len() == 1, "freed before the grace period was over");
 
     node.victim.daemon.configure(&with_grace(1))?;
     node.clocks.set_wall(-DAY)?;
     node.start_again()?;
-    wait::holds("the ghost to be freed", LIMIT, || Ok(node.victim.daemon.allocations("net")?.is_empty()))
+    wait::holds("the leak to be freed", LIMIT, || Ok(node.victim.daemon.allocations("net")?.is_empty()))
 }
 
 fn dels() -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! What an operator is told is true: conditions come and go with what is wrong, and a daemon that cannot start says why.
+//! Reports to operators are correct: conditions begin and end with their cause, and a daemon that cannot start says why.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,12 +12,12 @@ use tenure_e2e::client::Client;
 use tenure_e2e::journal::Pod;
 use tenure_e2e::{Attachment, Daemon, Suite, wait};
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// CNI: an ADD would fail.
+/// The CNI code for "an ADD would fail".
 const UNAVAILABLE: u32 = 50;
-/// How the daemon ends when starting it again does not help, and when it may.
+/// The daemon's exit codes for failures that a restart does not fix, and for those that it may.
 const PERMANENT: i32 = 2;
 const TRANSIENT: i32 = 1;
 
@@ -57,32 +57,32 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The condition of a name, if the node is in it.
+/// The condition of this name, if it is set.
 fn condition(daemon: &Daemon, name: &str) -> anyhow::Result<Option<Value>> {
     let status = status(daemon)?;
     let conditions = status.get("conditions").and_then(Value::as_array).context("there are no conditions")?;
     Ok(conditions.iter().find(|condition| text(condition, "name") == name).cloned())
 }
 
-/// Waits until the node is in a condition, and returns it; the state is what the condition makes it.
+/// Waits until a condition is set, checks that the node's state matches its severity, and returns it.
 fn begins(daemon: &Daemon, name: &str) -> anyhow::Result<Value> {
     let found = wait::until(name, LIMIT, || condition(daemon, name))?;
     let status = status(daemon)?;
     let (severity, state) = (text(&found, "severity"), text(&status, "state"));
-    ensure!(state == severity, "{found} makes the node {state}");
+    ensure!(state == severity, "the node is {state} with {found}");
     for key in ["message", "next_step"] {
         ensure!(!text(&found, key).is_empty(), "no {key}: {found}");
     }
     ensure!(
         found.get("since_ms").and_then(Value::as_u64).is_some_and(|since| since > 0),
-        "since when? {found}"
+        "it does not say since when: {found}"
     );
     Ok(found)
 }
 
-/// Waits until nothing is wrong.
+/// Waits until the node is ready.
 fn is_well(daemon: &Daemon) -> anyhow::Result<()> {
-    wait::holds("the node to be well", LIMIT, || Ok(text(&status(daemon)?, "state") == "ready"))
+    wait::holds("the node to be ready", LIMIT, || Ok(text(&status(daemon)?, "state") == "ready"))
 }
 
 fn metric(daemon: &Daemon, line: &str) -> anyhow::Result<bool> {
@@ -103,20 +103,23 @@ fn deleted_sockets() -> anyhow::Result<()> {
         for path in [&cni, &admin] {
             wait::holds("the socket", LIMIT, || Ok(path.exists()))?;
         }
-        // A connection of before is none the wiser.
+        // An open connection keeps working.
         client.add(&pod("meanwhile"), &roomy("pods")).await?;
         anyhow::Ok(())
     })?;
     shim.call("ADD", &Attachment::of("after"), &roomy("pods"))?.address()?;
     is_well(&daemon)?;
-    ensure!(daemon.log("was deleted or replaced").contains("cni.sock"), "it is not in the log");
+    ensure!(daemon.log("was deleted or replaced").contains("cni.sock"), "the log does not say so");
 
-    // What somebody else has put there is left alone.
+    // A file that someone else put there is left alone.
     fs::write(daemon.path("precious"), "precious")?;
     fs::rename(daemon.path("precious"), &cni)?;
     let told = begins(&daemon, "socket-missing")?;
-    ensure!(text(&told, "message").contains(&cni.display().to_string()), "which socket? {told}");
-    ensure!(fs::read_to_string(&cni)? == "precious", "it was removed");
+    ensure!(
+        text(&told, "message").contains(&cni.display().to_string()),
+        "it does not name the socket: {told}"
+    );
+    ensure!(fs::read_to_string(&cni)? == "precious", "the file was removed");
     fs::remove_file(&cni)?;
     is_well(&daemon)?;
     shim.call("ADD", &Attachment::of("again"), &roomy("pods"))?.address().map(drop)
@@ -133,17 +136,17 @@ fn full_pool() -> anyhow::Result<()> {
     shim.call("ADD", &pod, &tight)?.address()?;
     let told = begins(&daemon, "pool-exhausted")?;
     ensure!(text(&told, "message") == "pool 0 of network tight is exhausted: 1 of 1 in use", "{told}");
-    ensure!(metric(&daemon, r#"tenure_condition{name="pool-exhausted"} 1"#)?, "the metric says nothing");
+    ensure!(metric(&daemon, r#"tenure_condition{name="pool-exhausted"} 1"#)?, "the metric is not set");
     shim.call("STATUS", &pod, &tight)?.error_code(UNAVAILABLE)?;
     shim.call("STATUS", &pod, &roomy("roomy"))?.silent()?;
     shim.call("ADD", &pod, &roomy("roomy"))?.address()?;
     shim.call("DEL", &pod, &tight)?.silent()?;
     is_well(&daemon)?;
-    ensure!(metric(&daemon, r#"tenure_condition{name="pool-exhausted"} 0"#)?, "the metric goes on");
+    ensure!(metric(&daemon, r#"tenure_condition{name="pool-exhausted"} 0"#)?, "the metric is still set");
     Ok(())
 }
 
-/// A component that is a policy, and one of its own: a node's copy of one that it has served with, and a section that says nothing.
+/// A policy's component that differs from the built-in ones: a node's copy of a policy that it has used, plus an empty custom section.
 fn component() -> anyhow::Result<Vec<u8>> {
     let daemon = Daemon::start()?;
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &roomy("pods"))?.address()?;
@@ -166,8 +169,11 @@ fn unloadable_policy() -> anyhow::Result<()> {
     daemon.start_again()?;
     let shim = daemon.shim()?;
     let told = begins(&daemon, "policy-unloadable")?;
-    ensure!(text(&told, "subject") == "mine", "which policy? {told}");
-    ensure!(text(&told, "message").contains(&path.display().to_string()), "which file? {told}");
+    ensure!(text(&told, "subject") == "mine", "it does not name the policy: {told}");
+    ensure!(
+        text(&told, "message").contains(&path.display().to_string()),
+        "it does not name the file: {told}"
+    );
     let mine = config("special", json!({ "policy": "mine", "ranges": [[{ "subnet": "10.79.0.0/24" }]] }));
     let pod = Attachment::of("pod");
     shim.call("STATUS", &pod, &mine)?.error_code(UNAVAILABLE)?;
@@ -175,8 +181,8 @@ fn unloadable_policy() -> anyhow::Result<()> {
     shim.call("ADD", &pod, &roomy("pods"))?.address()?;
 
     fs::write(&path, "another")?;
-    wait::holds("the other digest to be told", LIMIT, || {
-        let told = condition(&daemon, "policy-unloadable")?.context("it is over")?;
+    wait::holds("the other digest to be reported", LIMIT, || {
+        let told = condition(&daemon, "policy-unloadable")?.context("the condition ended")?;
         Ok(text(&told, "message").contains(&sha256(b"another")))
     })?;
     fs::write(&path, &component)?;
@@ -189,7 +195,7 @@ fn silent_runtime() -> anyhow::Result<()> {
     daemon.configure(&format!("[runtime]\nsocket = \"{}\"\n", daemon.path("cri.sock").display()))?;
     daemon.start_again()?;
     let told = begins(&daemon, "runtime-unreachable")?;
-    ensure!(text(&told, "message").contains("cri.sock"), "which runtime? {told}");
+    ensure!(text(&told, "message").contains("cri.sock"), "it does not name the runtime: {told}");
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &roomy("pods"))?.address().map(drop)
 }
 
@@ -200,7 +206,7 @@ fn metrics_port_in_use() -> anyhow::Result<()> {
     daemon.configure(&format!("[metrics]\nlisten = \"{address}\"\n"))?;
     daemon.start_again()?;
     let told = begins(&daemon, "metrics-listener")?;
-    ensure!(text(&told, "message").contains(&address.to_string()), "which address? {told}");
+    ensure!(text(&told, "message").contains(&address.to_string()), "it does not name the address: {told}");
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &roomy("pods"))?.address()?;
     drop(taken);
     is_well(&daemon)?;
@@ -216,19 +222,19 @@ fn metrics_port_in_use() -> anyhow::Result<()> {
     daemon.metrics().map(drop)
 }
 
-/// Runs a daemon that is to end by itself, with more arguments.
+/// Runs a daemon that is expected to exit by itself, with further arguments.
 fn run(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Output> {
     let mut command = daemon.command()?;
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let ended = wait::holds("the daemon to end", LIMIT, || Ok(child.try_wait()?.is_some()));
-    // One that serves, against all expectation, must not outlive the test.
+    // If it serves unexpectedly, it must not outlive the test.
     let _ = child.kill();
     let output = child.wait_with_output()?;
     ended.map(|()| output)
 }
 
-/// What a daemon that could not start said; it must have ended with a code.
+/// The output of a daemon that cannot start, which must exit with this code.
 fn refusal(daemon: &Daemon, code: i32) -> anyhow::Result<String> {
     let output = run(daemon, &[])?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -240,7 +246,7 @@ fn unknown_level() -> anyhow::Result<()> {
     let daemon = Daemon::prepare()?;
     daemon.configure("[log]\nlevel = \"verbose\"\n")?;
     let output = run(&daemon, &["--check-config"])?;
-    ensure!(output.status.code() == Some(PERMANENT), "the check says {}", output.status);
+    ensure!(output.status.code() == Some(PERMANENT), "the check exited with {}", output.status);
     let said = refusal(&daemon, PERMANENT)?;
     ensure!(said.contains("log.level: unknown level \"verbose\"; the levels are off, error, warn"), "{said}");
     Ok(())
@@ -249,20 +255,23 @@ fn unknown_level() -> anyhow::Result<()> {
 fn exit_codes() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let second = daemon.command_in(&daemon.path("other"))?.output()?;
-    ensure!(second.status.code() == Some(TRANSIENT), "another daemon may end yet: {}", second.status);
+    ensure!(second.status.code() == Some(TRANSIENT), "the other daemon may still exit: {}", second.status);
 
     for (key, value) in [("memory_mib", "5000"), ("concurrency", "1000000")] {
         let daemon = Daemon::prepare()?;
         daemon.configure(&format!("[sandbox]\n{key} = {value}\n"))?;
         let said = refusal(&daemon, PERMANENT)?;
-        ensure!(said.contains(&format!("sandbox.{key}")), "which key? {said}");
+        ensure!(said.contains(&format!("sandbox.{key}")), "it does not name the key: {said}");
     }
 
     for directory in ["state", "run"] {
         let daemon = Daemon::prepare()?;
-        fs::write(daemon.path(directory), "a file, and no directory")?;
+        fs::write(daemon.path(directory), "a file, not a directory")?;
         let said = refusal(&daemon, PERMANENT)?;
-        ensure!(said.contains(&daemon.path(directory).display().to_string()), "which directory? {said}");
+        ensure!(
+            said.contains(&daemon.path(directory).display().to_string()),
+            "it does not name the directory: {said}"
+        );
     }
     Ok(())
 }
@@ -282,7 +291,7 @@ fn damaged_log() -> anyhow::Result<()> {
     ensure!(said.contains("log.0000000001 is damaged at byte"), "{said}");
     let command = said.split('`').find(|command| command.starts_with("truncate ")).context(said.clone())?;
     ensure!(Command::new("sh").args(["-c", command]).status()?.success(), "{command}");
-    // Whether what is left is all that there was is for somebody to say.
+    // Only the operator can say whether the rest is complete.
     daemon.launch()?;
     daemon.ctl(&["adopt", "--empty"])?;
     let left = daemon.allocations("pods")?;
@@ -312,7 +321,7 @@ fn check_config() -> anyhow::Result<()> {
     fs::write(&path, "another")?;
     let (code, said) = checked(&mine)?;
     ensure!(code == Some(0) && said.contains(&sha256(b"another")), "{code:?}: {said}");
-    ensure!(!daemon.state_directory().exists() && !daemon.run_directory().exists(), "it has made something");
+    ensure!(!daemon.state_directory().exists() && !daemon.run_directory().exists(), "it created a directory");
     Ok(())
 }
 
@@ -328,7 +337,7 @@ fn log_length() -> anyhow::Result<()> {
     let line = format!("tenure_checkpoint_log_bytes {length}");
     ensure!(
         told.lines().any(|found| found == line),
-        "it has {length} bytes, and is told to have others:\n{told}"
+        "the log has {length} bytes, but the metrics are:\n{told}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! containerd with runc, driven over the container runtime interface as a kubelet drives it.
+//! containerd with runc, driven through the container runtime interface as by a kubelet.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 /// How long a pod may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How many pods are started, and how many of them at once.
+/// The number of pods to start, and how many at a time.
 const PODS: usize = 24;
 const AT_ONCE: usize = 8;
 
@@ -33,7 +33,7 @@ fn block_on(test: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(test())
 }
 
-/// A containerd whose one network is a bridge of both families.
+/// A containerd whose only network is a dual-stack bridge.
 fn start(daemon: &Daemon) -> anyhow::Result<Containerd> {
     let network = json!({
         "cniVersion": "0.4.0",
@@ -53,7 +53,7 @@ fn start(daemon: &Daemon) -> anyhow::Result<Containerd> {
     Containerd::start(&daemon.plugin_directory(&["tenure"])?, &network)
 }
 
-/// The pods that tenure knows, as containerd names them, with their addresses.
+/// The pods that tenure knows, by containerd's IDs, with their addresses.
 fn known(daemon: &Daemon) -> anyhow::Result<BTreeSet<(String, Vec<String>)>> {
     let bare = |cidr: &Value| Some(cidr.as_str()?.split('/').next()?.to_owned());
     let entry = |allocation: Value| {
@@ -68,14 +68,14 @@ fn known(daemon: &Daemon) -> anyhow::Result<BTreeSet<(String, Vec<String>)>> {
         .collect()
 }
 
-/// Starts pods, so many at once.
+/// Starts the pods, several at a time.
 async fn run_pods(containerd: &Containerd) -> anyhow::Result<Vec<Pod>> {
     let client = containerd.connect().await?;
     let mut running = JoinSet::new();
     let mut pods = Vec::new();
     for number in 0..PODS {
         if running.len() == AT_ONCE {
-            pods.push(running.join_next().await.context("no pod under way")???);
+            pods.push(running.join_next().await.context("no pod is being started")???);
         }
         let mut client = client.clone();
         running.spawn(async move { client.run(&format!("pod-{number}"), PATIENCE).await });
@@ -86,7 +86,7 @@ async fn run_pods(containerd: &Containerd) -> anyhow::Result<Vec<Pod>> {
     Ok(pods)
 }
 
-/// Stops pods twice and removes them, so many at once.
+/// Stops each pod twice and removes it, several at a time.
 async fn remove_pods(containerd: &Containerd, pods: &[Pod]) -> anyhow::Result<()> {
     let client = containerd.connect().await?;
     for some in pods.chunks(AT_ONCE) {
@@ -114,7 +114,7 @@ async fn pods_come_and_go() -> anyhow::Result<()> {
     let known_pods = known(&daemon)?;
     ensure!(known_pods == seen, "containerd has {seen:?}, tenure {known_pods:?}");
     let addresses: BTreeSet<_> = pods.iter().flat_map(|pod| &pod.addresses).collect();
-    ensure!(addresses.len() == 2 * PODS, "not each pod has addresses of its own: {addresses:?}");
+    ensure!(addresses.len() == 2 * PODS, "pods share addresses: {addresses:?}");
     remove_pods(&containerd, &pods).await?;
     let left = known(&daemon)?;
     ensure!(left.is_empty(), "left behind: {left:?}");
@@ -123,7 +123,7 @@ async fn pods_come_and_go() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The daemon hangs, the caller's patience ends, containerd kills the plugin; its DEL finds the daemon hanging as well.
+/// The daemon hangs, the caller times out, and containerd kills the plugin; its DEL meets the hanging daemon too.
 async fn killed_at_a_deadline() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let containerd = start(&daemon)?;
@@ -131,9 +131,9 @@ async fn killed_at_a_deadline() -> anyhow::Result<()> {
     let survivor = client.run("survivor", PATIENCE).await?;
     daemon.signal(Signal::STOP)?;
     let failed = client.run("unlucky", Duration::from_secs(5)).await;
-    ensure!(failed.is_err(), "a pod came while the daemon was stopped: {failed:?}");
+    ensure!(failed.is_err(), "a pod started while the daemon was stopped: {failed:?}");
     daemon.signal(Signal::CONT)?;
-    // A kubelet tries again until containerd has cleared the first attempt away.
+    // A kubelet retries until containerd has cleaned up the first attempt.
     let retried = tokio::time::timeout(PATIENCE, async {
         loop {
             match client.run("unlucky", PATIENCE).await {

@@ -1,6 +1,6 @@
 //! A daemon that is killed at any moment: nothing acknowledged is lost, no address has two owners, nothing leaks.
 //!
-//! `TENURE_KILL_ROUNDS=n` kills so many times, `TENURE_SEED=n` repeats a run's choices.
+//! `TENURE_KILL_ROUNDS=n` sets the number of kills; `TENURE_SEED=n` repeats a run's random choices.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
@@ -17,9 +17,9 @@ use tenure_e2e::{Need, Suite, Victim};
 
 const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 
-/// What makes something durable: a daemon killed right before any of these has done all that comes before it.
+/// The system calls that make something durable. The daemon is killed right before one of them.
 const STEPS: [&str; 4] = ["fdatasync", "fsync", "/^rename", "/^unlink"];
-/// No start and no short load has more of any of them, or the test would not end.
+/// A bound on the number of each of these calls in a start or a short load, so that the test ends.
 const MOST: u32 = 150;
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn kills_under_load() -> anyhow::Result<()> {
     let journal = Arc::new(Journal::default());
     let (mut answers, mut starts_cut) = (0, 0);
     for round in 0..rounds {
-        // Now and then even the start does not get to its end.
+        // Occasionally, kill the daemon during its start.
         if random.below(4) == 0 {
             victim.spawn(&[])?;
             std::thread::sleep(Duration::from_micros(random.below(150_000)));
@@ -59,11 +59,11 @@ fn kills_under_load() -> anyhow::Result<()> {
     victim.keeps_promises(&journal)?;
     victim.daemon.ctl(&["check"])?;
     victim.deletes_everything(&journal)?;
-    println!("{rounds} kills under load, {starts_cut} of a start, {answers} answers, nothing lost");
+    println!("{rounds} kills under load, {starts_cut} during a start, {answers} answers, nothing lost");
     Ok(())
 }
 
-/// Starts a daemon that is killed at a step; whether it came to that.
+/// Starts a daemon that is to be killed at a step; returns whether it reached that step.
 fn start_to_be_killed(victim: &mut Victim, calls: &'static str, at: u32) -> anyhow::Result<bool> {
     let words = Fault { calls, effect: "signal=KILL", at }.words(&victim.daemon.path("trace"));
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -81,7 +81,7 @@ fn kills_of_a_first_start() -> anyhow::Result<()> {
     for calls in STEPS {
         let mut count = 0;
         for at in 1.. {
-            ensure!(at < MOST, "a start has no end of {calls}");
+            ensure!(at < MOST, "a start makes too many calls of {calls}");
             let mut victim = Victim::new()?;
             let killed = start_to_be_killed(&mut victim, calls, at)?;
             if killed {
@@ -112,18 +112,18 @@ fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
     for calls in STEPS {
         let mut count = 0;
         for at in 1.. {
-            ensure!(at < MOST, "a short load has no end of {calls}");
+            ensure!(at < MOST, "a short load makes too many calls of {calls}");
             victim.start()?;
             let tracer = Fault { calls, effect: "signal=KILL", at }
                 .attach(victim.pid()?, &victim.daemon.path("trace"))?;
             let load = Load::short(seeds.next().unwrap_or_default());
             load.run(&victim, &journal, &Fuse::none()).with_context(|| format!("{calls} {at}"))?;
-            // It writes out what it has before it ends, so that what comes late counts as well.
+            // A stop writes everything out, so that its steps are covered too.
             let status = victim.stop()?;
             drop(tracer);
             let killed = was_killed(status);
             ensure!(killed || status.success(), "at {calls} {at}: {status}");
-            // A start after a crash has steps of its own.
+            // A start after a crash has further steps.
             for step in STEPS {
                 let at = 1 + at % 3;
                 start_to_be_killed(&mut victim, step, at)?;
@@ -137,7 +137,7 @@ fn kills_of_a_serving_daemon() -> anyhow::Result<()> {
             }
             count += 1;
         }
-        ensure!(count > 0, "no daemon that served was killed at {calls}");
+        ensure!(count > 0, "no serving daemon was killed at {calls}");
         kills.push(format!("{count} at {calls}"));
     }
     println!("kills: {}", kills.join(", "));

@@ -1,6 +1,6 @@
-//! Disks that crash, fail or fill up under the daemon: what it acknowledged is there, and it goes on by itself.
+//! Disks that crash, fail or fill up under the daemon: nothing acknowledged is lost, and the daemon recovers by itself.
 //!
-//! `TENURE_DISK_ROUNDS=n` crashes each file system so many times, `TENURE_SEED=n` repeats a run's choices.
+//! `TENURE_DISK_ROUNDS=n` sets the number of crashes of each file system; `TENURE_SEED=n` repeats a run's random choices.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -25,14 +25,14 @@ const EXT4: Need = Need::File("/usr/sbin/mkfs.ext4", "e2fsprogs");
 const XFS: Need = Need::File("/usr/sbin/mkfs.xfs", "xfsprogs");
 const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 
-/// The checkpoint could not be written.
+/// The CNI code for "the checkpoint could not be written".
 const CHECKPOINT_FAILED: u32 = 111;
-/// The disk is full.
+/// The CNI code for "the disk is full".
 const DISK_FULL: u32 = 112;
 
-/// How long a daemon may take to go on after its disk has come back.
+/// The time limit for the daemon to recover after its disk has.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A short load has fewer syncs, and a full disk takes fewer ADDs, or the test would not end.
+/// A bound on the syncs of a short load, and on the ADDs that a full disk takes, so that the test ends.
 const MOST: u32 = 200;
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn crashes(kind: Kind) -> anyhow::Result<()> {
         let disk = Mount::image(&image)?;
         let mut victim = on(&disk, &journal).with_context(|| format!("before round {round}"))?;
         let load = Load { refusals: &[CHECKPOINT_FAILED], ..Load::endless(random.next_number()) };
-        // A name of its own: what replaces a file is written out early.
+        // A new name each time: the kernel writes out a file that replaces another early.
         let (control, switch) = (disk.path(&format!("{CONTROL}-{round}")), disk.switch()?);
         let fuse = Fuse::power_cut(1 + random.below(250), move || {
             fs::write(control, CONTROL)?;
@@ -82,15 +82,15 @@ fn crashes(kind: Kind) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is written and not synced right before a crash, and how its file's name begins.
+/// The name prefix of a file that is written but not synced right before a crash.
 const CONTROL: &str = "not-synced";
 
-/// Starts a daemon on a disk that may have crashed, and holds it against its promises.
+/// Starts a daemon on a disk that may have crashed, and checks its promises.
 fn on(disk: &Mount, journal: &Journal) -> anyhow::Result<Victim> {
     for entry in fs::read_dir(disk.path(""))? {
         let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
         let survived = name.to_string_lossy().starts_with(CONTROL) && fs::read(&path)? == CONTROL.as_bytes();
-        ensure!(!survived, "the crash was none: {} is there, and was never synced", path.display());
+        ensure!(!survived, "the crash lost nothing: {} exists, but was never synced", path.display());
     }
     let mut victim = victim_on(disk)?;
     victim.start()?;
@@ -113,7 +113,7 @@ fn failing_syncs() -> anyhow::Result<()> {
     let mut seeds = 0..;
     for calls in ["fdatasync", "fsync"] {
         for at in 1.. {
-            ensure!(at < MOST, "a short load has no end of {calls}");
+            ensure!(at < MOST, "a short load makes too many calls of {calls}");
             victim.start()?;
             let trace = victim.daemon.path("trace");
             let tracer = Fault { calls, effect: "error=EIO", at }.attach(victim.pid()?, &trace)?;
@@ -140,13 +140,13 @@ fn failing_syncs() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a sync failed in a trace; then that log must not have been synced again.
+/// Whether a sync failed in a trace. If one did, checks that the same log was not synced again.
 fn left_the_file(trace: &str) -> anyhow::Result<bool> {
     let path = |line: &str| Some(line.split_once('<')?.1.split_once('>')?.0.to_owned());
     let mut lines = trace.lines().skip_while(|line| !line.contains("INJECTED"));
     let Some(failed) = lines.next() else { return Ok(false) };
     let file = path(failed).with_context(|| failed.to_owned())?;
-    // What is no segment yet is written anew under the same temporary name, and a directory has no content to lose.
+    // A temporary file is rewritten under the same name before it becomes a segment, and a directory has no content to lose.
     let is_segment =
         Path::new(&file).file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
     if is_segment && !file.ends_with(".tmp") {
@@ -155,12 +155,12 @@ fn left_the_file(trace: &str) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// A file system on an image in memory, `IMAGE`: once the memory is full, what is written is lost.
+/// A file system on an image in memory, `IMAGE`: once the memory is full, writes are lost.
 fn on_memory() -> anyhow::Result<(Mount, Mount, BlockByBlock)> {
     let memory = Mount::tmpfs(96 << 20)?;
     let image = memory.path(IMAGE);
     Kind::Ext4.make(&image)?;
-    // The file system's own blocks get their room now, and those that it has still to give when they are written.
+    // Reserve memory for the whole image. `fstrim` below returns the free blocks, which then need memory when they are written.
     let file = File::options().write(true).open(&image)?;
     fallocate(&file, FallocateFlags::empty(), 0, file.metadata()?.len())?;
     let disk = Mount::image(&image)?;
@@ -179,7 +179,7 @@ fn lost_writes() -> anyhow::Result<()> {
     let mut victim = on(&disk, &journal)?;
     goes_on(&victim, &journal, "before")?;
     memory.fill("ballast", 0)?;
-    // Which of the two it is, the kernel decides.
+    // Which of the two errors occurs depends on the kernel.
     add_until_refused(&victim, &journal, &[CHECKPOINT_FAILED, DISK_FULL])?;
     fs::remove_file(memory.path("ballast"))?;
     goes_on(&victim, &journal, "after")?;
@@ -192,7 +192,7 @@ fn lost_writes() -> anyhow::Result<()> {
     exactly_without_cache(disk, &memory, &journal)
 }
 
-/// Not only what the page cache still has: everything is there on the image mounted anew.
+/// Checks the allocations on the remounted image, so that nothing comes from the page cache.
 fn exactly_without_cache(disk: Mount, memory: &Mount, journal: &Journal) -> anyhow::Result<()> {
     disk.unmount()?;
     let disk = Mount::image(&memory.path(IMAGE))?;
@@ -202,19 +202,19 @@ fn exactly_without_cache(disk: Mount, memory: &Mount, journal: &Journal) -> anyh
     victim.deletes_everything(journal)
 }
 
-/// The kernel calls the pages of a failed sync clean. A daemon that is killed right then leaves a group that the next one could
-/// read and no sync would write; whatever that one acknowledged behind it would be lost with it.
+/// The kernel marks the pages of a failed sync as clean. If the daemon is killed at that moment, the next one could read a group that no
+/// sync would ever write, and everything it acknowledged after that group would be lost with it.
 fn lost_group() -> anyhow::Result<()> {
     mount::private_namespace()?;
     let (memory, disk, _limit) = on_memory()?;
     let journal = Arc::new(Journal::default());
     let mut victim = on(&disk, &journal)?;
     add_with(&victim, &journal, "before", "")?;
-    // After a failure the log is cut: this is the moment between the two.
+    // After a failed sync, the daemon truncates the log: kill it between the two.
     let fault = Fault { calls: "ftruncate", effect: "signal=KILL", at: 1 };
     let tracer = fault.attach(victim.pid()?, &victim.daemon.path("trace"))?;
     memory.fill("ballast", 0)?;
-    // Each the same but for its name, so that what is lost is an allocation.
+    // The configurations are identical, so that what is lost is an allocation and not a definition.
     let mut fill = (0..MOST).map(|number| add_with(&victim, &journal, &format!("filling-{number}"), ""));
     let unanswered = fill.find_map(Result::err);
     ensure!(matches!(unanswered, Some(Failure::Unanswered(_))), "no write was lost: {unanswered:?}");
@@ -226,7 +226,7 @@ fn lost_group() -> anyhow::Result<()> {
     victim.start()?;
     ensure!(
         !victim.daemon.log("only in the page cache").is_empty(),
-        "no group was lost, so there is nothing to try"
+        "no group was lost, so the test shows nothing"
     );
     victim.keeps_promises(&journal)?;
     goes_on(&victim, &journal, "after")?;
@@ -236,24 +236,24 @@ fn lost_group() -> anyhow::Result<()> {
     exactly_without_cache(disk, &memory, &journal)
 }
 
-/// A crash would take everything along with a name that was never synced.
+/// A crash would remove everything below a directory entry that was never synced.
 fn unnamed_state() -> anyhow::Result<()> {
     let mut victim = Victim::new()?;
     refuses_to_start(&mut victim, "fsync", "state directory")?;
     victim.start()
 }
 
-/// Killed between a directory and the sync of its name, a start leaves to the next what was not synced yet.
+/// If a start is killed between creating a directory and syncing its entry, the next start syncs it.
 fn unnamed_states_above() -> anyhow::Result<()> {
-    // The directory that is there already counts: it may be what a start before made.
+    // The existing directory counts too: an earlier start may have created it.
     for killed_at in 1..=4 {
         let directory = scratch::directory()?;
         let levels = ["", "a", "a/b", "a/b/state"].map(|level| directory.path().join(level));
         let asked = syncs_until(directory.path(), "fsync", killed_at)?;
-        ensure!(asked.len() == killed_at, "{asked:?} before sync {killed_at}");
+        ensure!(asked.len() == killed_at, "syncs before kill {killed_at}: {asked:?}");
         let made = levels.iter().filter(|level| level.exists()).count();
-        ensure!(made == killed_at, "{made} levels before sync {killed_at}");
-        // The first sync of a file comes after those of the directories.
+        ensure!(made == killed_at, "levels created before kill {killed_at}: {made}");
+        // The directories are synced before the first file.
         let synced = syncs_until(directory.path(), "fdatasync", 1)?;
         let above: Vec<_> = levels.iter().skip(killed_at - 1).filter_map(|level| level.parent()).collect();
         let first: Vec<_> = synced.iter().map(PathBuf::as_path).take(above.len()).collect();
@@ -262,7 +262,7 @@ fn unnamed_states_above() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts a daemon on `a/b/state` in a directory, kills it right before a call, and says what it asked to be synced.
+/// Starts a daemon on `a/b/state` in a directory, kills it right before a call, and returns the paths that it synced.
 fn syncs_until(directory: &Path, call: &str, at: usize) -> anyhow::Result<Vec<PathBuf>> {
     let trace = directory.join("trace");
     let status = Command::new("strace")
@@ -283,19 +283,19 @@ fn syncs_until(directory: &Path, call: &str, at: usize) -> anyhow::Result<Vec<Pa
     let path =
         |line: &str| Some(PathBuf::from(line.split_once("sync(")?.1.split_once('<')?.1.split_once('>')?.0));
     let mut paths: Vec<PathBuf> = trace.lines().filter_map(path).collect();
-    // The call that the process is killed in may be written down twice; no directory is synced twice in a row.
+    // The trace may contain the call in which the process was killed twice; no directory is synced twice in a row.
     paths.dedup();
     Ok(paths)
 }
 
-/// Nobody knows what a disk has that says so; it is asked again by the next start.
+/// After a failed sync, the disk's content is unknown; the next start syncs again.
 fn unsynced_start() -> anyhow::Result<()> {
     let journal = Arc::new(Journal::default());
     let mut victim = Victim::new()?;
     victim.start()?;
     goes_on(&victim, &journal, "before")?;
     victim.kill()?;
-    // As often as the disk is in trouble, and more often than a service manager may try unless it is told to.
+    // More often than a service manager retries by default.
     for _ in 0..6 {
         refuses_to_start(&mut victim, "fdatasync", "syncing log.0000000001")?;
     }
@@ -303,13 +303,13 @@ fn unsynced_start() -> anyhow::Result<()> {
     exactly(&victim, &journal)
 }
 
-/// The first sync of a start fails, and it says so and ends.
+/// Starts a daemon whose first sync fails; it must log the failure and exit.
 fn refuses_to_start(victim: &mut Victim, calls: &'static str, cause: &str) -> anyhow::Result<()> {
     let words = Fault { calls, effect: "error=EIO", at: 1 }.words(&victim.daemon.path("trace"));
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let ended = victim.start_under(&words)?;
     ensure!(ended.is_some_and(|status| status.code() == Some(1)), "ended with {ended:?}");
-    ensure!(!victim.daemon.log(cause).is_empty(), "it does not say what is wrong");
+    ensure!(!victim.daemon.log(cause).is_empty(), "the log does not say what is wrong");
     Ok(())
 }
 
@@ -350,7 +350,7 @@ fn full_disk() -> anyhow::Result<()> {
     victim.deletes_everything(&journal)
 }
 
-/// ADDs a pod under a configuration that is long and new, so that much is written.
+/// ADDs a pod with a new and long configuration, so that much is written.
 fn add(victim: &Victim, journal: &Journal, container: &str) -> Result<(), Failure> {
     add_with(victim, journal, container, &format!("{container}-{}", "x".repeat(64 << 10)))
 }
@@ -377,13 +377,13 @@ fn add_until_refused(victim: &Victim, journal: &Journal, codes: &[u32]) -> anyho
             Err(failure) => bail!("ADD {number}: {failure}"),
         }
     }
-    bail!("{MOST} ADDs, and none was refused")
+    bail!("none of {MOST} ADDs was refused")
 }
 
-/// The daemon serves an ADD again by itself.
+/// Waits until the daemon serves an ADD again by itself.
 fn goes_on(victim: &Victim, journal: &Journal, name: &str) -> anyhow::Result<()> {
     let mut attempt = 0;
-    wait::holds("the daemon to go on", LIMIT, || {
+    wait::holds("the daemon to recover", LIMIT, || {
         attempt += 1;
         match add(victim, journal, &format!("{name}-{attempt}")) {
             Ok(()) => Ok(true),
@@ -393,13 +393,13 @@ fn goes_on(victim: &Victim, journal: &Journal, name: &str) -> anyhow::Result<()>
     })
 }
 
-/// What was refused is undone without anybody's DEL.
+/// Waits until refused ADDs are undone without a DEL.
 fn undone(victim: &Victim, journal: &Journal) -> anyhow::Result<()> {
-    let result = wait::holds("what was refused to be undone", LIMIT, || Ok(exactly(victim, journal).is_ok()));
+    let result = wait::holds("refused ADDs to be undone", LIMIT, || Ok(exactly(victim, journal).is_ok()));
     result.and_then(|()| exactly(victim, journal))
 }
 
-/// What pods own is what they were told, no more and no less.
+/// Checks that pods own exactly the addresses that they were answered.
 fn exactly(victim: &Victim, journal: &Journal) -> anyhow::Result<()> {
     let client = victim.client()?;
     journal.check_exactly(&victim.block_on(client.owners())?)

@@ -1,4 +1,4 @@
-//! What another IPAM left behind: never given out while somebody may live at it, and never brought back once it has ended.
+//! Imports from another IPAM plugin: an address that may be in use is never handed out, and an ended allocation is never brought back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,17 +24,17 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
-/// CNI: an ADD would fail.
+/// The CNI code for "an ADD would fail".
 const UNAVAILABLE: u32 = 50;
 
-/// The network, small enough that a few ADDs use it up.
+/// A network that is small enough to be exhausted by a few ADDs.
 fn config() -> Value {
     json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.83.0.0/29" }]] } })
 }
 
-/// host-local's directory, and what `tenurectl import` needs beside it.
+/// host-local's directory, and the network configuration for `tenurectl import`.
 struct HostLocal {
     directory: PathBuf,
     config: PathBuf,
@@ -57,7 +57,7 @@ impl HostLocal {
         Ok(fs::write(self.file(address), format!("{container}\r\neth0"))?)
     }
 
-    /// Imports it, and says what became of each address.
+    /// Imports the directory; returns the report.
     fn import(&self, daemon: &Daemon) -> anyhow::Result<Report> {
         let arguments =
             ["import", "--apply", "host-local", text(&self.directory)?, "--config", text(&self.config)?];
@@ -69,14 +69,14 @@ impl HostLocal {
 }
 
 fn text(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().context("a path that is not text")
+    path.to_str().context("the path is not UTF-8")
 }
 
-/// What an import printed.
+/// The output of an import.
 struct Report(Value);
 
 impl Report {
-    /// What became of the entry that has an address.
+    /// The outcome of the entry that has this address.
     fn outcome(&self, address: &str) -> Option<&str> {
         let entries = self.0.get("entries")?.as_array()?;
         let has = |entry: &&Value| {
@@ -93,7 +93,7 @@ impl Report {
     }
 }
 
-/// Adds pods until none is left, and returns their addresses without the prefix length.
+/// Adds pods until the network is exhausted, and returns their addresses without the prefix length.
 fn fill(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
     let shim = daemon.shim()?;
     let mut given = Vec::new();
@@ -110,9 +110,9 @@ fn never_given_out() -> anyhow::Result<()> {
     let theirs = HostLocal::beside(&daemon)?;
     theirs.holds("10.83.0.2", "T1")?;
     theirs.holds("10.83.0.3", "T2")?;
-    // T1 is named a second time, so that nobody knows which of the two it uses.
+    // T1 is named a second time, so it is unknown which of the two addresses it uses.
     theirs.holds("10.83.0.5", "T1")?;
-    // A crash left no owner.
+    // A crash left this file without an owner.
     fs::write(theirs.file("10.83.0.6"), "")?;
     let report = theirs.import(&daemon)?;
     let given = fill(&daemon)?;
@@ -132,7 +132,7 @@ fn operators_word() -> anyhow::Result<()> {
     theirs.holds("10.83.0.2", "T1")?;
     theirs.holds("10.83.0.5", "T1")?;
     theirs.import(&daemon)?.ensure(&[("10.83.0.2", "unknown"), ("10.83.0.5", "unknown")])?;
-    // A check names it, with what to do.
+    // A check lists it, with the next step.
     let check = daemon.ctl_output(&["check"])?;
     let found: Value = serde_json::from_slice(&check.stdout)?;
     ensure!(
@@ -149,13 +149,13 @@ fn operators_word() -> anyhow::Result<()> {
     ensure!(log.contains("operator: no answer to arping"), "{log}");
     ensure!(
         daemon.ctl_output(&["release", "10.83.0.5", "--apply"])?.status.code() == Some(4),
-        "it is nobody's now"
+        "no allocation has it any more"
     );
     daemon.kill()?;
     daemon.start_again()?;
-    ensure!(daemon.allocations("pods")?.len() == 1, "it is durable");
+    ensure!(daemon.allocations("pods")?.len() == 1, "the release was lost");
 
-    // Its stray file is settled by that word, so the other one is T1's; and that is what its DEL frees.
+    // The release settled the stray file, so the other address is T1's, and T1's DEL frees it.
     theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken")])?;
     daemon.shim()?.call("DEL", &Attachment::of("T1"), &config())?.silent()?;
     ensure!(daemon.allocations("pods")?.is_empty());
@@ -176,7 +176,7 @@ fn dead_stay_dead() -> anyhow::Result<()> {
         daemon.kill()?;
         daemon.start_again()?;
     }
-    // host-local was still running and gave the address to another pod: that is another claim.
+    // host-local was still running and assigned the address to another pod, which is a new claim.
     fs::remove_file(theirs.file("10.83.0.2"))?;
     theirs.holds("10.83.0.2", "T3")?;
     theirs.import(&daemon)?.ensure(&[("10.83.0.2", "taken")])?;
@@ -192,7 +192,7 @@ fn ended_by_a_boot() -> anyhow::Result<()> {
     daemon.kill()?;
     daemon.reboot()?;
     daemon.start_again()?;
-    ensure!(daemon.allocations("pods")?.is_empty(), "nothing survives a boot");
+    ensure!(daemon.allocations("pods")?.is_empty(), "an allocation survived the reboot");
     theirs.import(&daemon)?.ensure(&[("10.83.0.2", "released"), ("10.83.0.6", "released")])?;
     Ok(())
 }
@@ -224,7 +224,7 @@ fn linked_over() -> anyhow::Result<()> {
         newer.insert("cniVersion".to_owned(), json!("1.1.0"));
     }
     shim.call("STATUS", &Attachment::of(""), &newer)?.error_code(UNAVAILABLE)?;
-    // Another network has nothing to do with it, and a DEL converges.
+    // Another network is not affected, and a DEL succeeds.
     shim.call("ADD", &Attachment::of("other"), &json!({
         "cniVersion": "1.0.0", "name": "blue",
         "ipam": { "type": "tenure", "dataDir": theirs.directory, "ranges": [[{ "subnet": "10.84.0.0/29" }]] },
@@ -235,12 +235,12 @@ fn linked_over() -> anyhow::Result<()> {
     let next = shim.call("ADD", &Attachment::of("next"), &config)?.address()?;
     ensure!(next != live, "{next} is live");
     ensure!(shim.call("ADD", &Attachment::of("live"), &config)?.address()? == live, "its own address");
-    // The network exists by now, whatever lies in host-local's directory.
+    // The network exists now, whatever is in host-local's directory.
     daemon.kill()?;
     daemon.start_again()?;
     shim.call("ADD", &Attachment::of("third"), &config)?.result()?;
 
-    // Who says so gives them out again.
+    // With `ignore`, the addresses are handed out again.
     let mut careless = Daemon::prepare()?;
     careless.configure("[host_local]\nignore = true\n")?;
     careless.start_again()?;
@@ -264,8 +264,8 @@ fn full_network() -> anyhow::Result<()> {
     let Report(report) = theirs.import(&daemon)?;
     let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
     let taken = entries.iter().filter(|entry| entry.get("outcome") == Some(&json!("taken"))).count();
-    ensure!((taken, entries.len()) == (count, count), "{taken} of {} entries were taken over", entries.len());
-    ensure!(daemon.allocations("pods")?.len() == count, "and all are listed");
+    ensure!((taken, entries.len()) == (count, count), "{taken} of {} entries were imported", entries.len());
+    ensure!(daemon.allocations("pods")?.len() == count, "not all are listed");
     daemon.shim()?.call("ADD", &Attachment::of("next"), &config)?.result()?;
     Ok(())
 }
@@ -292,7 +292,7 @@ fn one_message() -> anyhow::Result<()> {
     })?;
     let words: Vec<_> = outcomes.iter().map(|outcome| outcome.outcome.as_str()).collect();
     ensure!(words == ["taken", "unknown", "refused"], "{outcomes:?}");
-    ensure!(daemon.allocations("pods")?.len() == 2, "the one who lives, and the one who may");
+    ensure!(daemon.allocations("pods")?.len() == 2, "expected the live owner and the unknown one");
     Ok(())
 }
 
@@ -318,7 +318,7 @@ fn cut_off() -> anyhow::Result<()> {
     };
     runtime.block_on(async {
         let channel = client::connect(&daemon.run_directory().join("admin.sock")).await?;
-        // The first part is answered, and the second never comes.
+        // The first part is answered; the second never arrives.
         let parts = stream::iter([first]).chain(stream::pending());
         let mut answer = AdminClient::new(channel).import_all(parts).await?.into_inner();
         ensure!(

@@ -1,4 +1,4 @@
-//! Work that is cut off in the middle: what nobody was told of is answered again, given back, or found to be gone.
+//! Interrupted ADDs: an allocation that was never answered is answered on a retry, freed by a DEL, or found to have leaked.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 const CONTAINERD: &[Need] =
     &[STRACE, Need::Root, Need::PLUGINS, Need::IPROUTE, Need::UTIL_LINUX, Need::CONTAINERD, Need::RUNC];
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
 
 fn main() -> ExitCode {
@@ -34,16 +34,16 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// Where the daemon is killed.
+/// The moment at which the daemon is killed.
 #[derive(Debug, Clone, Copy)]
 enum Cut {
-    /// The allocation is durable, and nobody was told.
+    /// The allocation is durable, but not answered.
     Reply,
-    /// The caller is gone, and that the allocation is undone is known to memory only.
+    /// The caller is gone, and the allocation is undone in memory only.
     Undo,
 }
 
-/// The pod of which this is all about, in a namespace that the daemon sees.
+/// The pod under test, in a namespace that the daemon can see.
 fn pod(victim: &Victim) -> anyhow::Result<Attachment> {
     let namespace = namespace(victim);
     fs::create_dir_all(victim.daemon.path("netns"))?;
@@ -60,7 +60,7 @@ fn config() -> Value {
     json!({ "cniVersion": "1.1.0", "name": "net", "ipam": ipam })
 }
 
-/// A daemon that serves one pod, so that the next ADD is one line of the log.
+/// A daemon that has served one pod, so that the next ADD is a single line of the log.
 fn serving(config_text: &str) -> anyhow::Result<Victim> {
     let mut victim = Victim::new()?;
     victim.daemon.configure(config_text)?;
@@ -69,7 +69,7 @@ fn serving(config_text: &str) -> anyhow::Result<Victim> {
     Ok(victim)
 }
 
-/// Begins the pod's ADD in a daemon that something happens to at the ADD's sync.
+/// Begins the pod's ADD, with a fault injected into the daemon at the ADD's sync.
 fn begin(victim: &Victim, effect: &'static str) -> anyhow::Result<(Running, Tracer)> {
     let fault = Fault { calls: "fdatasync", effect, at: 1 };
     let tracer = fault.attach(victim.pid()?, &victim.daemon.path("trace"))?;
@@ -77,9 +77,9 @@ fn begin(victim: &Victim, effect: &'static str) -> anyhow::Result<(Running, Trac
     Ok((add, tracer))
 }
 
-/// Begins the pod's ADD, lets the caller go while its sync is under way, and waits until memory has undone it.
+/// Begins the pod's ADD, drops the caller during its sync, and waits until the ADD is undone in memory.
 fn undone_in_memory(victim: &Victim) -> anyhow::Result<Tracer> {
-    // Until the tracer ends, or the daemon.
+    // The delay lasts until the tracer or the daemon ends.
     let (add, tracer) = begin(victim, "delay_enter=600000000")?;
     wait::holds("the ADD to be written", LIMIT, || {
         Ok(fs::read_to_string(victim.daemon.state_directory().join("log.0000000001"))?.contains("\"pod\""))
@@ -92,7 +92,7 @@ fn undone_in_memory(victim: &Victim) -> anyhow::Result<Tracer> {
 fn gone_caller() -> anyhow::Result<()> {
     let victim = serving("")?;
     drop(undone_in_memory(&victim)?);
-    wait::holds("what was undone to be durable", LIMIT, || {
+    wait::holds("the undo to be durable", LIMIT, || {
         let log = victim.daemon.ctl_output(&["log"])?.stdout;
         Ok(String::from_utf8(log)?.contains("\"reason\":\"undone\""))
     })?;
@@ -100,11 +100,11 @@ fn gone_caller() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leaves an allocation behind that nobody was told of, and no daemon.
+/// Leaves an unanswered allocation behind, and no daemon.
 fn cut_off(victim: &mut Victim, cut: Cut) -> anyhow::Result<()> {
     match cut {
         Cut::Reply => {
-            // It stops when it comes back from the sync, before anybody hears of it.
+            // The daemon stops when it returns from the sync, before it answers.
             let (add, tracer) = begin(victim, "signal=STOP")?;
             let trace = || fs::read_to_string(victim.daemon.path("trace"));
             wait::holds("the daemon to stop", LIMIT, || Ok(trace()?.contains("stopped by SIGSTOP")))?;
@@ -125,10 +125,10 @@ fn cut_off(victim: &mut Victim, cut: Cut) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts the daemon again, in which the pod still has an address.
+/// Restarts the daemon, and checks that the pod still has an address.
 fn start_again(victim: &mut Victim) -> anyhow::Result<()> {
     victim.start()?;
-    ensure!(containers(victim)? == ["other", "pod"], "nothing was left behind, so there is nothing to try");
+    ensure!(containers(victim)? == ["other", "pod"], "nothing was left behind, so the test shows nothing");
     Ok(())
 }
 
@@ -146,20 +146,20 @@ fn repeated(cut: Cut) -> anyhow::Result<()> {
     let held = owners.iter().find(|(owner, _)| owner.container == "pod").context("no address")?.1;
     let (shim, pod) = (victim.shim()?, pod(&victim)?);
     let answered = shim.call("ADD", &pod, &config())?.address()?;
-    ensure!(answered == *held, "it has {held}, and was answered {answered}");
+    ensure!(answered == *held, "the pod holds {held} but was answered {answered}");
     shim.call("CHECK", &pod, &config())?.silent()
 }
 
 fn deleted(cut: Cut) -> anyhow::Result<()> {
     let mut victim = serving("")?;
     cut_off(&mut victim, cut)?;
-    // No daemon is there to hear it.
+    // No daemon is running.
     victim.shim()?.call("DEL", &pod(&victim)?, &config())?.silent()?;
     victim.start()?;
     wait::holds("the DEL to be done", LIMIT, || Ok(containers(&victim)? == ["other"]))
 }
 
-/// No runtime repeats or deletes anything: the sandbox is gone, by two sources.
+/// No runtime retries or deletes anything; two sources confirm that the sandbox is gone.
 fn leaked(cut: Cut) -> anyhow::Result<()> {
     let mut victim = serving("")?;
     cut_off(&mut victim, cut)?;
@@ -179,10 +179,10 @@ fn leaked(cut: Cut) -> anyhow::Result<()> {
         finding.get("kind") == Some(&json!("sandbox-gone"))
             && finding.get("subject") == Some(&json!("pod/eth0"))
     });
-    ensure!(shown, "check does not show it: {report}");
+    ensure!(shown, "the check does not report it: {report}");
     victim.kill()?;
     victim.daemon.configure(&with_grace(1))?;
     victim.start()?;
-    // The other pod's namespace cannot be seen, so nothing is known of it.
+    // The daemon cannot see the other pod's namespace, so that one is unknown.
     wait::holds("the leak to be freed", LIMIT, || Ok(containers(&victim)? == ["other"]))
 }

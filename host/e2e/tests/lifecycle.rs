@@ -1,4 +1,4 @@
-//! A daemon that is away, killed, stopped, hung or overrun, and what pods and operators see of it.
+//! A daemon that is down, killed, stopped, hung or overloaded, and what pods and operators see of it.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -18,10 +18,10 @@ use tenure_e2e::client::{Client, Failure};
 use tenure_e2e::journal::Pod;
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, wait};
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
 
 fn main() -> ExitCode {
@@ -56,7 +56,7 @@ fn config_with(network: &str, mut ipam: Value) -> Value {
     json!({ "cniVersion": "1.1.0", "name": network, "ipam": ipam })
 }
 
-/// The addresses that a network's containers own, as the daemon tells.
+/// The addresses of a network's containers, as reported by the daemon.
 fn owners(daemon: &Daemon, network: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let entry = |allocation: &Value| {
         let container = allocation.get("container_id")?.as_str()?.to_owned();
@@ -66,7 +66,7 @@ fn owners(daemon: &Daemon, network: &str) -> anyhow::Result<BTreeMap<String, Str
     allocations.iter().map(|allocation| entry(allocation).with_context(|| allocation.to_string())).collect()
 }
 
-/// Adds containers one after another, and returns what each got.
+/// Adds containers one after another, and returns each one's address.
 fn add_all(shim: &Plugin, network: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let add = |name: &String| {
         let address = shim.call("ADD", &Attachment::of(name), &config(network))?.address()?;
@@ -79,7 +79,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}-{number}")).collect()
 }
 
-/// Adds containers from several threads until told to stop, and returns what was answered.
+/// Adds containers from several threads until told to stop, and returns the answers.
 fn add_until(
     shim: &Plugin,
     network: &str,
@@ -136,7 +136,7 @@ fn del_while_down() -> anyhow::Result<()> {
     daemon.start_again()?;
     wait::holds("the DEL to be done", LIMIT, || Ok(owners(&daemon, "net")?.keys().eq(["stays"])))?;
     shim.call("CHECK", &stays, &network)?.silent()?;
-    // A container of the same name that comes later is another one: nothing of the old DEL is left.
+    // A later container of the same name is a different one: the old DEL must not affect it.
     shim.call("ADD", &gone, &network)?.address()?;
     daemon.kill()?;
     daemon.start_again()?;
@@ -156,12 +156,12 @@ fn every_pod_owns_its_address() -> anyhow::Result<()> {
         let told = owners(&daemon, "net")?;
         ensure!(told == expected, "expected {expected:?}, got {told:?}");
         let again = add_all(&shim, "net", &expected.keys().cloned().collect::<Vec<_>>())?;
-        ensure!(again == expected, "a repeated ADD answers something else: {again:?}");
+        ensure!(again == expected, "a repeated ADD returned a different answer: {again:?}");
     }
     let new = shim.call("ADD", &Attachment::of("new"), &config("net"))?.address()?;
     ensure!(!pods.values().any(|held| *held == new), "{new} has two owners");
     daemon.ctl(&["check"])?;
-    // The network's configuration may be gone by now.
+    // The network's `ipam` object may be gone by now.
     let bare = json!({ "cniVersion": "1.1.0", "name": "net" });
     for pod in expected.keys().map(String::as_str).chain(["new"]) {
         shim.call("DEL", &Attachment::of(pod), &bare)?.silent()?;
@@ -181,7 +181,7 @@ fn crash_under_load() -> anyhow::Result<()> {
     daemon.start_again()?;
     let held = owners(&daemon, "net")?;
     for (pod, address) in &answered {
-        ensure!(held.get(pod) == Some(address), "{pod} was given {address}, and has {:?}", held.get(pod));
+        ensure!(held.get(pod) == Some(address), "{pod} was answered {address} but holds {:?}", held.get(pod));
     }
     let mut addresses: Vec<_> = held.values().collect();
     addresses.sort();
@@ -193,16 +193,16 @@ fn crash_under_load() -> anyhow::Result<()> {
 fn cooling_survives() -> anyhow::Result<()> {
     let mut daemon = Daemon::start()?;
     let shim = daemon.shim()?;
-    // This policy would give the same address again, if it were free.
+    // This policy would pick the same address again if it were free.
     let network =
         config_with("net", json!({ "policy": "highest-first", "ranges": [[{ "subnet": "10.72.0.0/24" }]] }));
     let add = |pod| shim.call("ADD", &Attachment::of(pod), &network)?.address();
-    ensure!(add("one")? == "10.72.0.254/24", "not the highest address");
+    ensure!(add("one")? == "10.72.0.254/24", "expected the highest address");
     shim.call("DEL", &Attachment::of("one"), &network)?.silent()?;
     daemon.kill()?;
     daemon.start_again()?;
     let next = add("two")?;
-    ensure!(next == "10.72.0.253/24", "expected the address below the cooling one, got {next}");
+    ensure!(next == "10.72.0.253/24", "expected the address below the one that is cooling down, got {next}");
     Ok(())
 }
 
@@ -216,7 +216,7 @@ fn reboot() -> anyhow::Result<()> {
     let left = owners(&daemon, "net")?;
     ensure!(left.is_empty(), "pods of another boot still own addresses: {left:?}");
     let new = shim.call("ADD", &Attachment::of("new"), &config("net"))?.address()?;
-    ensure!(!pods.values().any(|cooling| *cooling == new), "{new} was used again at once");
+    ensure!(!pods.values().any(|cooling| *cooling == new), "{new} was reused immediately");
     Ok(())
 }
 
@@ -231,9 +231,9 @@ fn del_overtakes() -> anyhow::Result<()> {
     late.send(input.as_bytes())?;
     late.finish()?.error_code(TRY_AGAIN)?;
     ensure!(owners(&daemon, "net")?.is_empty(), "the late ADD kept an address");
-    // What begins after the DEL is not meant by it.
+    // A DEL does not affect an ADD that begins after it.
     shim.call("ADD", &pod, &config("net"))?.address()?;
-    // The other way around: a DEL that began before the ADD frees nothing of it.
+    // Conversely, a DEL that began before the ADD must not free its address.
     shim.call("DEL", &pod, &config("net"))?.silent()?;
     let mut late = shim.begin("DEL", &pod)?;
     late.rests()?;
@@ -265,7 +265,7 @@ fn killed_add() -> anyhow::Result<()> {
     let pod = Attachment::of("pod");
     daemon.signal(Signal::STOP)?;
     let killed = shim.start("ADD", &pod, config("net").to_string().as_bytes())?;
-    // It has sent its request, and waits for the answer.
+    // It has sent its request and is waiting for the answer.
     killed.rests()?;
     killed.kill();
     let del = shim.start("DEL", &pod, config("net").to_string().as_bytes())?;
@@ -286,7 +286,7 @@ fn hung_daemon() -> anyhow::Result<()> {
     let error = shim.call("ADD", &Attachment::of("pod"), &impatient)?.error_code(TRY_AGAIN)?;
     ensure!(error.details.contains("deadline-exceeded"), "another cause: {error:?}");
     daemon.signal(Signal::CONT)?;
-    // The caller is gone: whatever the daemon finds of its request, it undoes.
+    // The caller is gone: the daemon undoes whatever it still receives of the request.
     shim.call("DEL", &Attachment::of("pod"), &impatient)?.silent()?;
     wait::holds("the late ADD to be undone", LIMIT, || Ok(owners(&daemon, "net")?.is_empty()))
 }
@@ -305,9 +305,9 @@ fn stop_under_load() -> anyhow::Result<()> {
     daemon.start_again()?;
     let held = owners(&daemon, "net")?;
     for (pod, address) in &answered {
-        ensure!(held.get(pod) == Some(address), "{pod} was given {address}, and has {:?}", held.get(pod));
+        ensure!(held.get(pod) == Some(address), "{pod} was answered {address} but holds {:?}", held.get(pod));
     }
-    // Every caller heard an answer, so nothing but what was answered is held.
+    // Every caller got an answer, so only answered allocations are held.
     ensure!(held.len() == answered.len() + 1, "{} answered, {} held", answered.len() + 1, held.len());
     Ok(())
 }
@@ -320,7 +320,7 @@ fn second_daemon() -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&said);
     ensure!(!output.status.success(), "a second daemon served the same state");
     let holder = format!("in use by process {}", daemon.pid()?.as_raw_nonzero());
-    ensure!(said.contains(&holder), "it does not say who uses the state: {said}");
+    ensure!(said.contains(&holder), "it does not name the process that uses the state: {said}");
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &config("net"))?.address()?;
     Ok(())
 }
@@ -331,7 +331,7 @@ fn hundreds_of_networks() -> anyhow::Result<()> {
     let shim = daemon.shim()?;
     for network in names("net", NETWORKS) {
         let address = shim.call("ADD", &Attachment::of("pod"), &config(&network))?.address()?;
-        ensure!(address == "10.71.0.2/16", "{network} is no network of its own: {address}");
+        ensure!(address == "10.71.0.2/16", "{network} is not a separate network: {address}");
     }
     daemon.kill()?;
     daemon.start_again()?;
@@ -379,16 +379,16 @@ fn unknown_key() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The user who may do nothing.
+/// An unprivileged user.
 const NOBODY: u32 = 65534;
 
-/// Another user is kept out by the modes, and by who he is where somebody has changed them.
+/// Another user is kept out by the file modes and, if those were changed, by the peer credentials.
 fn another_user() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let run = daemon.run_directory();
-    // The test's own directory is nobody's way in.
+    // Other users cannot enter the test's own directory, so open it first.
     open_to_all(run.parent().context("no directory")?)?;
-    ensure!(add_as(0, &daemon)?.is_ok(), "the one who may is refused");
+    ensure!(add_as(0, &daemon)?.is_ok(), "root was refused");
     for socket in ["cni.sock", "admin.sock"] {
         let error = connect_as(NOBODY, &run.join(socket))?;
         ensure!(error == Err(ErrorKind::PermissionDenied), "{socket} is open to another user: {error:?}");
@@ -398,7 +398,7 @@ fn another_user() -> anyhow::Result<()> {
     }
     for socket in ["cni.sock", "admin.sock"] {
         let connected = connect_as(NOBODY, &run.join(socket))?;
-        ensure!(connected.is_ok(), "{socket}: the test cannot tell who is refused: {connected:?}");
+        ensure!(connected.is_ok(), "{socket}: the modes still keep the user out: {connected:?}");
     }
     let refused = add_as(NOBODY, &daemon)?;
     ensure!(matches!(refused, Err(Failure::Unanswered(_))), "another user was served: {refused:?}");
@@ -410,7 +410,7 @@ fn open_to_all(path: &Path) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(path, Permissions::from_mode(0o777))?)
 }
 
-/// Runs work on a thread that is another user.
+/// Runs work on a thread with another user's ID.
 fn as_user<T: Send>(user: u32, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     use rustix::process::{Gid, Uid};
     use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -428,7 +428,7 @@ fn connect_as(user: u32, socket: &Path) -> anyhow::Result<Result<(), ErrorKind>>
     as_user(user, || UnixStream::connect(socket).map(drop).map_err(|error| error.kind()))
 }
 
-/// An ADD of another user's, over a connection that is made and used on one thread.
+/// An ADD by another user; the connection is made and used on the same thread.
 fn add_as(user: u32, daemon: &Daemon) -> anyhow::Result<Result<String, Failure>> {
     let pod = Pod { network: "net".to_owned(), container: format!("pod-of-{user}") };
     let run = daemon.run_directory();

@@ -1,4 +1,4 @@
-//! Networks that the daemon's configuration or an operator defines, and what bounds those that CNI calls do.
+//! Networks that the daemon's configuration or an operator defines, and bounds on networks that CNI calls define.
 
 #[path = "support/component.rs"]
 mod component;
@@ -12,7 +12,7 @@ use component::{build, digest, entry, entry_with};
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Suite, wait};
 
-/// How long anything may take on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const TRY_AGAIN: u32 = 11;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// A CNI configuration with one range, or without any where there is no subnet.
+/// A CNI configuration with one range, or with none if there is no subnet.
 fn config(network: &str, subnet: Option<&str>) -> Value {
     let mut ipam = json!({ "type": "tenure" });
     if let (Some(subnet), Some(ipam)) = (subnet, ipam.as_object_mut()) {
@@ -44,17 +44,17 @@ fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A network, by its name.
+/// The network of this name.
 fn network(daemon: &Daemon, name: &str) -> anyhow::Result<Value> {
     let networks = daemon.networks()?;
     let found = networks.iter().find(|network| text(network, "/name") == name).cloned();
     found.with_context(|| format!("no network {name} among {networks:?}"))
 }
 
-/// Runs `tenurectl`, which must be refused, and returns the error.
+/// Runs a `tenurectl` command that must be refused, and returns the error.
 fn refused(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Value> {
     let output = daemon.ctl_output(arguments)?;
-    ensure!(output.status.code() == Some(1), "{arguments:?} ends with {}", output.status);
+    ensure!(output.status.code() == Some(1), "{arguments:?} exited with {}", output.status);
     let error: Value = serde_json::from_slice(&output.stderr)?;
     error.get("error").cloned().with_context(|| format!("no error: {error}"))
 }
@@ -63,7 +63,7 @@ fn configured() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     daemon.configure("[networks.pods.ipam]\nranges = [[{ subnet = \"10.90.0.0/24\" }]]\n")?;
     daemon.start_again()?;
-    // It is there before any call.
+    // It exists before any call.
     wait::holds("the network", LIMIT, || Ok(daemon.networks()?.len() == 1))?;
     let defined = network(&daemon, "pods")?;
     ensure!(text(&defined, "/defined_by") == "configuration", "{defined}");
@@ -80,7 +80,7 @@ fn configured() -> anyhow::Result<()> {
         let address = shim.call("ADD", &pod, &config)?.address()?;
         ensure!(address.starts_with("10.90.0."), "{subnet:?} got {address}");
     }
-    // What it is, the file says.
+    // The file defines it, so an operator cannot remove it.
     for arguments in [&["network", "remove", "pods"][..], &["network", "remove", "pods", "--apply"]] {
         let error = refused(&daemon, arguments)?;
         ensure!(text(&error, "/code") == "out-of-bounds", "{error}");
@@ -106,7 +106,7 @@ fn undefined() -> anyhow::Result<()> {
     ensure!(text(&told, "/subject") == "pods" && text(&told, "/severity") == "degraded", "{told}");
     ensure!(text(&told, "/message").starts_with("networks.pods: policy-unloadable: "), "{told}");
 
-    // No call defines it meanwhile, and other networks are served.
+    // Meanwhile, calls cannot define it, and other networks are served.
     let (shim, pod) = (daemon.shim()?, Attachment::of("pod"));
     let config_of_call = config("pods", Some("10.91.0.0/24"));
     let refusal = shim.call("ADD", &pod, &config_of_call)?.error_code(TRY_AGAIN)?;
@@ -121,7 +121,7 @@ fn undefined() -> anyhow::Result<()> {
     wait::holds("the condition to end", LIMIT, || Ok(condition(&daemon, "network-undefined")?.is_none()))
 }
 
-/// The condition of a name, if the node is in it.
+/// The condition of this name, if it is set.
 fn condition(daemon: &Daemon, name: &str) -> anyhow::Result<Option<Value>> {
     let output = daemon.ctl_output(&["status"])?;
     let status: Value = serde_json::from_slice(&output.stdout)?;
@@ -136,9 +136,15 @@ fn within() -> anyhow::Result<()> {
     let (shim, pod) = (daemon.shim()?, Attachment::of("pod"));
     let refusal = |config: &Value| shim.call("ADD", &pod, config)?.error_code(OUT_OF_BOUNDS);
     let cause = refusal(&config("pods", Some("10.91.0.0/24")))?.msg;
-    ensure!(cause.contains("10.91.0.1-10.91.0.254") || cause.contains("10.91.0."), "which range? {cause}");
-    ensure!(cause.contains("networks.pods.within allows only 10.90.0.0/16"), "which key? {cause}");
-    ensure!(daemon.networks()?.is_empty(), "it was defined all the same");
+    ensure!(
+        cause.contains("10.91.0.1-10.91.0.254") || cause.contains("10.91.0."),
+        "it does not name the range: {cause}"
+    );
+    ensure!(
+        cause.contains("networks.pods.within allows only 10.90.0.0/16"),
+        "it does not name the key: {cause}"
+    );
+    ensure!(daemon.networks()?.is_empty(), "it was defined anyway");
 
     let mut highest = config("pods", Some("10.90.0.0/24"));
     highest
@@ -147,11 +153,14 @@ fn within() -> anyhow::Result<()> {
         .context("no ipam")?
         .insert("policy".into(), json!("highest-first"));
     let cause = refusal(&highest)?.msg;
-    ensure!(cause.contains("networks.pods.policies allows host-local"), "which key? {cause}");
+    ensure!(cause.contains("networks.pods.policies allows host-local"), "it does not name the key: {cause}");
     let mut of_policy = highest.clone();
     of_policy.as_object_mut().context("no object")?.insert("name".into(), json!("other"));
     let cause = refusal(&of_policy)?.msg;
-    ensure!(cause.contains("policies.highest-first.within allows only 10.94.0.0/16"), "which key? {cause}");
+    ensure!(
+        cause.contains("policies.highest-first.within allows only 10.94.0.0/16"),
+        "it does not name the key: {cause}"
+    );
 
     shim.call("ADD", &pod, &config("pods", Some("10.90.7.0/24")))?.address()?;
     let error = refused(&daemon, &["policy", "activate", "pods", "highest-first"])?;
@@ -180,15 +189,15 @@ fn overlapping() -> anyhow::Result<()> {
         let network = network(&daemon, of)?;
         ensure!(network.get("overlaps") == Some(&with), "{network}");
     }
-    // An overlap is allowed, so the check tells of it and still succeeds.
+    // An overlap is allowed, so the check reports it and still succeeds.
     let output = daemon.ctl_output(&["check"])?;
-    ensure!(output.status.success(), "the check ends with {}", output.status);
+    ensure!(output.status.success(), "the check exited with {}", output.status);
     let report: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(report.get("findings") == Some(&json!([])), "{report}");
     let notes = report.get("notes").and_then(Value::as_array).context("no notes")?;
     let found = notes.iter().find(|note| text(note, "/kind") == "networks-overlap").context("not found")?;
     ensure!(text(found, "/network") == "narrow" && text(found, "/subject") == "wide", "{found}");
-    ensure!(text(found, "/detail").contains("10.92.7."), "which ranges? {found}");
+    ensure!(text(found, "/detail").contains("10.92.7."), "it does not name the ranges: {found}");
     Ok(())
 }
 
@@ -204,7 +213,7 @@ fn operated() -> anyhow::Result<()> {
     let dry = daemon.ctl(&["network", "define", &path])?;
     ensure!(dry.get("applied") == Some(&json!(false)) && dry.get("changed") == Some(&json!(true)), "{dry}");
     ensure!(text(&dry, "/ranges_added/0").starts_with("10.90.0."), "{dry}");
-    ensure!(daemon.networks()?.is_empty(), "it was a dry run");
+    ensure!(daemon.networks()?.is_empty(), "the dry run changed something");
     daemon.ctl(&["network", "define", &path, "--apply"])?;
     ensure!(text(&network(&daemon, "pods")?, "/defined_by") == "operator", "{:?}", daemon.networks()?);
 
@@ -229,7 +238,7 @@ fn operated() -> anyhow::Result<()> {
     }
     shim.call("DEL", &pod, &config("pods", None))?.silent()?;
     daemon.ctl(&["network", "remove", "pods"])?;
-    ensure!(daemon.networks()?.len() == 1, "it was a dry run");
+    ensure!(daemon.networks()?.len() == 1, "the dry run changed something");
     daemon.ctl(&["network", "remove", "pods", "--apply"])?;
     ensure!(daemon.networks()?.is_empty(), "{:?}", daemon.networks()?);
     daemon.kill()?;

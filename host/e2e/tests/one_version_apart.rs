@@ -81,7 +81,7 @@ fn daemon_answers(recording: &Recording) -> anyhow::Result<()> {
             differences.extend(found.map(|what| format!("line {line}, {}{what}", call.method)));
         }
     }
-    ensure!(differences.is_empty(), "an old program reads something else:\n{}", differences.join("\n"));
+    ensure!(differences.is_empty(), "an old program would read something else:\n{}", differences.join("\n"));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The reference plugins `bridge` and `ptp`, as Debian ships them, with addresses from tenure: pods that reach each other.
+//! Debian's reference plugins `bridge` and `ptp` with addresses from tenure: pods can reach each other.
 
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tenure_e2e::daemon::Shared;
 use tenure_e2e::{Attachment, Enclave, Need, Plugin, Suite, traffic};
 
-/// What Debian's plugins take; tenure takes 1.1.0 as well, which the acceptance cases cover.
+/// The versions that Debian's plugins support; the acceptance cases cover tenure's 1.1.0.
 const VERSIONS: [&str; 6] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0"];
 
-/// Ranges, and whether each has an address of a family.
+/// The address families, and the subnets of each.
 const FAMILIES: [(&str, &[&str]); 3] =
     [("v4", &["10.61.0.0/24"]), ("v6", &["fd61::/64"]), ("dual", &["10.61.0.0/24", "fd61::/64"])];
 
@@ -56,20 +56,20 @@ fn ranges(subnets: &[&str]) -> Value {
     subnets.iter().map(|subnet| json!([{ "subnet": subnet }])).collect()
 }
 
-/// A default route for each family that has an address.
+/// A default route for each address family.
 fn routes(subnets: &[&str]) -> Value {
     let default = |subnet: &&str| if subnet.contains(':') { "::/0" } else { "0.0.0.0/0" };
     subnets.iter().map(|subnet| json!({ "dst": default(subnet) })).collect()
 }
 
 fn config(plugin: &str, version: &str, network: &str, ipam: &Value) -> Value {
-    // `ptp` does not know `bridge` and `isGateway`, and does not mind.
+    // `ptp` ignores `bridge` and `isGateway`.
     json!({
         "cniVersion": version, "name": network, "type": plugin, "bridge": "br0", "isGateway": true, "ipam": ipam
     })
 }
 
-/// The reference plugin in an enclave, with tenure in its path under both of its names.
+/// The reference plugin in an enclave, with tenure in CNI_PATH under both of its names.
 fn reference_plugin(shared: &Shared, name: &str, enclave: &Enclave) -> anyhow::Result<Plugin> {
     let daemon = shared.get()?;
     let tenure = daemon.plugin_directory(&["tenure", "host-local"])?;
@@ -81,7 +81,7 @@ fn reference_plugin(shared: &Shared, name: &str, enclave: &Enclave) -> anyhow::R
 
 fn pods_reach_each_other(shared: &Shared, name: &str, config: &Value) -> anyhow::Result<()> {
     let daemon = shared.get()?;
-    let network = config.get("name").and_then(Value::as_str).context("a network without a name")?;
+    let network = config.get("name").and_then(Value::as_str).context("the network has no name")?;
     let enclave = Enclave::new()?;
     let plugin = reference_plugin(shared, name, &enclave)?;
     let mut pods = Vec::new();
@@ -104,7 +104,7 @@ fn pods_reach_each_other(shared: &Shared, name: &str, config: &Value) -> anyhow:
     }
     for (attachment, _) in &pods {
         plugin.call("DEL", attachment, config)?.silent()?;
-        // A runtime may say it twice, and after the namespace is gone.
+        // A runtime may repeat the DEL, also after the namespace is gone.
         enclave.run("ip", &["netns", "delete", &attachment.container])?;
         plugin.call("DEL", attachment, config)?.silent()?;
     }
@@ -119,7 +119,7 @@ fn bare(cidr: &str) -> anyhow::Result<IpAddr> {
     Ok(address.parse()?)
 }
 
-/// The plugin fails after it got an address, and gives it back by itself.
+/// The plugin fails after it got an address, and frees it itself.
 fn an_add_that_the_plugin_fails(shared: &Shared) -> anyhow::Result<()> {
     let daemon = shared.get()?;
     let enclave = Enclave::new()?;
@@ -127,7 +127,7 @@ fn an_add_that_the_plugin_fails(shared: &Shared) -> anyhow::Result<()> {
     let ipam = json!({ "type": "tenure", "ranges": ranges(&["10.63.0.0/24"]) });
     let config = config("ptp", "1.0.0", "fails-after-ipam", &ipam);
     let attachment = Attachment::in_netns("pod", enclave.add_netns("pod")?);
-    // The interface that the plugin wants to make is there already.
+    // The interface that the plugin creates already exists.
     enclave.run("ip", &["-n", "pod", "link", "add", "eth0", "type", "bridge"])?;
     plugin.call("ADD", &attachment, &config)?.error()?;
     let left = daemon.allocations("fails-after-ipam")?;

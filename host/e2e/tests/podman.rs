@@ -1,4 +1,4 @@
-//! podman with its CNI backend, `--ip` included.
+//! podman with its CNI backend, including `--ip`.
 
 use std::process::ExitCode;
 
@@ -38,12 +38,12 @@ fn containers() -> anyhow::Result<()> {
         let told = podman.run(&["inspect", "--format", "{{json .NetworkSettings.Networks}}", name])?;
         let told: Value = serde_json::from_str(&told)?;
         let told_address = told.pointer("/containers/IPAddress").and_then(Value::as_str);
-        ensure!(told_address == Some(address), "{name} has {told}");
+        ensure!(told_address == Some(address), "{name} has a different address: {told}");
     }
     let taken = podman.start("taken", "containers", &["--ip", "10.65.0.77"]);
     ensure!(
         taken.as_ref().is_err_and(|error| error.to_string().contains("10.65.0.77 is not available")),
-        "a second owner of an address: {taken:?}"
+        "an address got a second owner: {taken:?}"
     );
     ensure!(daemon.allocations("containers")?.len() == 2, "the failed container kept an address");
     podman.run(&["rm", "--force", "--time", "0", "next", "asked"])?;

@@ -1,4 +1,4 @@
-//! Policies that misbehave, policies of one's own, and policies that are activated while pods come.
+//! Policies that misbehave, custom policies, and policies that are activated while pods are being added.
 
 #[path = "support/component.rs"]
 mod component;
@@ -23,7 +23,7 @@ const UNLOADABLE: u32 = 108;
 const OVERLOADED: u32 = 11;
 const NOT_YET: u32 = 11;
 
-/// How the hostile policy misbehaves in a proposal, or when it defines a network, and the code that its ADD must get.
+/// The hostile policy's misbehaviours in a proposal or a definition, each with the code that the ADD must get.
 const MISBEHAVIOURS: [(&str, u32); 35] = [
     ("spin", POLICY_FAILED),
     ("grow", POLICY_FAILED),
@@ -62,7 +62,7 @@ const MISBEHAVIOURS: [(&str, u32); 35] = [
     ("define-ugly-refusal", POLICY_REFUSED),
 ];
 
-/// The most memory that the daemon may ever have had, in KiB, whatever a policy did.
+/// The bound on the daemon's peak memory in KiB, whatever a policy does.
 const MEMORY: u64 = 256 << 10;
 
 fn main() -> ExitCode {
@@ -109,23 +109,23 @@ fn misbehaviours() -> anyhow::Result<()> {
         let error = outcome.error_code(code).context(misbehaviour)?;
         ensure!(
             code == POLICY_REFUSED || error.msg.contains("hostile@"),
-            "{misbehaviour}: no policy and digest in {error:?}"
+            "{misbehaviour}: {error:?} does not name the policy and its digest"
         );
         ensure!(error.msg.len() < 4096 && !error.msg.contains('\u{1b}'), "{misbehaviour}: {error:?}");
-        // The same network works as soon as its policy behaves, and nothing was kept.
+        // The same network works as soon as its policy behaves, and no address leaked.
         shim.call("ADD", &Attachment::of("after"), &well)?.address().context(misbehaviour)?;
         let held = daemon.allocations(misbehaviour)?;
         ensure!(held.len() == 2, "{misbehaviour}: {held:?}");
-        // So do others.
+        // Other networks work too.
         let other = config(&format!("beside-{misbehaviour}"), "host-local");
         shim.call("ADD", &Attachment::of("other"), &other)?.address()?;
         let peak = daemon.peak_rss()?;
-        ensure!(peak < MEMORY, "{misbehaviour}: the daemon needed {peak} KiB");
+        ensure!(peak < MEMORY, "{misbehaviour}: the daemon's peak memory was {peak} KiB");
     }
     Ok(())
 }
 
-/// One call for each kind of failure, and lines beyond what a policy may write.
+/// One call for each kind of failure, and more log lines than a policy may write.
 fn counted() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let hostile = build("tenure-hostile", &daemon)?;
@@ -152,19 +152,19 @@ fn counted() -> anyhow::Result<()> {
     let dropped = value(&daemon.metrics()?, "tenure_policy_lines_dropped_total{policy=\"hostile\"} ");
     ensure!(dropped > 0, "no line was dropped: {}", daemon.metrics()?);
     ensure!(daemon.log("blah").lines().count() <= 64, "the log was filled");
-    // The next line says how many are missing.
+    // The next line says how many were dropped.
     shim.call("ADD", &Attachment::of("victim"), &misbehaving("panics", "panic")?)?.error()?;
     let left_out = format!("left_out={dropped}");
     ensure!(daemon.log(&left_out).contains("hostile@"), "{left_out} is not in\n{}", daemon.log("hostile@"));
     Ok(())
 }
 
-/// The value of a series; 0 before it is there.
+/// The value of a series; 0 if it does not exist yet.
 fn value(metrics: &str, series: &str) -> u64 {
     metrics.lines().find_map(|line| line.strip_prefix(series)?.parse().ok()).unwrap_or(0)
 }
 
-/// Refusals of another policy than host-local, and of none at all: with the reason where there is one.
+/// Refusals by policies other than host-local, with a reason and without; and host-local's own.
 fn refusals() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let hostile = build("tenure-hostile", &daemon)?;
@@ -186,10 +186,10 @@ fn refusals() -> anyhow::Result<()> {
             error.msg.starts_with("policy hostile@") && error.msg.ends_with(&format!(": {reason}")),
             "{misbehaviour}: {error:?}"
         );
-        // What to do stands beside it, but for the specification's own codes.
+        // The details have the next step, except for the specification's own codes.
         ensure!(error.details.is_empty() == (code == 7), "{misbehaviour}: {error:?}");
     }
-    // host-local's own refusal is the reference's for callers, and names the policy everywhere else.
+    // Callers see host-local's refusal in the reference's words; everywhere else it also names the policy.
     let mut full = config("full", "host-local");
     let ranges = full.pointer_mut("/ipam/ranges").context("no ranges")?;
     *ranges = json!([[{ "subnet": "10.82.0.0/30" }]]);
@@ -235,12 +235,12 @@ fn activated_under_load() -> anyhow::Result<()> {
         anyhow::Ok(all)
     })?;
     let different: BTreeSet<_> = addresses.iter().collect();
-    ensure!(different.len() == CALLERS * PODS, "an address was given twice: {addresses:?}");
+    ensure!(different.len() == CALLERS * PODS, "an address was assigned twice: {addresses:?}");
     let last = shim.call("ADD", &Attachment::of("last"), &network)?.address()?;
-    ensure!(last.starts_with("10.81.255."), "the last choice does not serve: {last}");
+    ensure!(last.starts_with("10.81.255."), "the last choice is not in effect: {last}");
     let networks = daemon.networks()?;
     let told = networks.first().and_then(|network| network.pointer("/policy/name")).and_then(Value::as_str);
-    ensure!(told == Some("mine"), "the daemon tells of another policy: {networks:?}");
+    ensure!(told == Some("mine"), "the daemon reports another policy: {networks:?}");
     Ok(())
 }
 
@@ -271,7 +271,7 @@ fn unloadable() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of("pod"), &other)?.error_code(code)?;
         let pod = Attachment::of(format!("after-{policy}"));
         let address = shim.call("ADD", &pod, &network)?.address()?;
-        ensure!(address.starts_with("10.81.0."), "{policy} took over: {address}");
+        ensure!(address.starts_with("10.81.0."), "{policy} serves the network: {address}");
     }
     Ok(())
 }
@@ -288,24 +288,24 @@ fn choice_survives() -> anyhow::Result<()> {
     daemon.kill()?;
     daemon.start_again()?;
     let address = shim.call("ADD", &Attachment::of("second"), &network)?.address()?;
-    ensure!(address == "10.81.255.254/16", "the choice is forgotten: {address}");
+    ensure!(address == "10.81.255.254/16", "the choice was lost on restart: {address}");
     daemon.kill()?;
     std::fs::remove_file(&mine)?;
     daemon.start_again()?;
     let address = shim.call("ADD", &Attachment::of("third"), &network)?.address()?;
-    ensure!(address == "10.81.255.253/16", "the choice is lost with its file: {address}");
-    // Going back needs nothing but a name.
+    ensure!(address == "10.81.255.253/16", "the choice was lost with the policy's file: {address}");
+    // Switching back needs only the name.
     daemon.ctl(&["policy", "activate", "net", "host-local"])?;
     let address = shim.call("ADD", &Attachment::of("fourth"), &network)?.address()?;
     ensure!(address.starts_with("10.81.0."), "not host-local's choice: {address}");
     Ok(())
 }
 
-/// A copy stays while a network, what served one before, or the configuration names it, and no longer.
+/// A copy is kept only while a network uses it, has used it before, or the configuration names it.
 fn pruned() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let mine = build("tenure-highest-first", &daemon)?;
-    // A custom section of no bytes makes another component of it, which is not built in.
+    // An empty custom section makes it a different component, which is not built in.
     let another = |path: &Path| {
         let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
         anyhow::Ok(file.write_all(&[0, 1, 0])?)
@@ -319,23 +319,23 @@ fn pruned() -> anyhow::Result<()> {
     let network = config("net", "host-local");
     daemon.shim()?.call("ADD", &Attachment::of("first"), &network)?.address()?;
     daemon.ctl(&["policy", "activate", "net", "mine"])?;
-    ensure!(copies(&daemon, &mine)? == 2, "there is no copy, or no compiled form");
+    ensure!(copies(&daemon, &mine)? == 2, "the copy or its compiled form is missing");
     wait::holds("the unused policy to be loaded", Duration::from_secs(60), || {
         Ok(copies(&daemon, &unused)? == 2)
     })?;
     daemon.kill()?;
     daemon.configure("")?;
     daemon.start_again()?;
-    ensure!(copies(&daemon, &mine)? == 2, "what serves a network is gone");
-    ensure!(copies(&daemon, &unused)? == 0, "what nobody names is still there");
+    ensure!(copies(&daemon, &mine)? == 2, "the copy of a policy in use is gone");
+    ensure!(copies(&daemon, &unused)? == 0, "the copy of an unused policy is still there");
     daemon.ctl(&["policy", "activate", "net", "host-local"])?;
     daemon.kill()?;
     daemon.start_again()?;
-    ensure!(copies(&daemon, &mine)? == 2, "what served before is gone, and may be wanted again");
+    ensure!(copies(&daemon, &mine)? == 2, "the copy of the previous policy is gone");
     Ok(())
 }
 
-/// How many files of the state directory are a component's, as it is or compiled.
+/// The number of files in the state directory for a component: its copy and its compiled form.
 fn copies(daemon: &Daemon, component: &Path) -> anyhow::Result<usize> {
     let digest = digest(component)?;
     let mut count = 0;
@@ -347,7 +347,7 @@ fn copies(daemon: &Daemon, component: &Path) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// A policy that would load lies in the daemon's working directory, and the configuration names it by its file's name.
+/// The network's configuration names a policy by a file name, and a file of that name is in the daemon's working directory.
 fn never_a_path() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let mine = build("tenure-highest-first", &daemon)?;
@@ -358,7 +358,7 @@ fn never_a_path() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One policy call takes as long as it may, one more may wait, and the others are told so at once.
+/// One policy call runs until its deadline, one more may wait, and the others are refused at once.
 fn overload() -> anyhow::Result<()> {
     const CALLERS: usize = 12;
     let mut daemon = Daemon::prepare()?;
@@ -382,7 +382,7 @@ fn overload() -> anyhow::Result<()> {
         }
     }
     ensure!((1..CALLERS).contains(&refused), "{refused} of {CALLERS} were refused");
-    // What was refused works when the load is over.
+    // Refused requests succeed once the load is over.
     shim.call("ADD", &Attachment::of("later"), &config("other", "host-local"))?.address()?;
     Ok(())
 }

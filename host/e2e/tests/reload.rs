@@ -1,4 +1,4 @@
-//! The configuration is read again while the daemon serves, and a daemon that is told to stop does.
+//! Reloading the configuration while the daemon serves, and stopping a daemon with idle connections.
 
 #[path = "support/component.rs"]
 mod component;
@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Suite, wait};
 
-/// How long anything may take on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const UNKNOWN_POLICY: u32 = 107;
@@ -46,7 +46,7 @@ fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The condition of a name, if the node is in it.
+/// The condition of this name, if it is set.
 fn condition(daemon: &Daemon, name: &str) -> anyhow::Result<Option<Value>> {
     let output = daemon.ctl_output(&["status"])?;
     let status: Value = serde_json::from_slice(&output.stdout)?;
@@ -62,7 +62,7 @@ fn live() -> anyhow::Result<()> {
     shim.call("ADD", &pod, &config("second", "host-local"))?.error_code(TOO_MANY_NETWORKS)?;
     shim.call("ADD", &pod, &config("first", "mine"))?.address()?;
     shim.call("ADD", &Attachment::of("other"), &config("first", "mine"))?.error_code(UNKNOWN_POLICY)?;
-    ensure!(daemon.log("DEBUG").is_empty(), "it writes details already");
+    ensure!(daemon.log("DEBUG").is_empty(), "it already logs at debug level");
 
     daemon.configure(&format!("[limits]\nnetworks = 2\n[log]\nlevel = \"debug\"\n{mine}"))?;
     let answer = daemon.ctl(&["reload"])?;
@@ -72,9 +72,9 @@ fn live() -> anyhow::Result<()> {
     let address = shim.call("ADD", &Attachment::of("other"), &config("first", "mine"))?.address()?;
     ensure!(address == "10.96.255.254/16", "{address}");
     shim.call("ADD", &pod, &config("second", "host-local"))?.address()?;
-    ensure!(daemon.log("DEBUG").contains("served"), "it writes no details");
+    ensure!(daemon.log("DEBUG").contains("served"), "it does not log at debug level");
 
-    // The same by a signal: the policy goes, and what it serves goes on.
+    // Reload by signal: the policy is removed from the file, but keeps serving its network.
     daemon.configure("[limits]\nnetworks = 2\n")?;
     daemon.signal(Signal::HUP)?;
     wait::holds("the reload", LIMIT, || {
@@ -95,7 +95,7 @@ fn after_restart() -> anyhow::Result<()> {
         ensure!(keys(&answer, "applied").is_empty(), "{answer}");
         ensure!(keys(&answer, "after_restart") == ["metrics.listen", "sandbox.deadline_ms"], "{answer}");
     }
-    ensure!(!daemon.path("metrics.sock").exists(), "it holds already");
+    ensure!(!daemon.path("metrics.sock").exists(), "it took effect without a restart");
     daemon.stop()?;
     daemon.start_again()?;
     daemon.metrics()?;
@@ -109,7 +109,7 @@ fn broken() -> anyhow::Result<()> {
     let (shim, pod) = (daemon.shim()?, Attachment::of("pod"));
     shim.call("ADD", &pod, &config("first", "host-local"))?.address()?;
 
-    // Its first key is good, and counts for nothing all the same.
+    // The first key is valid, but must not take effect either.
     daemon.configure("[limits]\nnetworks = 7\nqueu = 1\n")?;
     daemon.signal(Signal::HUP)?;
     wait::holds("the refusal", LIMIT, || {
@@ -118,7 +118,7 @@ fn broken() -> anyhow::Result<()> {
     let told = wait::until("the condition", LIMIT, || condition(&daemon, "configuration-refused"))?;
     ensure!(text(&told, "/message").contains("limits.queu: unknown field"), "{told}");
     let output = daemon.ctl_output(&["reload"])?;
-    ensure!(output.status.code() == Some(1), "ends with {}", output.status);
+    ensure!(output.status.code() == Some(1), "exited with {}", output.status);
     let error: Value = serde_json::from_slice(&output.stderr)?;
     ensure!(text(&error, "/error/code") == "invalid-config", "{error}");
     ensure!(text(&error, "/error/cause").contains("tenured.toml: limits.queu: unknown field"), "{error}");
@@ -127,10 +127,10 @@ fn broken() -> anyhow::Result<()> {
 
     fs::remove_file(daemon.path("tenured.toml"))?;
     let output = daemon.ctl_output(&["reload"])?;
-    ensure!(output.status.code() == Some(1), "a file that is gone: {}", output.status);
+    ensure!(output.status.code() == Some(1), "reloading a missing file exited with {}", output.status);
     daemon.configure("[limits]\nnetworks = 7\n")?;
     daemon.ctl(&["reload"])?;
-    ensure!(condition(&daemon, "configuration-refused")?.is_none(), "the condition goes on");
+    ensure!(condition(&daemon, "configuration-refused")?.is_none(), "the condition is still set");
     shim.call("ADD", &pod, &config("second", "host-local"))?.address()?;
     let ended = daemon.stop()?;
     ensure!(ended.success(), "ended with {ended}");
@@ -149,26 +149,26 @@ fn networks() -> anyhow::Result<()> {
     let address = shim.call("ADD", &pod, &config("pods", "host-local"))?.address()?;
     ensure!(address.starts_with("10.97.0."), "{address}");
 
-    // Other ranges: the file says so, which is the word that it takes.
+    // The file changes the ranges; it needs no further confirmation.
     daemon.configure(&defined("10.98.0.0/24"))?;
     daemon.ctl(&["reload"])?;
     let address = shim.call("ADD", &Attachment::of("other"), &config("pods", "host-local"))?.address()?;
     ensure!(address.starts_with("10.98.0."), "{address}");
 
-    // A network that cannot be had is told, and what there is serves.
+    // A definition that fails is reported, and the network keeps serving as it was.
     daemon.configure("[networks.pods]\npolicy = \"none\"\n[networks.pods.ipam]\n")?;
     let output = daemon.ctl_output(&["reload"])?;
-    ensure!(output.status.code() == Some(1), "ends with {}", output.status);
+    ensure!(output.status.code() == Some(1), "exited with {}", output.status);
     let answer: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(text(&answer, "/problems/0/key") == "networks.pods", "{answer}");
-    ensure!(condition(&daemon, "network-undefined")?.is_some(), "it is not told");
+    ensure!(condition(&daemon, "network-undefined")?.is_some(), "it is not reported");
     let address = shim.call("ADD", &Attachment::of("third"), &config("pods", "host-local"))?.address()?;
     ensure!(address.starts_with("10.98.0."), "{address}");
 
-    // No longer in the file, it stays as it is until an operator removes it.
+    // Once it is no longer in the file, it stays unchanged until an operator removes it.
     daemon.configure("")?;
     daemon.ctl(&["reload"])?;
-    ensure!(condition(&daemon, "network-undefined")?.is_none(), "it is told for ever");
+    ensure!(condition(&daemon, "network-undefined")?.is_none(), "the condition is still set");
     ensure!(text(&network()?, "/defined_by") == "operator", "{}", network()?);
     let address = shim.call("ADD", &Attachment::of("fourth"), &config("pods", "host-local"))?.address()?;
     ensure!(address.starts_with("10.98.0."), "{address}");
@@ -186,14 +186,14 @@ fn idle() -> anyhow::Result<()> {
     let mut connections = Vec::new();
     for socket in ["cni.sock", "admin.sock"] {
         let mut connection = UnixStream::connect(daemon.run_directory().join(socket))?;
-        // HTTP/2's preface and empty settings, and from then on not even an answer to a ping.
+        // Send HTTP/2's preface and empty settings, and then nothing, not even an answer to a ping.
         connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")?;
         connection.read_exact(&mut [0])?;
         connections.push(connection);
     }
     let ended = daemon.stop()?;
     ensure!(ended.success(), "ended with {ended}");
-    ensure!(daemon.log("under way").is_empty(), "it speaks of requests: {}", daemon.log("under way"));
+    ensure!(daemon.log("in flight").is_empty(), "it logged requests in flight: {}", daemon.log("in flight"));
     drop(connections);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! ADDs that are repeated, and what was meant for the ADD before: DELs that were held up, plugins that say milliseconds.
+//! Repeated ADDs, and DELs that were meant for an earlier ADD: delayed DELs, and plugins that send milliseconds.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;
 use tonic::transport::Channel;
 
-/// How often a pod comes and goes in one millisecond.
+/// How often a pod is added and deleted in one millisecond.
 const ROUNDS: u64 = 20;
 
 /// Nanoseconds in a millisecond.
@@ -36,7 +36,7 @@ fn config() -> Value {
     })
 }
 
-/// A pod that its runtime adds, begins to delete, and adds again while that DEL is held up: the DEL is returned.
+/// Adds a pod, begins to delete it, and adds it again while that DEL is held up. Returns the address and the DEL.
 fn repeated(shim: &Plugin) -> anyhow::Result<(String, Running)> {
     let pod = Attachment::of("pod");
     let address = shim.call("ADD", &pod, &config())?.address()?;
@@ -47,13 +47,13 @@ fn repeated(shim: &Plugin) -> anyhow::Result<(String, Running)> {
     Ok((address, late))
 }
 
-/// Sees that the pod has its address, and that nobody else is given it.
+/// Checks that the pod keeps its address, and that no other pod gets it.
 fn keeps(shim: &Plugin, address: &str) -> anyhow::Result<()> {
     shim.call("CHECK", &Attachment::of("pod"), &config())?.silent()?;
     let other = shim.call("ADD", &Attachment::of("other"), &config())?.address()?;
-    ensure!(other != address, "{address} was given to a second pod");
+    ensure!(other != address, "{address} was assigned to a second pod");
     let again = shim.call("ADD", &Attachment::of("pod"), &config())?.address()?;
-    ensure!(again == address, "it has {again} now, not {address}");
+    ensure!(again == address, "the pod now has {again}, not {address}");
     Ok(())
 }
 
@@ -93,12 +93,12 @@ fn remembered() -> anyhow::Result<()> {
 fn right_behind() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     asking(&daemon, async |cni, mut call| {
-        // All of what follows is in this millisecond.
+        // Everything below happens in this millisecond.
         let begun = call.started_at_boot_ms * MILLISECOND;
         for behind in 0..ROUNDS {
             call.started_at_boot_ns = begun + 2 * behind;
             call.started_at_boot_ms = call.started_at_boot_ns / MILLISECOND;
-            cni.add(call.clone()).await.with_context(|| format!("ADD {behind} of one millisecond"))?;
+            cni.add(call.clone()).await.with_context(|| format!("ADD {behind} in one millisecond"))?;
             call.started_at_boot_ns += 1;
             cni.del(call.clone()).await?;
         }
@@ -121,7 +121,7 @@ fn left_namespace() -> anyhow::Result<()> {
     let moved = Attachment::in_netns("pod", "/run/nowhere/moved");
     ensure!(
         shim.call("ADD", &moved, &config())?.address()? == address,
-        "a container that moved has another address"
+        "a container that moved got another address"
     );
     let held = daemon.allocations("pods")?;
     let netns = held.first().and_then(|held| held.get("netns")?.as_str());
@@ -134,7 +134,7 @@ fn milliseconds() -> anyhow::Result<()> {
     asking(&daemon, async |cni, call| {
         cni.add(call.clone()).await?;
         ensure!(daemon.allocations("pods")?.len() == 1, "nothing is held");
-        // What it ends began in the same millisecond.
+        // The ADD that it ends began in the same millisecond.
         cni.del(call.clone()).await?;
         ensure!(daemon.allocations("pods")?.is_empty(), "its DEL freed nothing");
         let later = Invocation { started_at_boot_ms: call.started_at_boot_ms + 1, ..call };
@@ -143,7 +143,7 @@ fn milliseconds() -> anyhow::Result<()> {
     })
 }
 
-/// Asks the daemon as a plugin does that knows milliseconds only, with a call that began just now.
+/// Calls the daemon as a plugin that sends only milliseconds does, with a call that began just now.
 fn asking(
     daemon: &Daemon,
     ask: impl AsyncFnOnce(&mut CniClient<Channel>, Invocation) -> anyhow::Result<()>,

@@ -1,4 +1,4 @@
-//! `ipam.resolvConf`: the plugin reads the file as its caller sees it, and no file stalls anybody else.
+//! `ipam.resolvConf`: the plugin reads the file as its caller sees it, and no file stalls other requests.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn config(network: &str, resolv_conf: &Path) -> Value {
     })
 }
 
-/// The daemon has a working directory of its own: a path below `/proc/self/cwd` is another file for it than for the plugin.
+/// Daemon and plugin have different working directories, so a path below `/proc/self/cwd` is a different file for each.
 fn read_by_the_plugin() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let (here, there) = (daemon.path("here"), daemon.path("resolv.conf"));
@@ -41,7 +41,7 @@ fn read_by_the_plugin() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With the plugin, and as a plugin before it read the file itself: then the daemon does.
+/// With the current plugin, and with an older one that leaves reading the file to the daemon.
 fn blocking_files() -> anyhow::Result<()> {
     const CALLERS: usize = 24;
     let daemon = Daemon::start()?;
@@ -64,13 +64,13 @@ fn blocking_files() -> anyhow::Result<()> {
         });
         let refusals = runtime.block_on(futures_util::future::join_all(refusals));
         for refusal in refusals {
-            // Files are read a few at a time; an ADD that finds no place is tried again.
+            // The daemon reads only a few files at a time; an ADD above that limit is refused with "try again".
             let told = matches!(refusal, Err(Failure::Refused { code: INVALID_CONFIG | 11, .. }));
             ensure!(told, "{}: {refusal:?}", path.display());
         }
         shim.call("ADD", &Attachment::of(format!("after-{}", path.display().to_string().len())), &usual)?
             .address()?;
     }
-    ensure!(daemon.allocations("net")?.is_empty(), "an address was kept");
+    ensure!(daemon.allocations("net")?.is_empty(), "an address leaked");
     Ok(())
 }

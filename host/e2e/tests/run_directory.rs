@@ -1,4 +1,4 @@
-//! The run directory: one daemon's alone, and what waits there for it.
+//! The run directory: it belongs to one daemon only, and holds the DELs that wait for it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,12 +13,12 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::{Attachment, Daemon, Need, Suite, wait};
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
-/// How a daemon ends when trying again does not help.
+/// The daemon's exit code for failures that a restart does not fix.
 const PERMANENT: i32 = 2;
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn containers(daemon: &Daemon) -> anyhow::Result<BTreeSet<String>> {
     Ok(daemon.allocations("pods")?.iter().filter_map(id).collect())
 }
 
-/// What a directory holds: names, with what the regular files say.
+/// The contents of a directory: names, and the text of regular files.
 fn contents(directory: &Path) -> anyhow::Result<Vec<(String, Option<String>)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -55,12 +55,12 @@ fn contents(directory: &Path) -> anyhow::Result<Vec<(String, Option<String>)>> {
     Ok(found)
 }
 
-/// Starts a daemon that is expected to end by itself, and returns what it said.
+/// Starts a daemon that is expected to exit by itself, and returns its output.
 fn refused(daemon: &Daemon, run_directory: &Path) -> anyhow::Result<(Output, String)> {
     let mut command = daemon.command_in(run_directory)?;
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let ended = wait::holds("the daemon to refuse", LIMIT, || Ok(child.try_wait()?.is_some()));
-    // It has ended, or is not to serve on.
+    // If it is still running, it must not outlive the test.
     let _ = child.kill();
     let output = child.wait_with_output()?;
     ended?;
@@ -74,7 +74,7 @@ fn second_daemon() -> anyhow::Result<()> {
     for pod in ["stays", "goes"] {
         shim.call("ADD", &Attachment::of(pod), &config())?.result()?;
     }
-    // The first one hangs for a while, and a plugin that finds nobody keeps a DEL for it.
+    // The first daemon hangs for a while, and the plugin spools a DEL for it.
     first.signal(Signal::STOP)?;
     let nobody = first.run_directory().join("nobody.sock").display().to_string();
     first.shim()?.env("TENURE_SOCKET", nobody).call("DEL", &Attachment::of("goes"), &config())?.silent()?;
@@ -85,7 +85,7 @@ fn second_daemon() -> anyhow::Result<()> {
     let (output, said) = refused(&second, &first.run_directory())?;
     ensure!(!output.status.success(), "a second daemon serves: {said}");
     let holder = format!("in use by process {}", first.pid()?.as_raw_nonzero());
-    ensure!(said.contains(&holder), "it does not say who uses the directory: {said}");
+    ensure!(said.contains(&holder), "it does not name the process that uses the directory: {said}");
     let after = (contents(&first.run_directory())?, contents(&first.run_directory().join("spool"))?);
     ensure!(before == after, "before: {before:?}\nafter: {after:?}");
 
@@ -108,11 +108,11 @@ fn writable() -> anyhow::Result<()> {
         let (output, said) = refused(&daemon, &run)?;
         ensure!(output.status.code() == Some(PERMANENT), "{mode:o} ended with {}: {said}", output.status);
         ensure!(said.contains(who) && said.contains(&run.display().to_string()), "{said}");
-        ensure!(fs::read_dir(&run)?.count() == 0, "something was made in it");
+        ensure!(fs::read_dir(&run)?.count() == 0, "something was created in it");
         let metadata = fs::metadata(&run)?;
-        ensure!((metadata.uid(), metadata.mode() & 0o7777) == (owner, mode), "it was changed");
+        ensure!((metadata.uid(), metadata.mode() & 0o7777) == (owner, mode), "its owner or mode was changed");
     }
-    // Nor does the plugin leave a DEL where no daemon would ever look for it.
+    // Nor does the plugin spool a DEL where no daemon would ever read it.
     daemon.shim()?.call("DEL", &Attachment::of("pod"), &config())?.error_code(TRY_AGAIN)?;
     ensure!(fs::read_dir(&run)?.count() == 0, "a DEL was spooled");
     Ok(())
@@ -127,11 +127,11 @@ fn bad_entries() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of(pod), &config())?.result()?;
     }
     daemon.kill()?;
-    // Names that begin with zeros come first.
+    // Names that begin with zeros sort first.
     let spool = daemon.run_directory().join("spool");
     shim.call("DEL", &Attachment::of("goes"), &config())?.silent()?;
     let bad = |name: &str| spool.join(format!("0000000000000000-{name}.json"));
-    fs::write(bad("text"), "no JSON")?;
+    fs::write(bad("text"), "not JSON")?;
     fs::create_dir(bad("directory"))?;
     fs::write(bad("directory").join("file"), "")?;
     mknodat(CWD, bad("pipe"), FileType::Fifo, 0o600.into(), 0)?;
@@ -154,7 +154,7 @@ fn bad_entries() -> anyhow::Result<()> {
     let page = daemon.metrics()?;
     let counted = page.lines().find_map(|line| line.strip_prefix("tenure_spool_set_aside_total "));
     ensure!(counted.context("not counted")? == SET_ASIDE.to_string(), "{counted:?} were counted");
-    ensure!(!daemon.log("set aside").is_empty(), "nothing is said of it");
+    ensure!(!daemon.log("set aside").is_empty(), "the log does not mention it");
     Ok(())
 }
 
@@ -165,6 +165,6 @@ fn mistyped_socket() -> anyhow::Result<()> {
     let shim = daemon.shim()?.env("TENURE_SOCKET", mistyped);
     let error = shim.call("DEL", &Attachment::of("pod"), &config())?.error_code(TRY_AGAIN)?;
     ensure!(format!("{error:?}").contains("rum/tenure"), "{error:?}");
-    ensure!(!daemon.path("rum").exists(), "nobody would ever look there");
+    ensure!(!daemon.path("rum").exists(), "no daemon would ever read a spool there");
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Nobody stalls anybody else: policies that spin and components that compile for ever, beside networks that want to work.
+//! No network stalls another: policies that spin and components that compile for minutes, next to networks that must keep working.
 //!
-//! What spins here spins for minutes and what compiles compiles for minutes, so that nothing depends on how quick the
-//! machine is: what must go on goes on while they do.
+//! Spinning and compiling take minutes here, so that the tests do not depend on the machine's speed: everything else must make progress
+//! meanwhile.
 
 #[path = "support/component.rs"]
 mod component;
@@ -24,13 +24,13 @@ const UNKNOWN_POLICY: u32 = 107;
 const UNLOADABLE: u32 = 108;
 const TOO_MANY_NETWORKS: u32 = 113;
 
-/// How long something may take on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A policy that spins has ten minutes, and a stopping daemon does not wait for it.
+/// A spinning policy may run for ten minutes; a stopping daemon does not wait for it.
 const FOR_EVER: &str = "[sandbox]\ndeadline_ms = 600000\ncompile_seconds = 600\n";
 const SPINNING_NETWORKS: usize = 6;
 const CALLERS: usize = 24;
-/// ADDs of another network that are answered beside them.
+/// The number of ADDs on another network that must be answered meanwhile.
 const ADDS: usize = 200;
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         .run()
 }
 
-/// A network that its policy cannot serve in time.
+/// A network whose policy spins.
 fn spinning(network: &str) -> Value {
     let mut config = config(network, "hostile");
     if let Some(ipam) = config.pointer_mut("/ipam").and_then(Value::as_object_mut) {
@@ -72,7 +72,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// A daemon with the hostile policy, ready and with all its policies loaded.
+/// A daemon with the hostile policy, ready, and with all policies loaded.
 fn hostile(settings: &str) -> anyhow::Result<Daemon> {
     let mut daemon = Daemon::prepare()?;
     let hostile = component::build("tenure-hostile", &daemon)?;
@@ -81,7 +81,7 @@ fn hostile(settings: &str) -> anyhow::Result<Daemon> {
     Ok(daemon)
 }
 
-/// A daemon whose configuration names a component that compiles for minutes; that it is compiled is seen.
+/// A daemon whose configuration names a component that compiles for minutes, and that has begun to compile it.
 fn bombed(settings: &str) -> anyhow::Result<Daemon> {
     let mut daemon = Daemon::prepare()?;
     let path = daemon.path("bomb.wasm");
@@ -95,7 +95,7 @@ fn bombed(settings: &str) -> anyhow::Result<Daemon> {
 
 type Calls = Vec<JoinHandle<Result<String, Failure>>>;
 
-/// ADDs that are not waited for: so many callers on so many networks.
+/// Starts concurrent ADDs on several networks without waiting for them.
 fn call(client: &Client, networks: usize, callers: usize, config: impl Fn(&str) -> Value) -> Calls {
     let calls = (0..callers).map(|caller| {
         let network = format!("stalled-{}", caller % networks);
@@ -124,14 +124,14 @@ fn spinners() -> anyhow::Result<()> {
         for number in 0..ADDS {
             client.add(&pod("beside", format!("c{number}")), &config("beside", "host-local")).await?;
         }
-        // A log that is long enough for a snapshot, whose images are of the spinning networks, too.
+        // Make the log long enough for a snapshot, which includes the spinning networks.
         let snapshots =
             || anyhow::Ok(names(&daemon)?.iter().filter(|name| name.starts_with("snapshot.")).count());
         for number in 0.. {
             if snapshots()? > 0 {
                 break;
             }
-            ensure!(number < 1000, "no snapshot is taken");
+            ensure!(number < 1000, "no snapshot was taken");
             let mut config = config("long", "host-local");
             config.as_object_mut().context("no object")?.insert("padding".into(), json!("x".repeat(256)));
             let padding = format!("{number}{}", "x".repeat(256 << 10));
@@ -145,7 +145,7 @@ fn spinners() -> anyhow::Result<()> {
             daemon.ctl(arguments)?;
         }
         let answered = calls.iter().filter(|call| call.is_finished()).count();
-        ensure!(answered == 0, "{answered} of the calls that spin were answered meanwhile");
+        ensure!(answered == 0, "{answered} of the spinning calls were answered meanwhile");
         anyhow::Ok(())
     })?;
     let status = daemon.stop()?;
@@ -160,7 +160,7 @@ fn names(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
     Ok(names?.into_iter().filter(|name| !name.ends_with(".tmp")).collect())
 }
 
-/// Whether the catalogue says that a policy is still being compiled.
+/// Whether the catalogue reports that a policy is still being compiled.
 fn is_loading(daemon: &Daemon, policy: &str) -> anyhow::Result<bool> {
     let list = daemon.ctl(&["policy", "list"])?;
     let policies = list.get("policies").and_then(Value::as_array).context("no policies")?;
@@ -168,7 +168,7 @@ fn is_loading(daemon: &Daemon, policy: &str) -> anyhow::Result<bool> {
     Ok(line.context("not in the catalogue")?.get("loading") == Some(&json!(true)))
 }
 
-/// The daemon's compilers.
+/// The process IDs of the daemon's compilers.
 fn compilers(daemon: &Daemon) -> anyhow::Result<Vec<u32>> {
     let mut compilers = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -198,7 +198,7 @@ fn bombs() -> anyhow::Result<()> {
                         Err(Failure::Refused { code: TRY_LATER, cause }) => {
                             ensure!(cause.contains("policy bomb@") && cause.contains("compiled"), "{cause}");
                         }
-                        other => anyhow::bail!("an ADD of a policy that is being compiled: {other:?}"),
+                        other => anyhow::bail!("an ADD with a policy that is being compiled: {other:?}"),
                     }
                 }
             }
@@ -208,12 +208,12 @@ fn bombs() -> anyhow::Result<()> {
         client.del(&pod("stalled-0", "caller-0")).await?;
         anyhow::Ok(())
     })?;
-    ensure!(is_loading(&daemon, "bomb")?, "it was compiled meanwhile, or given up");
+    ensure!(is_loading(&daemon, "bomb")?, "the compilation has already ended");
     let compilers = compilers(&daemon)?;
-    ensure!(compilers.len() == 1, "each ADD compiles again: {compilers:?}");
+    ensure!(compilers.len() == 1, "each ADD starts a compiler: {compilers:?}");
     for compiler in &compilers {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/{compiler}/{file}"));
-        ensure!(read("oom_score_adj")?.trim() == "800", "the kernel would end others first");
+        ensure!(read("oom_score_adj")?.trim() == "800", "the kernel would kill other processes first");
         let stat = read("stat")?;
         let nice = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(16));
         ensure!(nice == Some("10"), "its priority is {nice:?}");
@@ -221,14 +221,14 @@ fn bombs() -> anyhow::Result<()> {
         for file in std::fs::read_dir(format!("/proc/{compiler}/fd"))? {
             let file = std::fs::read_link(file?.path()).unwrap_or_default();
             let is_ours = file.starts_with(daemon.path("")) || file.to_string_lossy().starts_with("socket:");
-            ensure!(!is_ours, "it has a descriptor of the daemon's: {}", file.display());
+            ensure!(!is_ours, "it inherited a descriptor from the daemon: {}", file.display());
         }
     }
     let status = daemon.stop()?;
     ensure!(status.success(), "{status}");
     for compiler in compilers {
         let gone = || Ok(!std::path::Path::new(&format!("/proc/{compiler}")).exists());
-        wait::holds("the compiler to end with its daemon", LIMIT, gone)?;
+        wait::holds("the compiler to exit with its daemon", LIMIT, gone)?;
     }
     Ok(())
 }
@@ -236,7 +236,7 @@ fn bombs() -> anyhow::Result<()> {
 fn given_up() -> anyhow::Result<()> {
     let daemon = bombed("[sandbox]\ncompile_seconds = 8\n")?;
     let shim = daemon.shim()?;
-    wait::holds("the compiler to be given up", LIMIT, || Ok(!is_loading(&daemon, "bomb")?))?;
+    wait::holds("the compiler to be killed", LIMIT, || Ok(!is_loading(&daemon, "bomb")?))?;
     let outcome = shim.call("ADD", &Attachment::of("pod"), &config("stalled", "bomb"))?;
     let error = outcome.error_code(UNLOADABLE)?;
     ensure!(
@@ -250,7 +250,7 @@ fn given_up() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What served already is there after a restart, whatever else the configuration names.
+/// A policy that served before a restart is loaded after it, whatever else the configuration names.
 fn ready_beside_a_bomb() -> anyhow::Result<()> {
     let mut daemon = bombed(FOR_EVER)?;
     let shim = daemon.shim()?;
@@ -261,7 +261,7 @@ fn ready_beside_a_bomb() -> anyhow::Result<()> {
     daemon.ctl(&["status", "--wait", &LIMIT.as_secs().to_string()])?;
     shim.call("ADD", &Attachment::of("after"), &config("net", "highest-first"))?.address()?;
     shim.call("ADD", &Attachment::of("new"), &config("new", "host-local"))?.address()?;
-    ensure!(is_loading(&daemon, "bomb")?, "it was compiled meanwhile, or given up");
+    ensure!(is_loading(&daemon, "bomb")?, "the compilation has already ended");
     Ok(())
 }
 
@@ -283,10 +283,10 @@ fn benched() -> anyhow::Result<()> {
         let status = daemon.ctl(&["status"])?;
         Ok(status.to_string().contains("keeps failing on network stalled"))
     };
-    wait::holds("the status to say so", LIMIT, told)?;
-    // The same policy serves another network, and this one as soon as it behaves.
+    wait::holds("the status to report it", LIMIT, told)?;
+    // The same policy still serves another network, and serves this one as soon as it behaves.
     shim.call("ADD", &Attachment::of("pod"), &config("beside", "hostile"))?.address()?;
-    wait::until("the policy's time to be over", LIMIT, || {
+    wait::until("the bench to end", LIMIT, || {
         let outcome = shim.call("ADD", &Attachment::of("well"), &config("stalled", "hostile"))?;
         Ok(outcome.address().ok())
     })?;
@@ -312,14 +312,14 @@ fn queues() -> anyhow::Result<()> {
                 Err(Failure::Refused { code: OVERLOADED, cause }) => {
                     ensure!(cause.contains("for network stalled-0"), "{cause}");
                 }
-                other => anyhow::bail!("a call that spins was answered: {other:?}"),
+                other => anyhow::bail!("a spinning call was answered: {other:?}"),
             }
         }
         anyhow::Ok(())
     })
 }
 
-/// As many callers as there are places, each gone before its policy answers: neither a place nor a thread stays behind.
+/// As many callers as there are slots, each gone before its policy answers: no slot and no thread leaks.
 fn gone() -> anyhow::Result<()> {
     let daemon = hostile(&format!(
         "[limits]\nin_flight = 2\n[sandbox]\nconcurrency = 2\n{}",
@@ -332,9 +332,9 @@ fn gone() -> anyhow::Result<()> {
             let calls = call(&client, 1, 1, spinning);
             wait::holds("the call to spin", LIMIT, || Ok(load(&daemon)?.0 == 1))?;
             calls.iter().for_each(JoinHandle::abort);
-            wait::holds("the place to be free", LIMIT, || Ok(load(&daemon)? == (0, 0)))?;
+            wait::holds("the slot to be free", LIMIT, || Ok(load(&daemon)? == (0, 0)))?;
         }
-        // The same policy answers again, also with the one thread that it may have.
+        // The same policy answers again, even with its only thread.
         client.add(&pod("beside", "c1"), &config("beside", "hostile")).await?;
         anyhow::Ok(())
     })
@@ -360,9 +360,9 @@ fn no_files() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of(policy), &config("beside", "host-local"))?.address()?;
     }
     let peak = daemon.peak_rss()?;
-    ensure!(peak < MEMORY, "the daemon needed {peak} KiB");
+    ensure!(peak < MEMORY, "the daemon's peak memory was {peak} KiB");
     daemon.signal(Signal::TERM)?;
-    ensure!(daemon.ended()?.success(), "it did not end well");
+    ensure!(daemon.ended()?.success(), "the daemon did not exit cleanly");
     Ok(())
 }
 
@@ -372,7 +372,7 @@ fn networks_bounded() -> anyhow::Result<()> {
     let add =
         |network: &str, policy: &str| shim.call("ADD", &Attachment::of("pod"), &config(network, policy));
     for number in 0..10 {
-        // Each is refused by its policy's name, so none of them ever is a network.
+        // Each is refused because its policy is unknown, so none of them becomes a network.
         add(&format!("never-{number}"), "nobodys")?.error_code(UNKNOWN_POLICY)?;
     }
     for number in 0..3 {

@@ -1,4 +1,4 @@
-//! State that was lost, state that another IPAM left, and state that nobody needs any more.
+//! State that was lost, state of another IPAM plugin, and state that has leaked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tenure_e2e::containerd::Containerd;
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, binaries, wait};
 
-/// How long anything may take to come right on a busy machine.
+/// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long a pod may take.
+/// The time limit for a pod.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// CNI: try again later.
+/// The CNI code for "try again later".
 const TRY_AGAIN: u32 = 11;
-/// CNI: an ADD would fail.
+/// The CNI code for "an ADD would fail".
 const UNAVAILABLE: u32 = 50;
 
 const CONTAINERD: &[Need] =
@@ -65,7 +65,7 @@ fn config_with(mut ipam: Value) -> Value {
     json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": ipam })
 }
 
-/// Takes the state away from a daemon that was killed.
+/// Kills the daemon and deletes its state.
 fn lose_state(daemon: &mut Daemon) -> anyhow::Result<()> {
     daemon.kill()?;
     Ok(fs::remove_dir_all(daemon.state_directory())?)
@@ -82,7 +82,7 @@ fn lost_state() -> anyhow::Result<()> {
         let status = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
         shim.call("STATUS", &Attachment::of(""), &status)?.error_code(UNAVAILABLE)?;
         shim.call("DEL", &Attachment::of("survivor"), &config())?.silent()?;
-        // Starting once more proves nothing.
+        // A restart proves nothing.
         daemon.kill()?;
         daemon.launch()?;
     }
@@ -91,11 +91,11 @@ fn lost_state() -> anyhow::Result<()> {
     shim.call("ADD", &Attachment::of("next"), &config())?.result()?;
     daemon.kill()?;
     daemon.start_again()?;
-    ensure!(daemon.allocations("pods")?.len() == 1, "what came after it is kept");
+    ensure!(daemon.allocations("pods")?.len() == 1, "the later allocation was lost");
     Ok(())
 }
 
-/// Copies the files of a directory into another, which is made anew.
+/// Copies the files of a directory to another, which is created anew.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -110,17 +110,17 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A daemon with metrics, since it is to say what it has found.
+/// A daemon with metrics, which count what it finds at the start.
 fn counting() -> anyhow::Result<Daemon> {
     let daemon = Daemon::prepare()?;
     daemon.configure(&format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address()))?;
     Ok(daemon)
 }
 
-/// The daemon says that its state is lost, and gives no address away.
+/// Checks that the daemon reports its state as lost and assigns no address.
 fn is_lost(daemon: &Daemon, findings: &[&str]) -> anyhow::Result<()> {
     found(daemon, findings, "facts that were acknowledged in this boot are missing")?;
-    ensure!(daemon.ctl_output(&["status"])?.status.code() == Some(1), "it says that it is ready");
+    ensure!(daemon.ctl_output(&["status"])?.status.code() == Some(1), "it reports that it is ready");
     daemon.shim()?.call("ADD", &Attachment::of("next"), &config())?.error_code(TRY_AGAIN)?;
     Ok(())
 }
@@ -142,17 +142,17 @@ fn older_copy() -> anyhow::Result<()> {
     for _ in 0..2 {
         daemon.launch()?;
         is_lost(&daemon, &["lost"])?;
-        // Starting once more proves nothing.
+        // A restart proves nothing.
         daemon.kill()?;
     }
     daemon.launch()?;
     daemon.ctl(&["adopt", "--empty"])?;
     let of_c = shim.call("ADD", &Attachment::of("c"), &config())?.address()?;
-    ensure!(of_c == of_b, "the operator's word was that b does not live: {of_c}, {of_b}");
+    ensure!(of_c == of_b, "the operator confirmed that b is not live: {of_c}, {of_b}");
     daemon.kill()?;
     daemon.start_again()?;
     daemon.kill()?;
-    // As long as the state that it replaces, and another.
+    // A different state of the same length.
     copy(&newer, &state)?;
     daemon.launch()?;
     is_lost(&daemon, &["lost"])
@@ -177,7 +177,7 @@ fn cut_state() -> anyhow::Result<()> {
         let evidence = daemon.state_directory().join(format!("quarantine.log.0000000001.{before}"));
         let kept = if bytes == 0 { Vec::new() } else { fs::read(evidence)? };
         let expected = whole.get(usize::try_from(before)?..usize::try_from(length)?);
-        ensure!(Some(&kept[..]) == expected, "{} bytes were kept of those that were cut", kept.len());
+        ensure!(Some(&kept[..]) == expected, "{} of the bytes that were cut off were kept", kept.len());
     }
     Ok(())
 }
@@ -220,11 +220,14 @@ fn put_back() -> anyhow::Result<()> {
     fs::remove_dir_all(&state)?;
     fs::rename(&away, &state)?;
     daemon.start_again()?;
-    // Nor was the DEL done in the state that it was not meant for.
+    // The DEL was not replayed against the wrong state.
     let only = json!("stays");
     let told = |daemon: &Daemon| daemon.allocations("pods");
     wait::holds("the DEL to be done", LIMIT, || Ok(told(&daemon)?.len() == 1))?;
-    ensure!(told(&daemon)?.first().and_then(|held| held.get("container_id")) == Some(&only), "the wrong one");
+    ensure!(
+        told(&daemon)?.first().and_then(|held| held.get("container_id")) == Some(&only),
+        "the wrong allocation was freed"
+    );
     shim.call("ADD", &Attachment::of("next"), &config())?.result()?;
     Ok(())
 }
@@ -268,11 +271,11 @@ fn what_a_start_finds() -> anyhow::Result<()> {
     found(&daemon, &["lost"], "the state was lost")
 }
 
-/// What the last start has found: its log says it in these words, and its metrics count each of the names once.
+/// Checks the findings of the last start: its log contains these words, and its metrics count each of these names once.
 fn found(daemon: &Daemon, names: &[&str], words: &str) -> anyhow::Result<()> {
     let log = daemon.log("recovered: ");
     let said = log.lines().last().context("nothing was recovered")?;
-    ensure!(said.contains(words), "{said}, and not: {words}");
+    ensure!(said.contains(words), "{said}; expected: {words}");
     let page = daemon.metrics()?;
     let samples = page.lines().filter_map(|line| line.strip_prefix("tenure_recovery_findings_total"));
     let counted: BTreeSet<String> = samples.map(str::to_owned).collect();
@@ -300,7 +303,7 @@ fn import_host_local() -> anyhow::Result<()> {
     let arguments =
         ["import", "host-local", &data.display().to_string(), "--config", &cni.display().to_string()];
 
-    // A file without an owner is held as unknown, and told each time.
+    // A file without an owner is held as unknown, and reported each time.
     let import = |more: &[&str]| -> anyhow::Result<Value> {
         let output = daemon.ctl_output(&[&arguments, more].concat())?;
         ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
@@ -318,9 +321,9 @@ fn import_host_local() -> anyhow::Result<()> {
     let answered = shim.call("ADD", &Attachment::of("c1"), &config())?.address()?;
     ensure!(answered == first, "its own address: {answered}, not {first}");
     let fresh = shim.call("ADD", &Attachment::of("c3"), &config())?.address()?;
-    ensure!(fresh != first && fresh != second, "{fresh} is somebody's");
+    ensure!(fresh != first && fresh != second, "{fresh} is in use");
     shim.call("DEL", &Attachment::of("c2"), &config())?.silent()?;
-    ensure!(daemon.allocations("pods")?.len() == 3, "its DEL frees it");
+    ensure!(daemon.allocations("pods")?.len() == 3, "its DEL did not free it");
     Ok(())
 }
 
@@ -343,11 +346,14 @@ fn import_ipamd() -> anyhow::Result<()> {
     let attachment = |held: &Value| held.get("kind") == Some(&json!("attachment"));
     let addresses = daemon.allocations("pods")?;
     let known = addresses.iter().filter(|held| attachment(held)).count();
-    ensure!((known, addresses.len()) == (2, 5), "an owner has only what nobody else has: {addresses:?}");
+    ensure!(
+        (known, addresses.len()) == (2, 5),
+        "an owner got an address that another one has: {addresses:?}"
+    );
     Ok(())
 }
 
-/// A container that the runtime does not know, in a namespace that goes after its ADD.
+/// Adds a container that the runtime does not know, in a namespace that is removed after the ADD.
 fn leak(daemon: &Daemon, shim: &Plugin, container: &str) -> anyhow::Result<()> {
     let namespaces = daemon.path("netns");
     fs::create_dir_all(&namespaces)?;
@@ -358,7 +364,7 @@ fn leak(daemon: &Daemon, shim: &Plugin, container: &str) -> anyhow::Result<()> {
     Ok(fs::remove_file(namespace)?)
 }
 
-/// The network of the pods, as a plugin gets it.
+/// The pods' network, as the plugin's configuration.
 fn pods(daemon: &Daemon) -> Value {
     json!({
         "cniVersion": "0.4.0",
@@ -374,7 +380,7 @@ fn containers(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
     Ok(daemon.allocations("pods")?.iter().filter_map(id).collect())
 }
 
-/// The runtime's directory of namespaces has the same path as the daemon's, and is another one.
+/// The runtime's namespace directory has the same path as the daemon's, but is a different one.
 fn out_of_sight() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let namespaces = daemon.path("netns");
@@ -388,7 +394,7 @@ fn out_of_sight() -> anyhow::Result<()> {
     let unseen = Attachment::in_netns("unseen", namespaces.join("unseen").display().to_string());
     elsewhere.call("ADD", &unseen, &pods(&daemon))?.result()?;
     daemon.ctl(&["check"])?;
-    // What it has seen there it misses.
+    // A namespace that the daemon has seen there is missed.
     leak(&daemon, &daemon.shim()?, "seen")?;
     let report: Value = serde_json::from_slice(&daemon.ctl_output(&["check"])?.stdout)?;
     let findings = report.get("findings").and_then(Value::as_array).context("no findings")?;
@@ -413,7 +419,7 @@ async fn runtime_tells() -> anyhow::Result<()> {
     let mut client = containerd.connect().await?;
     let pod = client.run("pod", PATIENCE).await?;
 
-    // What both sources miss is found and repaired; a pod that runs is not.
+    // An allocation that is gone by both sources is found and repaired; a running pod is not touched.
     leak(&daemon, &shim, "ghost")?;
     let report = daemon.path("report.json");
     fs::write(&report, daemon.ctl_output(&["check"])?.stdout)?;
@@ -422,7 +428,7 @@ async fn runtime_tells() -> anyhow::Result<()> {
     ensure!(dry.pointer("/repaired/0/finding/subject") == Some(&json!("ghost/eth0")), "{dry}");
     ensure!(containers(&daemon)?.len() == 2, "a dry run changes nothing");
     daemon.ctl(&[&repair[..], &["--apply"]].concat())?;
-    ensure!(containers(&daemon)? == [pod.id.clone()], "the pod alone is left");
+    ensure!(containers(&daemon)? == [pod.id.clone()], "expected only the pod to be left");
     daemon.ctl(&["check"])?;
 
     // The daemon does the same by itself.
@@ -432,14 +438,14 @@ async fn runtime_tells() -> anyhow::Result<()> {
     leak(&daemon, &shim, "second-ghost")?;
     wait::holds("the leak to be freed", LIMIT, || Ok(containers(&daemon)? == [pod.id.clone()]))?;
 
-    // A lost state is an empty one when the runtime has no pod, and where others have containers, nor have they.
+    // A lost state is confirmed when the runtime has no pods and no other network namespaces exist.
     lose_state(&mut daemon)?;
     daemon.launch()?;
     shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;
     client.stop(&pod.id).await?;
     client.remove(&pod.id).await?;
-    // Its containerd itself is in a network of its own; or that cannot be looked at, which confirms nothing either.
-    wait::holds("strangers to be looked for", LIMIT, || {
+    // containerd itself still runs in another network namespace; or the daemon cannot examine it, which confirms nothing either.
+    wait::holds("other namespaces to be looked for", LIMIT, || {
         Ok(!daemon.log("the container runtime has no pods, but ").is_empty())
     })?;
     shim.call("ADD", &Attachment::of("next"), &pods(&daemon))?.error_code(TRY_AGAIN)?;

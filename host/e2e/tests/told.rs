@@ -1,4 +1,4 @@
-//! What an operator is told of a network's history: by `tenurectl log`, and by the daemon's own log.
+//! A network's history, as shown by `tenurectl log` and by the daemon's own log.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ fn config(subnet: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] } })
 }
 
-/// The facts of the log, by their kind.
+/// The log's facts of one kind.
 fn facts(daemon: &Daemon, kind: &str) -> anyhow::Result<Vec<Value>> {
     let log = String::from_utf8(daemon.ctl_output(&["log"])?.stdout)?;
     let of_kind = |line: &str| serde_json::from_str::<Value>(line).ok()?.get("fact")?.get(kind).cloned();
@@ -50,6 +50,6 @@ fn both_logs() -> anyhow::Result<()> {
     daemon.start_again()?;
     let ended = facts(&daemon, "released")?;
     let by_boot = |release: &&Value| release.get("reason") == Some(&json!("reboot"));
-    ensure!(ended.iter().filter(by_boot).count() == 2, "both ended with their boot: {ended:?}");
+    ensure!(ended.iter().filter(by_boot).count() == 2, "expected the reboot to end both: {ended:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The systemd unit takes from the daemon what it does not need, and nothing that it needs.
+//! The systemd unit denies the daemon what it does not need, and nothing that it needs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 use tenure_e2e::{Attachment, Need, Suite, Victim, wait};
 
-/// How long a traced daemon may take on a busy machine.
+/// The time limit for a traced daemon, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The most that `systemd-analyze security` may say, in tenths.
+/// The highest exposure that `systemd-analyze security` may report, in tenths.
 const EXPOSURE: &str = "--threshold=16";
 
 const ANALYZE: Need = Need::File("/usr/bin/systemd-analyze", "systemd");
@@ -34,7 +34,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/systemd/tenured.service")
 }
 
-/// What the unit says of a key, word by word.
+/// The unit's values for a key.
 fn settings(key: &str) -> anyhow::Result<Vec<String>> {
     let unit = fs::read_to_string(path())?;
     let values = unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
@@ -51,12 +51,15 @@ fn analyze(arguments: &[&str]) -> anyhow::Result<String> {
 fn exposure() -> anyhow::Result<()> {
     let unit = path().display().to_string();
     analyze(&["security", "--offline=true", EXPOSURE, &unit])?;
-    ensure!(analyze(&["security", "--offline=true", "--threshold=1", &unit]).is_err(), "it checks nothing");
-    ensure!(settings("CapabilityBoundingSet")?.is_empty(), "it has capabilities");
+    ensure!(
+        analyze(&["security", "--offline=true", "--threshold=1", &unit]).is_err(),
+        "the check accepts everything"
+    );
+    ensure!(settings("CapabilityBoundingSet")?.is_empty(), "the unit grants capabilities");
     Ok(())
 }
 
-/// The system calls of a set of systemd's.
+/// The system calls in one of systemd's sets.
 fn calls(set: &str) -> anyhow::Result<BTreeSet<String>> {
     if !set.starts_with('@') {
         return Ok([set.to_owned()].into());
@@ -72,7 +75,7 @@ fn calls(set: &str) -> anyhow::Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// The system calls that the unit lets through: line by line, as systemd reads them.
+/// The system calls that the unit allows, computed line by line as systemd does.
 fn allowed() -> anyhow::Result<BTreeSet<String>> {
     let unit = fs::read_to_string(path())?;
     let mut allowed = BTreeSet::new();
@@ -90,7 +93,7 @@ fn allowed() -> anyhow::Result<BTreeSet<String>> {
     Ok(allowed)
 }
 
-/// Everything that a daemon does, without a capability and with every system call written down.
+/// Exercises everything that a daemon does, without capabilities and with every system call traced.
 fn work(trace: &Path) -> anyhow::Result<()> {
     let mut victim = Victim::new()?;
     let metrics = victim.daemon.metrics_address();
@@ -120,12 +123,12 @@ fn work(trace: &Path) -> anyhow::Result<()> {
         "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.83.0.0/24" }]] },
     });
     let pod = Attachment::of("pod");
-    // The first needs a policy that is compiled.
+    // The first ADD needs a compiled policy.
     wait::holds("an address", LIMIT, || Ok(shim.call("ADD", &pod, &config)?.succeeded))?;
     shim.call("STATUS", &pod, &config)?.silent()?;
     victim.daemon.ctl(&["policy", "activate", "pods", "highest-first"])?;
     shim.call("ADD", &Attachment::of("other"), &config)?.address()?;
-    // What it finds of sandboxes that never were is not what this is about.
+    // Its findings, about sandboxes that never existed, do not matter here.
     victim.daemon.ctl_output(&["check"])?;
     victim.daemon.metrics()?;
     shim.call("DEL", &pod, &config)?.silent()?;
@@ -140,7 +143,7 @@ fn nothing_needed_is_taken() -> anyhow::Result<()> {
     let trace = directory.path().join("trace");
     work(&trace)?;
     let trace = fs::read_to_string(trace)?;
-    // `PID call(arguments) = result`; the rest are signals, ends and the second halves of calls.
+    // `PID call(arguments) = result`; other lines are signals, exits and resumed calls.
     let made = || trace.lines().filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('('));
     let used: BTreeSet<&str> = made()
         .map(|(call, _)| call)
@@ -160,7 +163,7 @@ fn nothing_needed_is_taken() -> anyhow::Result<()> {
     }
     ensure!(
         settings("RestrictNamespaces")? == ["yes"] && !trace.contains("CLONE_NEW"),
-        "it makes namespaces"
+        "the daemon creates namespaces"
     );
     Ok(())
 }

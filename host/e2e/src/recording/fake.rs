@@ -1,4 +1,4 @@
-//! A fake daemon: it returns recorded answers in their order and keeps the questions.
+//! A fake daemon, which returns recorded answers in order and records the requests.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -26,7 +26,7 @@ struct Script(Mutex<Lines>);
 #[derive(Debug, Default)]
 struct Lines {
     next: VecDeque<Exchange>,
-    /// Each question, with the recorded exchange whose turn it was.
+    /// Each request, with the recorded exchange that was next.
     asked: Vec<(Call, Option<Exchange>)>,
 }
 
@@ -34,7 +34,7 @@ impl Fake {
     /// Listens in a run directory, which must exist.
     ///
     /// # Errors
-    /// When it cannot.
+    /// When a socket cannot be created.
     pub fn listen(run_directory: &Path) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let script = Arc::new(Script::default());
@@ -45,7 +45,7 @@ impl Fake {
         Ok(Self { script, _runtime: runtime })
     }
 
-    /// Runs a program and gives it these answers. Returns the program's result, and each question with the exchange that
+    /// Runs a program and gives it these answers. Returns the program's result, and each request with the exchange that
     /// answered it.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Fake {
         *self.script.lines() = Lines { next: exchanges.to_vec().into(), asked: Vec::new() };
         let result = program()?;
         let Lines { next, asked } = std::mem::take(&mut *self.script.lines());
-        ensure!(next.is_empty(), "{} of {} answers were not asked for", next.len(), exchanges.len());
+        ensure!(next.is_empty(), "{} of {} answers were not requested", next.len(), exchanges.len());
         let mut questions = Vec::new();
         for (call, recorded) in asked {
             let Some(recorded) = recorded else { anyhow::bail!("one call too many: {}", call.method) };

@@ -100,7 +100,7 @@ impl Programs {
     /// Calls `tenurectl`.
     ///
     /// # Errors
-    /// When it cannot be run, or prints what is not text.
+    /// When it cannot be run, or its output is not UTF-8.
     pub fn ctl(&self, arguments: &[String], form: Form) -> anyhow::Result<Printed> {
         let output = Command::new(binaries::find("tenurectl")?)
             .arg("--run-dir")
@@ -122,7 +122,7 @@ impl Programs {
         self.write(&File { name: name.to_owned(), content: printed.stdout.clone() })
     }
 
-    /// The only file in the spool beside the daemon's socket.
+    /// The only file in the spool next to the daemon's socket.
     ///
     /// # Errors
     /// When there is none, or more than one.

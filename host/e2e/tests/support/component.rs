@@ -1,4 +1,4 @@
-//! Policies as files: built from this workspace, and named by a configuration.
+//! Policies as files: built from this workspace, for use in a configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use tenure_e2e::Daemon;
 use tenure_sdk_build::Builder;
 
-/// Builds a policy of this workspace and writes it where a configuration can name it.
+/// Builds a policy of this workspace and writes it to a file that a configuration can name.
 pub(crate) fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
     /// One build at a time: they share a target directory.
     static BUILDING: Mutex<()> = Mutex::new(());
@@ -31,7 +31,7 @@ pub(crate) fn digest(path: &Path) -> anyhow::Result<String> {
     Ok(Sha256::digest(std::fs::read(path)?).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The same with a digest that may be another's.
+/// The same with any digest, which may be wrong.
 pub(crate) fn entry_with(name: &str, path: &Path, digest: &str) -> String {
     format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display())
 }

@@ -1,4 +1,4 @@
-//! Programs as a runtime starts them: the plugin, its peer, and /bin/true for scale.
+//! Executes programs as a runtime does: the plugin, host-local as its peer, and /bin/true as a baseline.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,19 +10,19 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::{Daemon, binaries};
 
-/// A program and what it is started with.
+/// A program under measurement, with its arguments and input.
 #[derive(Debug)]
 pub(crate) struct Subject {
     program: PathBuf,
     verb: &'static str,
     socket: String,
-    /// Networks, taken in turns.
+    /// Networks, used in turn.
     configs: Vec<Value>,
-    /// Container ids are never used twice.
+    /// The next container ID; each is used only once.
     next: AtomicUsize,
 }
 
-/// A network's configuration, as the plugin and its peer both read it.
+/// A network's configuration, which both the plugin and its peer can read.
 pub(crate) fn network(daemon: &Daemon, name: &str, subnet: &str) -> Value {
     json!({
         "cniVersion": "1.0.0", "name": name, "type": "bench",
@@ -36,26 +36,26 @@ impl Subject {
         Self::new("/bin/true".into(), "ADD", String::new(), vec![Value::Null])
     }
 
-    /// The peer.
+    /// The peer, host-local.
     pub(crate) fn host_local(config: Value) -> anyhow::Result<Self> {
         let path = PathBuf::from("/usr/lib/cni/host-local");
         ensure!(path.exists(), "Debian's containernetworking-plugins is not installed");
         Ok(Self::new(path, "ADD", String::new(), vec![config]))
     }
 
-    /// The plugin, which gives addresses of these networks in turns.
+    /// The plugin, called for these networks in turn.
     pub(crate) fn tenure(daemon: &Daemon, configs: Vec<Value>) -> anyhow::Result<Self> {
         Ok(Self::new(binaries::find("tenure")?, "ADD", daemon.socket(), configs))
     }
 
-    /// The plugin, asked for what it knows by itself.
+    /// The plugin's VERSION, which needs no daemon.
     pub(crate) fn version(daemon: &Daemon) -> anyhow::Result<Self> {
         Ok(Self::new(binaries::find("tenure")?, "VERSION", daemon.socket(), vec![Value::Null]))
     }
 
-    /// The plugin, asked for what the daemon has in memory of a network that there is.
+    /// The plugin's STATUS of an existing network, which the daemon answers from memory.
     pub(crate) fn status(daemon: &Daemon, mut config: Value) -> anyhow::Result<Self> {
-        // STATUS came with this version, which Debian's peer does not know yet.
+        // The first version with STATUS; Debian's host-local does not support it yet.
         if let Some(version) = config.get_mut("cniVersion") {
             *version = "1.1.0".into();
         }
@@ -66,7 +66,7 @@ impl Subject {
         Self { program, verb, socket, configs, next: AtomicUsize::new(0) }
     }
 
-    /// The command for a container, and what it reads.
+    /// The command for a container, and its standard input.
     pub(crate) fn command(&self, verb: &str, number: usize) -> (Command, String) {
         let mut command = Command::new(&self.program);
         command.env_clear().env("CNI_COMMAND", verb).env("CNI_CONTAINERID", format!("bench-{number}"));
@@ -77,13 +77,13 @@ impl Subject {
         (command, config.map(Value::to_string).unwrap_or_default())
     }
 
-    /// Starts the program and waits for its end, as a runtime does.
+    /// Starts the program and waits for it to exit, as a runtime does.
     fn run(&self, verb: &str, number: usize) -> anyhow::Result<Duration> {
         let (mut command, input) = self.command(verb, number);
         let started = Instant::now();
         let mut child = command.spawn().with_context(|| self.program.display().to_string())?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that reads nothing may have ended before.
+            // A program that reads nothing may have exited already.
             let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
         }
         let output = child.wait_with_output()?;
@@ -93,7 +93,7 @@ impl Subject {
         Ok(took)
     }
 
-    /// Runs once. What was allocated is given back behind `after`, so that the next run finds the same.
+    /// Runs once, then calls `after` and frees the allocation, so that each run starts from the same state.
     pub(crate) fn once(&self, after: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let took = self.run(self.verb, number)?;
@@ -104,12 +104,12 @@ impl Subject {
         Ok(took)
     }
 
-    /// Runs once in each network, so that what is timed afterwards finds all of them there.
+    /// Runs once in each network, so that all of them exist before anything is timed.
     pub(crate) fn warm_up(&self) -> anyhow::Result<()> {
         self.configs.iter().try_for_each(|_| self.once(|| Ok(())).map(drop))
     }
 
-    /// Runs so many times by so many callers at once, and gives back what was allocated afterwards.
+    /// Runs `total` times by `callers` concurrent callers, and frees the allocations afterwards.
     pub(crate) fn burst(&self, callers: usize, total: usize) -> anyhow::Result<Duration> {
         let first = self.next.fetch_add(total, Ordering::Relaxed);
         let took = self.in_parallel("ADD", callers, first..first + total)?;

@@ -1,4 +1,4 @@
-//! Requests over gRPC, as an agent would send them.
+//! Load over gRPC, as an agent would generate it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 
 use crate::times::Times;
 
-/// In how many rounds rates are measured.
+/// The number of rounds in which rates are measured.
 const ROUNDS: u32 = 4;
 
 fn invocation(config: &[u8], container: String) -> Invocation {
@@ -27,12 +27,12 @@ fn invocation(config: &[u8], container: String) -> Invocation {
     }
 }
 
-/// ADDs until so many are allocated, many at a time.
+/// Sends concurrent ADDs until `count` addresses are allocated.
 pub(crate) async fn fill(daemon: &Daemon, config: &Value, prefix: &str, count: u32) -> anyhow::Result<()> {
     send(daemon, config, prefix, count, 128).await.map(drop)
 }
 
-/// A network that nothing else uses.
+/// A network for one measurement only.
 pub(crate) fn own_network(name: &str) -> Value {
     json!({
         "cniVersion": "1.0.0", "name": name, "type": "bench",
@@ -40,8 +40,7 @@ pub(crate) fn own_network(name: &str) -> Value {
     })
 }
 
-/// ADDs by so many callers, in rounds in which each number of callers has its turn; how many a second, each durable
-/// before it counts.
+/// The rates of durable ADDs per second for each number of callers, measured in rounds in which they take turns.
 pub(crate) async fn rates<const N: usize>(
     daemon: &Daemon,
     count: u32,
@@ -58,17 +57,17 @@ pub(crate) async fn rates<const N: usize>(
     Ok(seconds.map(|seconds| f64::from(count / ROUNDS * ROUNDS) / seconds))
 }
 
-/// What a steady load has met.
+/// The latencies under a steady load.
 pub(crate) struct Steady {
-    /// From when each ADD was due until it was answered.
+    /// The time from when each ADD was due until it was answered.
     pub(crate) took: Times,
-    /// How late each was sent: the measuring program's own part.
+    /// How late each ADD was sent: the bench's own share.
     pub(crate) late: Times,
 }
 
-/// ADDs at a steady pace, whether or not the ones before were answered.
+/// Sends ADDs at a steady pace, whether or not earlier ones have been answered.
 ///
-/// A thread keeps the pace: an async runtime's timers are a millisecond coarse.
+/// A thread keeps the pace, because an async runtime's timers have a resolution of a millisecond.
 pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyhow::Result<Steady> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let config: Arc<[u8]> = own_network("bench-steady").to_string().into_bytes().into();
@@ -100,7 +99,7 @@ pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyho
     Ok(Steady { took: Times::new(took), late: Times::new(late) })
 }
 
-/// Adds and deletes, one after the other, as a node does all day.
+/// Adds and deletes pods one at a time, as a node does all day.
 pub(crate) async fn churn(daemon: &Daemon, config: &Value, count: u32) -> anyhow::Result<()> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let config = config.to_string().into_bytes();
@@ -122,7 +121,7 @@ async fn send(
 ) -> anyhow::Result<Duration> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let (next, config) = (Arc::new(AtomicU32::new(0)), Arc::new(config.to_string().into_bytes()));
-    // The network is made, and its policy loaded, before anything is timed.
+    // Create the network and load its policy before anything is timed.
     add(channel.clone(), &config, format!("{prefix}-first")).await?;
     let started = Instant::now();
     let mut tasks = Vec::new();

@@ -1,18 +1,18 @@
-//! What the figures were measured on.
+//! Describes the machine of a measurement.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::ensure;
 
-/// Says in one line what the machine is, and the directory's file system.
+/// Describes the machine and the directory's file system in one line.
 ///
 /// # Errors
-/// When a disk is needed and the directory is in memory: what is synced there says nothing of a disk.
+/// If a disk is needed and the directory is in memory, where a sync costs nothing.
 pub(crate) fn describe(state: &Path, needs_disk: bool) -> anyhow::Result<String> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    // The longest mount point that leads there is the one that counts, and of two the later.
+    // The longest matching mount point applies; of two equal ones, the later.
     let mount = fields
         .filter_map(|fields| Some((fields.get(1)?.to_string(), fields.get(2)?.to_string())))
         .filter(|(point, _)| state.starts_with(point))

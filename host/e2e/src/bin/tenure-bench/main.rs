@@ -1,6 +1,7 @@
-//! What an address costs: one table of one run. What is compared takes turns, so that a noisy machine hits all sides.
+//! Measures what an address costs, and prints one table per run. Subjects that are compared take turns, so that a noisy machine
+//! affects all of them.
 //!
-//! Nothing here asserts a time. `--short` only shows that each measurement runs.
+//! Nothing here asserts a time. `--short` only checks that each measurement runs.
 
 mod exec;
 mod instructions;
@@ -33,16 +34,16 @@ use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
 use crate::turns::{Turns, at_once};
 
-/// Measures what an address costs, beside /bin/true and host-local.
+/// Measures what an address costs, compared with /bin/true and host-local.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Only show that each measurement runs; the figures mean nothing
+    /// Only check that each measurement runs; the figures are meaningless
     #[arg(long)]
     short: bool,
-    /// What is printed
+    /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
-    /// Keeps run.json, run.md and add.svg in a directory
+    /// Write run.json, run.md and add.svg to a directory
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -53,17 +54,17 @@ enum Output {
     Json,
 }
 
-/// How much is measured.
+/// The number of samples of each measurement.
 struct Scale {
     /// Executions of each subject for one median.
     rounds: usize,
-    /// Executions of each subject with many at once.
+    /// Executions of each subject when run concurrently.
     at_once: usize,
-    /// Allocations of three networks, and how their rows name them.
+    /// The sizes of three networks in allocations, and their names in the table.
     sizes: [(u32, &'static str); 3],
-    /// Networks of the subject that has many.
+    /// Networks of the subject with many networks.
     networks: u32,
-    /// Allocations of the largest state.
+    /// Allocations in the largest state.
     most: u32,
     /// ADDs of a throughput run.
     throughput: u32,
@@ -71,7 +72,7 @@ struct Scale {
     steady: u32,
     /// Calls of a policy.
     calls: u32,
-    /// ADDs beside each kind of policy that stalls its own network.
+    /// ADDs measured next to each kind of policy that stalls its own network.
     beside: u32,
 }
 
@@ -98,7 +99,7 @@ const SHORT: Scale = Scale {
     beside: 20,
 };
 
-/// 500 ADDs a second.
+/// The interval of a steady load of 500 ADDs per second.
 const PACE: Duration = Duration::from_millis(2);
 
 fn main() -> ExitCode {
@@ -168,14 +169,14 @@ impl Bench<'_> {
         Subject::tenure(&self.daemon, vec![network(&self.daemon, name, subnet)])
     }
 
-    /// A network in which so many addresses are taken.
+    /// A network in which `count` addresses are allocated.
     fn filled(&self, name: &str, subnet: &str, count: u32) -> anyhow::Result<Subject> {
         let config = network(&self.daemon, name, subnet);
         self.runtime.block_on(load::fill(&self.daemon, &config, "filled", count))?;
         Subject::tenure(&self.daemon, vec![config])
     }
 
-    /// One program after the other, in turns: what an ADD costs, and how that grows.
+    /// Runs one program at a time, in turns: what an ADD costs, and how the cost grows with the state.
     fn one_after_another(&self) -> anyhow::Result<Vec<Row>> {
         say("filling networks");
         let mut turns = Turns::default();
@@ -241,7 +242,7 @@ impl Bench<'_> {
             say(&format!("{callers} programs at once"));
             let measure = format!("{callers} shim ADDs at once, over /bin/true");
             let total = self.scale.at_once.max(callers * 4);
-            // The peer is the slowest by far, and one row is enough to tell.
+            // The peer is by far the slowest; one row with it is enough.
             let row = if callers == 32 {
                 let [least, ours, peer] = at_once(callers, total, [&least, &ours, &peer])?;
                 let row = Row::new(measure, Unit::Times.of(ours / least)).at_least(0.6);
@@ -296,7 +297,7 @@ impl Bench<'_> {
         ])
     }
 
-    /// What other networks notice of policies that spin, and of one that compiles for a minute.
+    /// How policies that spin, and one that compiles for a minute, affect other networks.
     fn beside_stalls(&self) -> anyhow::Result<Vec<Row>> {
         say("ADDs beside policies that spin, and beside one that is being compiled");
         let beside = stalls::measure(&self.runtime, self.scale.beside)?;

@@ -1,10 +1,10 @@
-//! What the daemon counts of its own work.
+//! Reads the daemon's metrics.
 
 use tenure_e2e::Daemon;
 
 /// The histogram of policy calls.
 pub(crate) const POLICY: &str = "tenure_policy_call_duration_seconds";
-/// The histogram of syncs, the writing before them included.
+/// The histogram of syncs, including the write before each.
 pub(crate) const SYNC: &str = "tenure_checkpoint_sync_duration_seconds";
 
 /// One page of metrics.
@@ -21,13 +21,13 @@ impl Page {
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
-    /// Microseconds that a histogram has counted since an earlier page.
+    /// The microseconds added to a histogram's sum since an earlier page.
     pub(crate) fn spent_since(&self, before: &Self, histogram: &str) -> f64 {
         let name = format!("{histogram}_sum");
         (self.sum_of(&name) - before.sum_of(&name)) * 1e6
     }
 
-    /// Microseconds of the bucket that the slowest in a hundred since an earlier page begin behind.
+    /// The upper bound, in microseconds, of the bucket that contains the 99th percentile of the samples since an earlier page.
     pub(crate) fn p99_since(&self, before: &Self, histogram: &str) -> f64 {
         let since = |suffix: &str| {
             let name = format!("{histogram}_{suffix}");

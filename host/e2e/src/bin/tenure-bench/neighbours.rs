@@ -1,7 +1,7 @@
-//! Networks that are busy while another one is measured.
+//! Busy networks that run while another network is measured.
 //!
-//! They have a thread of their own, so that no measured ADD waits until the measuring program has got round to it. They share
-//! the processors and the disk with the daemon, as everything on a node does.
+//! They have their own thread, so that no measured ADD is delayed by the bench itself. They share processors and disk with the
+//! daemon, as everything on a node does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use tonic::transport::Channel;
 
 use crate::load;
 
-/// How long a caller pauses after it was refused. A kubelet takes longer.
+/// How long a caller pauses after a refusal. A kubelet pauses longer.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often the log of a network grows.
+/// How often to make the log grow.
 const GROWS: Duration = Duration::from_millis(5);
 
-/// Callers of a policy, who are refused.
+/// Callers of a policy whose calls are refused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Callers {
     pub(crate) policy: &'static str,
-    /// What the policy is told to do wrong.
+    /// The misbehaviour requested from the policy.
     pub(crate) misbehave: Option<&'static str>,
     pub(crate) networks: usize,
     pub(crate) callers: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Lets callers call, and the log grow until a snapshot is due.
+    /// Starts the callers and, with `grows`, makes the log grow until snapshots are due.
     pub(crate) fn start(run_directory: &Path, callers: Callers, grows: bool) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, socket) = (Arc::clone(&stop), run_directory.join("cni.sock"));
@@ -49,10 +49,10 @@ impl Neighbours {
         Self { stop, thread }
     }
 
-    /// Ends them; how many calls were refused.
+    /// Stops the networks; returns the number of refused calls.
     pub(crate) fn stop(self) -> anyhow::Result<u32> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| anyhow!("the neighbours have panicked"))?
+        self.thread.join().map_err(|_| anyhow!("the neighbours panicked"))?
     }
 }
 
@@ -94,7 +94,7 @@ impl Callers {
     }
 }
 
-/// Lets the log grow by a network whose long configuration changes with each ADD.
+/// Makes the log grow with a network whose long configuration changes with each ADD.
 async fn grow(channel: Channel, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     for number in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -108,7 +108,7 @@ async fn grow(channel: Channel, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A network's configuration with more keys for its policy.
+/// A network's configuration with further keys for its policy.
 fn with(network: &str, keys: Map<String, Value>) -> Value {
     let mut config = load::own_network(network);
     if let Some(ipam) = config.pointer_mut("/ipam").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! Where the time of an ADD goes: medians of the same rounds, and what they leave over.
+//! Breaks down the time of an ADD: medians from the same rounds, and the remainder.
 
 use std::fmt::Write as _;
 
@@ -11,25 +11,25 @@ use crate::exec::Subject;
 use crate::metrics::{POLICY, Page, SYNC};
 use crate::times::Times;
 
-/// Microseconds of one ADD, part by part, and of its peers.
+/// The time of one ADD by part, and that of its peers, in microseconds.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Parts {
-    /// `/bin/true`, for scale.
+    /// `/bin/true`, for comparison.
     pub(crate) bin_true: f64,
-    /// Debian's plugin, for scale.
+    /// Debian's host-local, for comparison.
     pub(crate) host_local: f64,
-    /// The plugin starts and ends, and asks nobody.
+    /// The plugin starts and exits without calling the daemon.
     exec: f64,
-    /// It connects, sends a request that the daemon answers from memory, and has the answer.
+    /// The plugin connects and makes a call that the daemon answers from memory.
     connect: f64,
     policy: f64,
     sync: f64,
-    /// What an ADD takes beyond that. Less than nothing says that the parts were measured apart.
+    /// The remaining time of an ADD. It can be negative, because the parts are measured separately.
     daemon: f64,
 }
 
 impl Parts {
-    /// Measures ADDs of a network, reading the daemon's own times around each.
+    /// Measures ADDs on a network, and reads the daemon's own metrics before and after each.
     pub(crate) fn measure(daemon: &Daemon, network: &Value, rounds: usize) -> anyhow::Result<Self> {
         let add = Subject::tenure(daemon, vec![network.clone()])?;
         let subjects = [
@@ -65,7 +65,7 @@ impl Parts {
         Ok(Self { bin_true, host_local, exec, connect, policy, sync, daemon })
     }
 
-    /// The parts with their names, in the order in which an ADD goes through them.
+    /// The parts with their names, in the order of an ADD.
     pub(crate) fn named(&self) -> [(&'static str, f64); 5] {
         [
             ("exec", self.exec),

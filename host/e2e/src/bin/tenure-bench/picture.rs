@@ -1,16 +1,16 @@
-//! Draws where the time of an ADD goes: one bar for each program, to one scale.
+//! Draws the time of an ADD: one bar for each program, all to the same scale.
 
 use std::fmt::Write;
 
 use crate::parts::Parts;
 
 const WIDTH: f64 = 760.0;
-/// Where the bars begin, right of their names.
+/// Where the bars begin, to the right of their names.
 const LEFT: f64 = 96.0;
 const BAR: f64 = 26.0;
 const GAP: f64 = 14.0;
 
-/// A colour for each part, told apart by brightness too.
+/// A colour for each part, distinguishable by brightness too.
 const COLOURS: [&str; 5] = ["#1b4965", "#5fa8d3", "#bc6c25", "#8d99ae", "#cae9ff"];
 const PEER: &str = "#b8b8b8";
 

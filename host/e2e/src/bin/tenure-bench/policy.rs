@@ -1,4 +1,4 @@
-//! The policy call, measured inside a process by the policy crate's own example.
+//! Measures the policy call inside a process, with the policy crate's example.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use tenure_e2e::binaries;
 
-/// The example: `cargo xtask bench` names it; beside the bench it lies among the examples.
+/// The example's path: set by `cargo xtask bench`; otherwise in the `examples` folder next to the bench.
 pub(crate) fn example() -> anyhow::Result<PathBuf> {
     match std::env::var_os("TENURE_MEASURE") {
         Some(path) => Ok(path.into()),
@@ -15,17 +15,17 @@ pub(crate) fn example() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Microseconds of one call.
+/// The times of one call, in microseconds.
 pub(crate) struct Call {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     /// As the daemon makes it.
     pub(crate) asked: f64,
-    /// What it takes beyond the call to have one made on another thread, the asking one asleep meanwhile.
+    /// The additional time if the call is made on another thread while the calling one sleeps.
     pub(crate) on_thread: f64,
 }
 
-/// Makes so many calls.
+/// Measures a number of calls.
 pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
     let output = Command::new(example()?).arg(calls.to_string()).output().context("measure")?;
     ensure!(output.status.success(), "measure: {}", String::from_utf8_lossy(&output.stderr));

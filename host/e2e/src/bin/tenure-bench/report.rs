@@ -1,4 +1,4 @@
-//! What was measured: figures with their units, what they must reach, and the raw figures that a ratio was made of.
+//! The results: figures with their units and goals, and the raw figures behind each ratio.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::parts::Parts;
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Unit {
@@ -29,7 +29,7 @@ pub(crate) struct Figure {
     pub(crate) unit: Unit,
 }
 
-/// What a figure must reach.
+/// The goal of a figure.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Goal {
@@ -37,7 +37,7 @@ pub(crate) enum Goal {
     AtLeast(f64),
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     measure: String,
@@ -46,7 +46,7 @@ pub(crate) struct Row {
     goal: Option<Goal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reached: Option<bool>,
-    /// What the figure was made of, or stands beside.
+    /// The figures that it was computed from, or that put it in context.
     raw: Vec<(String, Figure)>,
 }
 
@@ -102,7 +102,7 @@ impl Row {
         self
     }
 
-    /// Measure, figure, goal and raw figures, as a person reads them.
+    /// Measure, figure, goal and raw figures, as text.
     fn cells(&self) -> [String; 4] {
         let goal = self.goal.map_or(String::new(), |goal| {
             let (sign, value) = match goal {

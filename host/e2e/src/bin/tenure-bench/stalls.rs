@@ -1,4 +1,4 @@
-//! ADDs of one network beside networks whose policy does not do its work: the worst neighbours that there are.
+//! ADDs on one network next to networks whose policy stalls: the worst possible neighbours.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,18 +19,18 @@ const SPINNING: Callers = Callers { policy: "hostile", misbehave: Some("spin"), 
 /// A policy that is being compiled.
 const WAITING: Callers = Callers { policy: "bomb", misbehave: None, networks: 6, callers: 6 };
 
-/// What a network's ADDs took by itself and beside others.
+/// The times of a network's ADDs, alone and next to others.
 pub(crate) struct Beside {
     pub(crate) alone: Times,
     pub(crate) spinning: Times,
     pub(crate) compiling: Times,
-    /// How many calls of the policies that spin were refused meanwhile.
+    /// The number of calls of spinning policies that were refused meanwhile.
     pub(crate) refused: u32,
-    /// Whether a snapshot was taken beside them.
+    /// The number of snapshots taken meanwhile.
     pub(crate) snapshots: usize,
 }
 
-/// Measures so many ADDs by themselves, and beside each kind of neighbour.
+/// Measures ADDs alone, and next to each kind of neighbour.
 pub(crate) fn measure(runtime: &Runtime, count: u32) -> anyhow::Result<Beside> {
     let mut daemon = Daemon::prepare()?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
@@ -43,7 +43,7 @@ pub(crate) fn measure(runtime: &Runtime, count: u32) -> anyhow::Result<Beside> {
         std::fs::write(&path, component)?;
         config += &format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display());
     }
-    // A minute, for as long as this takes; the compiler's process gives way to the daemon's.
+    // A minute is longer than the measurement; the compiler's process has a lower priority than the daemon.
     daemon.configure(&format!("[sandbox]\ncompile_seconds = 60\n{config}"))?;
     daemon.launch()?;
     let run_directory = daemon.run_directory();
@@ -60,7 +60,7 @@ pub(crate) fn measure(runtime: &Runtime, count: u32) -> anyhow::Result<Beside> {
     Ok(Beside { alone, spinning, compiling, refused, snapshots })
 }
 
-/// ADDs of a network that nothing is wrong with, one after the other.
+/// ADDs on a healthy network, one at a time.
 async fn adds(daemon: &Daemon, prefix: &str, count: u32) -> anyhow::Result<Times> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
     let config = load::own_network("bench-beside").to_string().into_bytes();

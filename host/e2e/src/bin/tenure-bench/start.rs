@@ -1,4 +1,4 @@
-//! A daemon with a large state: how long it starts, and how much memory it takes.
+//! A daemon with a large state: how long its start takes, and how much memory it uses.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,25 +11,25 @@ use tokio::runtime::Runtime;
 
 use crate::load;
 
-/// How often the socket is looked for: much less than a start takes.
+/// How often to check for the socket: much more often than a start takes.
 const LOOK_AGAIN: Duration = Duration::from_micros(500);
-/// How long a start may take on the slowest machine.
+/// The time limit for a start, on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// ADDs and DELs that a daemon has served before its memory is looked at.
+/// The number of ADDs and DELs that a daemon serves before its memory is measured.
 const SERVED: u32 = 2_000;
 
-/// What a large state costs.
+/// The cost of a large state.
 pub(crate) struct Cost {
     /// Resident megabytes with a thousand allocations.
     pub(crate) small: f64,
-    /// Resident megabytes with the most.
+    /// Resident megabytes with the most allocations.
     pub(crate) large: f64,
-    /// Seconds from the start of the program until its first ADD is durable, with the most.
+    /// Seconds from the start of the program until its first ADD is durable, with the most allocations.
     pub(crate) start: f64,
 }
 
-/// Fills a daemon with up to `most` allocations, and kills and starts it.
+/// Fills a daemon with up to `most` allocations, kills it and starts it again.
 pub(crate) fn measure(runtime: &Runtime, most: u32) -> anyhow::Result<Cost> {
     let mut daemon = Daemon::start()?;
     let config = load::own_network("bench-start");
@@ -46,7 +46,7 @@ pub(crate) fn measure(runtime: &Runtime, most: u32) -> anyhow::Result<Cost> {
     Ok(Cost { small, large, start: median.as_secs_f64() })
 }
 
-/// Kills the daemon and starts it again; how long until a runtime has its first address.
+/// Kills the daemon and starts it again; returns the time until the first ADD is answered.
 fn restart(
     runtime: &Runtime,
     daemon: &mut Daemon,
@@ -55,13 +55,17 @@ fn restart(
 ) -> anyhow::Result<Duration> {
     daemon.kill()?;
     let socket = daemon.run_directory().join("cni.sock");
-    // What a killed daemon leaves behind nobody listens at.
+    // Remove the socket that the killed daemon left behind.
     fs::remove_file(&socket).context("the killed daemon's socket")?;
     let started = Instant::now();
     daemon.spawn()?;
     runtime.block_on(async {
         while !socket.exists() {
-            anyhow::ensure!(started.elapsed() < LIMIT, "the daemon does not serve: {}", daemon.log(""));
+            anyhow::ensure!(
+                started.elapsed() < LIMIT,
+                "the daemon did not start serving: {}",
+                daemon.log("")
+            );
             tokio::time::sleep(LOOK_AGAIN).await;
         }
         let channel = client::connect(&socket).await?;
@@ -70,7 +74,7 @@ fn restart(
     })
 }
 
-/// Resident megabytes of a daemon that has served.
+/// The resident megabytes of a daemon after it has served requests.
 fn resident(runtime: &Runtime, daemon: &Daemon, config: &Value) -> anyhow::Result<f64> {
     runtime.block_on(load::churn(daemon, config, SERVED))?;
     Ok(daemon.rss()? as f64 * 1024.0 / 1e6)

@@ -1,4 +1,4 @@
-//! Times of many runs.
+//! The times of many runs.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl Times {
         Self(times)
     }
 
-    /// What a share of the runs did not take longer than, in percent.
+    /// A percentile of the times.
     pub(crate) fn percentile(&self, share: usize) -> f64 {
         self.0.get((self.0.len().saturating_sub(1)) * share / 100).copied().unwrap_or_default()
     }

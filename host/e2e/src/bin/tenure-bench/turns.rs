@@ -1,4 +1,4 @@
-//! Subjects that are compared take turns, so that all of them meet the same machine.
+//! Subjects that are compared take turns, so that all of them run under the same conditions.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use tenure_e2e::random::Random;
 use crate::exec::Subject;
 use crate::times::Times;
 
-/// In how many rounds many at once are measured.
+/// The number of rounds in which concurrent runs are measured.
 const ROUNDS: usize = 4;
 
-/// What takes turns.
+/// The subjects that take turns.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     subjects: Vec<Subject>,
 }
 
-/// A subject's place among those that take turns.
+/// A subject's position among those that take turns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place(usize);
 
-/// The times of all of them.
+/// The times of all subjects.
 #[derive(Debug)]
 pub(crate) struct Outcome(Vec<Times>);
 
@@ -31,8 +31,8 @@ impl Turns {
         Place(self.subjects.len() - 1)
     }
 
-    /// Runs each subject once a round, in an order that is another each round: what ran before has warmed the caches for
-    /// some, and not for others.
+    /// Runs each subject once per round. The order changes each round, because each run warms the caches for some subjects and not for
+    /// others.
     pub(crate) fn run(&self, rounds: usize) -> anyhow::Result<Outcome> {
         self.subjects.iter().try_for_each(Subject::warm_up)?;
         let mut random = Random::new(1);
@@ -50,11 +50,11 @@ impl Turns {
 
 impl Outcome {
     pub(crate) fn of(&self, place: Place) -> anyhow::Result<&Times> {
-        self.0.get(place.0).context("a place of other turns")
+        self.0.get(place.0).context("a position in other turns")
     }
 }
 
-/// Runs many of each subject at once, in rounds; each one's rate in programs a second.
+/// Runs many of each subject concurrently, in rounds; returns each subject's rate in programs per second.
 pub(crate) fn at_once<const N: usize>(
     callers: usize,
     total: usize,

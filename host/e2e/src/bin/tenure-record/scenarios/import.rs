@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Scenario, ctl, ctl_into, del, subnet, write};
 
-/// A check's report of two sandboxes that are gone: of the first that is not proven, the second never existed.
+/// A check's report of two sandboxes that are gone: the first is not confirmed, the second never existed.
 const REPORT: &str = r#"{"compared":2,"findings":[
 {"kind":"sandbox-gone","network":"pods","subject":"T1/eth0","detail":"","next_step":"","generation":1,"addresses":["10.87.0.2/24"],"pod_namespace":"","pod_name":""},
 {"kind":"sandbox-gone","network":"pods","subject":"T9/eth0","detail":"","next_step":"","generation":900,"addresses":["10.87.0.99/24"],"pod_namespace":"","pod_name":""}]}"#;
@@ -60,7 +60,7 @@ pub(super) fn scenario() -> Scenario {
     }
 }
 
-/// ipamd's checkpoint: a new address, one that is taken, and one outside of the ranges.
+/// ipamd's checkpoint: a new address, one that is taken, and one outside the ranges.
 fn ipamd() -> Value {
     let row = |container: &str, ipv4: &str| {
         let metadata = json!({ "k8sPodNamespace": "shop", "k8sPodName": container });
