@@ -76,7 +76,7 @@ pub(crate) enum Command {
         /// Keep printing facts as they are appended.
         #[arg(long, short)]
         follow: bool,
-        /// The checkpoint's directory; by default the daemon is asked, or /var/lib/tenure is used while it is down.
+        /// The checkpoint's directory [default: the running daemon's, or else /var/lib/tenure].
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
     },
@@ -162,7 +162,7 @@ again.")]
     /// Compares the daemon's memory with its checkpoint and with the sandboxes that exist.
     #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
     Check,
-    /// Releases the allocations whose sandbox a check found gone, both in the runtime and by its network namespace.
+    /// Releases the allocations that a check reported as `sandbox-gone`.
     #[command(after_help = "Examples:
   tenurectl check --output json > report.json
   tenurectl repair --from report.json

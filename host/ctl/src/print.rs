@@ -1,4 +1,5 @@
-//! Writing to the standard streams in the chosen output format. A reader that closes the pipe early, such as `head`, is not an error.
+//! Writing to the standard streams in the chosen output format. A reader that closes the pipe early, such as `head`, is not
+//! an error.
 
 use std::io::{self, BufWriter, Stdout, Write};
 

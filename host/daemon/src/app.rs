@@ -33,8 +33,8 @@ use crate::replay::Replay;
 use crate::signals::Signals;
 use crate::state::{Directories, State};
 
-/// How long the other parts have to stop after an essential one failed. Requests in flight fail anyway, and the service manager waits to
-/// restart the daemon.
+/// How long the other parts have to stop after an essential one failed. Requests in flight fail anyway, and the service
+/// manager waits to restart the daemon.
 const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
 /// The daemon's inputs other than its configuration.

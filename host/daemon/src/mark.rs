@@ -1,7 +1,7 @@
 //! The mark in the run directory: what was last durable in this boot, recorded outside the state directory.
 //!
-//! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, overwritten in place by a single write after
-//! each sync of the log. It need not be synced itself, because a reboot clears it anyway.
+//! `<run-dir>/state-seen` is one line, `crc32c boot word fact log length group checksum`, overwritten in place by a single
+//! write after each sync of the log. It need not be synced itself, because a reboot clears it anyway.
 
 use std::fs::{self, File};
 use std::io;

@@ -35,7 +35,7 @@ impl Node {
         let was_lost = self.state_seen.adopt()?;
         if was_lost {
             self.engine.conditions().clear(ConditionName::StateLost, "");
-            tracing::warn!("the lost state was confirmed as it is now; serving ADD again");
+            tracing::warn!("confirmed the current state after a loss; serving ADD again");
         }
         Ok(was_lost)
     }

@@ -1,6 +1,6 @@
 //! The run directory, which is locked before the daemon reads or writes anything in it.
 //!
-//! It contains the state marker and the spooled DELs, on which correctness depends. A second daemon, started by mistake next to
+//! It contains the state mark and the spooled DELs, on which correctness depends. A second daemon, started by mistake next to
 //! the one that serves, must not touch them, so this directory is locked just as the state directory is.
 
 use std::io;

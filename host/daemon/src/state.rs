@@ -41,7 +41,7 @@ impl State {
             .with_context(|| format!("state directory {}", state_dir.display()))?;
         let lock = Lock::take(state_dir)?;
         let boot = boot_id().context("cannot read the kernel's boot ID")?;
-        let mark = Mark::read(run_dir, &boot).context("cannot read the state marker in the run directory")?;
+        let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
         let recovered = recover_after(&disk, &boot, clock.now(), mark.durable());
         let mut recovered = recovered.with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())

@@ -91,7 +91,7 @@ impl Witness for StateSeen {
         match &written {
             Err(error) if known.marked => {
                 let path = known.pen.path().display();
-                tracing::warn!(%path, %error, "cannot write the state marker; a later loss of state may go undetected");
+                tracing::warn!(%path, %error, "cannot write the state mark; a later loss of state may go undetected");
             }
             _ => {}
         }

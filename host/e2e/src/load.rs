@@ -1,4 +1,4 @@
-//! Concurrent callers, each with its own pods, and a journal of what they were told.
+//! Concurrent callers, each with its own pods, and a journal of the answers that they received.
 //!
 //! The callers continue until the daemon breaks, or for a number of requests each. A fuse breaks the daemon: the caller that
 //! receives the nth answer triggers it, so that the seed determines the moment, not a timer.

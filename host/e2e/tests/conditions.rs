@@ -146,7 +146,8 @@ fn full_pool() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A policy's component that differs from the built-in ones: a node's copy of a policy that it has used, plus an empty custom section.
+/// A policy's component that differs from the built-in ones: a node's copy of a policy that it has used, plus an empty
+/// custom section.
 fn component() -> anyhow::Result<Vec<u8>> {
     let daemon = Daemon::start()?;
     daemon.shim()?.call("ADD", &Attachment::of("pod"), &roomy("pods"))?.address()?;

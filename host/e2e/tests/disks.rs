@@ -202,8 +202,8 @@ fn exactly_without_cache(disk: Mount, memory: &Mount, journal: &Journal) -> anyh
     victim.deletes_everything(journal)
 }
 
-/// The kernel marks the pages of a failed sync as clean. If the daemon is killed at that moment, the next one could read a group that no
-/// sync would ever write, and everything it acknowledged after that group would be lost with it.
+/// The kernel marks the pages of a failed sync as clean. If the daemon is killed at that moment, the next one could read a
+/// group that no sync would ever write, and everything it acknowledged after that group would be lost with it.
 fn lost_group() -> anyhow::Result<()> {
     mount::private_namespace()?;
     let (memory, disk, _limit) = on_memory()?;

@@ -1,4 +1,5 @@
-//! Imports from another IPAM plugin: an address that may be in use is never handed out, and an ended allocation is never brought back.
+//! Imports from another IPAM plugin: an address that may be in use is never handed out, and an ended allocation is never
+//! brought back.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! Compatibility between versions: a node keeps working while its daemon is newer than its programs, or older.
 //!
-//! `recordings/` contains the exchanges of older versions. In one direction, the tests send each recorded request to the daemon, byte
-//! for byte; an old program must read the same in its answer. In the other direction, they give each recorded answer to the plugin or
-//! `tenurectl`; an old daemon must read the same in the program's request, and the program must print the same.
+//! `recordings/` contains the exchanges of older versions. In one direction, the tests send each recorded request to the
+//! daemon, byte for byte; an old program must read the same in its answer. In the other direction, they give each recorded
+//! answer to the plugin or `tenurectl`; an old daemon must read the same in the program's request, and the program must
+//! print the same.
 
 use std::fs;
 use std::process::ExitCode;

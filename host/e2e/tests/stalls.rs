@@ -1,7 +1,7 @@
 //! No network stalls another: policies that spin and components that compile for minutes, next to networks that must keep working.
 //!
-//! Spinning and compiling take minutes here, so that the tests do not depend on the machine's speed: everything else must make progress
-//! meanwhile.
+//! Spinning and compiling take minutes here, so that the tests do not depend on the machine's speed: everything else must
+//! make progress meanwhile.
 
 #[path = "support/component.rs"]
 mod component;

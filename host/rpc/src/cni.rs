@@ -25,7 +25,8 @@ const MILLISECOND: u64 = 1_000_000;
 /// The attribute in which the host passes `runtimeConfig.ipRanges` to a policy.
 const IP_RANGES: &str = "runtime-config.ip-ranges";
 
-/// The number of files that the daemon reads concurrently for plugins that do not send them; a read that hangs blocks only its slot.
+/// The number of files that the daemon reads concurrently for plugins that do not send them; a read that hangs blocks only
+/// its slot.
 const READERS: usize = 4;
 
 /// Implements the generated service over an engine.

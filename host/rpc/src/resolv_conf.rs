@@ -1,5 +1,4 @@
-//! Reading the resolv.conf that a configuration names. Only a small regular file is read, so that reading neither blocks nor goes on
-//! forever.
+//! Reading the resolv.conf that a configuration names. Only a small regular file is read, so that reading always ends.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};

@@ -91,7 +91,7 @@ impl Lines {
         match fact {
             Fact::Ledger(fact) => self.ledger(fact),
             Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
-                (choice.at, format!("{:<10} {} by the {}", "chosen", choice.policy, choice.by.name()))
+                (choice.at, format!("{:<10} {} by {}", "chosen", choice.policy, choice.by.name()))
             }
             Fact::Choices(ChoiceFact::Forgotten { at, .. }) => {
                 (*at, format!("{:<10} the policy", "forgotten"))
@@ -141,7 +141,7 @@ impl Lines {
 
 fn defined(network: &Network) -> String {
     let pools: Vec<_> = network.pools.iter().map(|pool| format!("{} ({})", pool.name, pool.supply)).collect();
-    format!("{:<10} pools {} by the {}", "defined", pools.join(", "), network.defined_by.name())
+    format!("{:<10} pools {} by {}", "defined", pools.join(", "), network.defined_by.name())
 }
 
 /// A fact that this version does not know.

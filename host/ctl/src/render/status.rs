@@ -47,7 +47,7 @@ fn condition(condition: &Condition, now_ms: u64) -> String {
 /// Whether there was a loss to confirm.
 pub(super) fn adopted(answer: &AdoptResponse) -> String {
     match answer.was_lost {
-        true => "confirmed: the node serves ADD again with the state that it has\n".to_owned(),
+        true => "confirmed: the node serves ADD again, with its current state\n".to_owned(),
         false => "nothing to confirm: the state was not lost\n".to_owned(),
     }
 }

@@ -34,7 +34,7 @@ impl Adoption {
                 Some(why) => tracing::warn!(why, "cannot confirm the lost state yet"),
                 None => {
                     if let Err(error) = self.node.adopt() {
-                        tracing::error!(%error, "cannot clear the lost-state marker");
+                        tracing::error!(%error, "cannot clear the lost-state mark");
                     }
                 }
             }

@@ -46,8 +46,8 @@ impl Part for Checkpoint {
     }
 }
 
-/// The writer's thread. If a disk hangs during the stop, the thread is left to end with the process; what it has not written was not
-/// acknowledged.
+/// The writer's thread. If a disk hangs during the stop, the thread is left to end with the process; what it has not
+/// written was not acknowledged.
 struct Thread(Option<Running>);
 
 impl Thread {

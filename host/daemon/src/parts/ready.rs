@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Gate, Kind, Part};
 use crate::policies;
 
-/// How long to delay the notification until the policies that served before are loaded. The service manager kills a daemon that takes
-/// longer than its own timeout.
+/// How long to delay the notification until the policies that served before are loaded. The service manager kills a daemon
+/// that takes longer than its own timeout.
 const MOST: Duration = Duration::from_secs(30);
 
 /// Notifies once the sockets exist and the policies that served before are loaded.

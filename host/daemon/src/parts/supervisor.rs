@@ -1,5 +1,5 @@
-//! The supervisor: restarts a part that fails, or stops the daemon if the part is essential. On shutdown, stops each part before the
-//! parts that it needs.
+//! The supervisor: restarts a part that fails, or stops the daemon if the part is essential. On shutdown, stops each part
+//! before the parts that it needs.
 //!
 //! ```text
 //!              stop requested                        returns, or is aborted at the deadline

@@ -108,8 +108,8 @@ fn a_history_reads_from_top_to_bottom() {
     let text: String = history().iter().map(|item| lines.text(item)).collect();
     insta::assert_snapshot!(text, @r#"
     2023-11-14T22:13:20.000Z  node node-7, boot boot-one
-    2023-11-14T22:13:21.000Z  #1      pods         chosen     host-local@9f86d081884c by the configuration
-    2023-11-14T22:13:21.000Z  #2      pods         defined    pools 0 (configuration) by the request
+    2023-11-14T22:13:21.000Z  #1      pods         chosen     host-local@9f86d081884c by configuration
+    2023-11-14T22:13:21.000Z  #2      pods         defined    pools 0 (configuration) by request
     2023-11-14T22:13:21.000Z  #3      pods         added      range 10.1.0.2-10.1.0.9 to pool 0
     2023-11-14T22:13:21.000Z  #4      pods         allocated  10.1.0.7/24 default/web-1 4c01db0b339c/eth0
     -                         #5      -            unknown    chapter effects, version 3: {"intent":{"attach":"eni-1"}}

@@ -29,8 +29,8 @@ pub(crate) fn of_policy_call() -> anyhow::Result<f64> {
 
 /// Runs a command under callgrind.
 ///
-/// Callgrind hides the kernel's vDSO from a program, but not from one that asks the kernel for its auxiliary vector; strace makes that
-/// system call fail.
+/// Callgrind hides the kernel's vDSO from a program, but not from one that asks the kernel for its auxiliary vector; strace
+/// makes that system call fail.
 fn count(counted: &Command, input: &str) -> anyhow::Result<f64> {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e", "inject=prctl:error=EINVAL"]);
