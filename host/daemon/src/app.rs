@@ -103,7 +103,7 @@ impl App {
         let conditions = Arc::clone(engine.conditions());
         if seen.is_lost() {
             let message = format!(
-                "{} lacks allocations that were acknowledged in this boot, so the addresses of live pods are not known",
+                "{} lacks facts that were acknowledged in this boot, so the addresses of live pods are not known",
                 state_dir.display()
             );
             conditions.set(ConditionName::StateLost, "", message);
