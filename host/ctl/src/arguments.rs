@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 
 ";
 
-/// Inspects and operates a node's IPAM daemon.
+/// Inspect and operate a node's IPAM daemon.
 #[derive(Debug, Parser)]
 #[command(name = "tenurectl", version, after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
 pub(crate) struct Arguments {
@@ -57,7 +57,7 @@ pub(crate) enum Output {
 pub(crate) enum Command {
     #[command(flatten)]
     Ask(Question),
-    /// Lists allocations: addresses and their owners.
+    /// List allocations: addresses and their owners.
     #[command(after_help = "Examples:
   tenurectl allocations
   tenurectl allocations --network pods
@@ -67,7 +67,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
     },
-    /// Prints the history from the checkpoint's log; works while the daemon is down.
+    /// Print the history from the checkpoint's log; works while the daemon is down.
     #[command(after_help = "Examples:
   tenurectl log
   tenurectl log --follow
@@ -80,14 +80,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
     },
-    /// Prints a shell completion script.
+    /// Print a shell completion script.
     #[command(after_help = "Examples:
   tenurectl completions bash > /etc/bash_completion.d/tenurectl")]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Writes the manual pages to a directory.
+    /// Write the manual pages to a directory.
     #[command(after_help = "Examples:
   tenurectl man /usr/local/share/man/man1")]
     Man {
@@ -100,7 +100,7 @@ pub(crate) enum Command {
 /// The commands that need the daemon.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Question {
-    /// Shows whether the node serves ADD, and what is wrong.
+    /// Show whether the node serves ADD, and what is wrong.
     #[command(after_help = "Examples:
   tenurectl status
   tenurectl status --wait 60 && deploy-pods
@@ -111,18 +111,18 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
         #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
         wait: Option<Duration>,
     },
-    /// Lists networks with their pools, pool usage, and policies.
+    /// List networks with their pools, pool usage, and policies.
     Networks,
-    /// Defines and removes networks without a CNI call.
+    /// Define and remove networks without a CNI call.
     #[command(subcommand)]
     Network(Network),
-    /// Reloads the daemon's configuration, as SIGHUP does, and lists the keys that took effect.
+    /// Reload the daemon's configuration, as SIGHUP does, and list the keys that took effect.
     #[command(
         after_help = "An invalid file changes nothing. Exits with 1 if the file is refused, or if one of its networks could not be \
 defined; the daemon retries such a network by itself."
     )]
     Reload,
-    /// Shows everything about one address, on each network that contains it.
+    /// Show everything about one address, on each network that contains it.
     #[command(after_help = "Examples:
   tenurectl allocation 10.1.0.7
   tenurectl allocation fd00:1::7
@@ -132,7 +132,7 @@ defined; the daemon retries such a network by itself."
         #[arg(value_parser = values::address)]
         address: IpAddr,
     },
-    /// Releases an address by hand, for an allocation that no runtime will ever delete.
+    /// Release an address by hand, if no runtime will ever delete its allocation.
     #[command(after_help = "Examples:
   tenurectl release 10.1.0.7
   tenurectl release 10.1.0.7 --apply --reason 'left over from host-local; no reply to ping or arping'
@@ -159,10 +159,10 @@ again.")]
         #[arg(long)]
         apply: bool,
     },
-    /// Compares the daemon's memory with its checkpoint and with the sandboxes that exist.
+    /// Compare the daemon's memory with its checkpoint and with the sandboxes that exist.
     #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
     Check,
-    /// Releases the allocations that a check reported as `sandbox-gone`.
+    /// Release the allocations that a check reported as `sandbox-gone`.
     #[command(after_help = "Examples:
   tenurectl check --output json > report.json
   tenurectl repair --from report.json
@@ -177,7 +177,7 @@ The daemon verifies each finding again before it releases anything. Findings of 
         #[arg(long)]
         apply: bool,
     },
-    /// Imports the live allocations of another IPAM plugin.
+    /// Import the live allocations of another IPAM plugin.
     #[command(after_help = "Examples:
   tenurectl import host-local /var/lib/cni/networks --config /etc/cni/net.d/10-pods.conflist
   tenurectl import --apply host-local /var/lib/cni/networks
@@ -197,7 +197,7 @@ that was imported before and has ended since stays released.")]
         #[arg(long, global = true)]
         apply: bool,
     },
-    /// Confirms the state after it was lost, so that the node serves ADD again.
+    /// Confirm the state after it was lost, so that the node serves ADD again.
     #[command(after_help = "Examples:
   tenurectl adopt --empty
 
@@ -208,7 +208,7 @@ an older copy of the state lacks the pods that were created after it; drain the 
         #[arg(long, required = true)]
         empty: bool,
     },
-    /// Lists policies and activates them.
+    /// List and activate policies.
     #[command(subcommand)]
     Policy(Policy),
 }
@@ -238,7 +238,7 @@ pub(crate) enum Source {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Network {
-    /// Creates a network from a CNI configuration, or updates it.
+    /// Create or update a network from a CNI configuration.
     #[command(after_help = "Examples:
   tenurectl network define /etc/cni/net.d/10-pods.conflist
   tenurectl network define /etc/cni/net.d/10-pods.conflist --apply
@@ -256,7 +256,7 @@ CNI calls use the network as it is defined here; a different `ipam` object in th
         #[arg(long)]
         change_ranges: bool,
     },
-    /// Removes a network that holds no addresses.
+    /// Remove a network that holds no addresses.
     #[command(after_help = "Examples:
   tenurectl network remove pods
   tenurectl network remove pods --apply
@@ -273,9 +273,9 @@ The next ADD for that name creates it again, from that call's configuration.")]
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
-    /// Lists the node's policies and the networks they serve.
+    /// List the node's policies and the networks they serve.
     List,
-    /// Replaces a network's policy while the network serves requests.
+    /// Replace a network's policy while the network serves requests.
     #[command(after_help = "Examples:
   tenurectl policy activate pods highest-first
 

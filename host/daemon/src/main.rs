@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes:
   1  temporary failure: a restart may help
   2  permanent failure: fix the configuration, the command line, the state or a directory's permissions first";
 
-/// Manages a node's IP addresses: serves container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
+/// Manage a node's IP addresses: serve container runtimes through the `tenure` CNI plugin, and operators through tenurectl.
 #[derive(Debug, Parser)]
 #[command(name = "tenured", version, after_help = EXIT_CODES)]
 struct Arguments {

@@ -24,7 +24,7 @@ pub(crate) enum Mark {
     Seen(Option<Durable>),
     /// The previous state is lost, and facts have been written since without anyone confirming that the state is complete.
     Lost,
-    /// The mark cannot be decoded.
+    /// The mark cannot be decoded, so it may be from this boot.
     Unreadable,
 }
 

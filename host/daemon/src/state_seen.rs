@@ -61,7 +61,7 @@ impl StateSeen {
     /// Confirms the current state. Returns whether it was lost.
     ///
     /// # Errors
-    /// If the mark cannot be written; then nothing changes.
+    /// If the mark cannot be written, or nothing is durable yet; then nothing changes.
     pub(crate) fn adopt(&self) -> io::Result<bool> {
         let mut known = self.known();
         if !known.lost {

@@ -69,7 +69,7 @@ fn config(plugin: &str, version: &str, network: &str, ipam: &Value) -> Value {
     })
 }
 
-/// The reference plugin in an enclave, with tenure in CNI_PATH under both of its names.
+/// The reference plugin in an enclave, with tenure in `CNI_PATH` under both of its names.
 fn reference_plugin(shared: &Shared, name: &str, enclave: &Enclave) -> anyhow::Result<Plugin> {
     let daemon = shared.get()?;
     let tenure = daemon.plugin_directory(&["tenure", "host-local"])?;

@@ -34,7 +34,7 @@ use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
 use crate::turns::{Turns, at_once};
 
-/// Measures what an address costs, compared with /bin/true and host-local.
+/// Measure what an address costs, compared with /bin/true and host-local.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Only check that each measurement runs; the figures are meaningless

@@ -17,7 +17,7 @@ use tenure_e2e::{binaries, recording};
 
 use self::recorder::Recorder;
 
-/// Records the exchanges between a version's programs and its daemon.
+/// Record the exchanges between a version's programs and its daemon.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The folder's name below host/e2e/recordings: the version and its commit, such as 0.1.0-36b1920
