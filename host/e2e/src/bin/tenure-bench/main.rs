@@ -202,20 +202,20 @@ impl Bench<'_> {
         let place = turns.join(Subject::tenure(&self.daemon, networks.collect())?);
         beside.push((format!("... in {many} networks, over one"), place, None));
         let place = turns.join(self.subject("bench-again", "10.1.0.0/16")?);
-        beside.push(("... in another empty /16: what noise makes".to_owned(), place, None));
+        beside.push(("... in another empty /16: the noise of this run".to_owned(), place, None));
 
-        say("one program after another, in turns: /bin/true, host-local, the plugin in each network");
+        say("one program at a time, in turns: /bin/true, host-local, the plugin in each network");
         let outcome = turns.run(self.scale.rounds)?;
         let (ours, least, peer) =
             (outcome.of(empty)?, outcome.of(least)?.median(), outcome.of(peer)?.median());
         let p50 = ours.median();
         let mut rows = vec![
-            Row::new("shim ADD p50, over exec of /bin/true", us(p50 - least))
+            Row::new("plugin ADD p50, beyond exec of /bin/true", us(p50 - least))
                 .at_most(600.0)
                 .raw("ADD", us(p50))
                 .raw("its p99", us(ours.percentile(99)))
                 .raw("/bin/true", us(least)),
-            Row::new("shim ADD p50, over host-local", Unit::Times.of(p50 / peer))
+            Row::new("plugin ADD p50, over host-local", Unit::Times.of(p50 / peer))
                 .at_most(0.45)
                 .raw("ADD", us(p50))
                 .raw("host-local", us(peer)),
@@ -239,8 +239,8 @@ impl Bench<'_> {
         let rate = |value: f64| Unit::PerSecond.of(value);
         let mut rows = Vec::new();
         for callers in [1, 8, 32, 128] {
-            say(&format!("{callers} programs at once"));
-            let measure = format!("{callers} shim ADDs at once, over /bin/true");
+            say(&format!("{callers} concurrent programs"));
+            let measure = format!("{callers} concurrent plugin ADDs, over /bin/true");
             let total = self.scale.at_once.max(callers * 4);
             // The peer is by far the slowest; one row with it is enough.
             let row = if callers == 32 {
@@ -269,7 +269,7 @@ impl Bench<'_> {
     }
 
     fn steadily(&self) -> anyhow::Result<Row> {
-        say("500 gRPC ADDs a second");
+        say("500 gRPC ADDs per second");
         let before = Page::read(&self.daemon)?;
         let steady = self.runtime.block_on(load::steady(&self.daemon, PACE, self.scale.steady))?;
         let slow_sync = Page::read(&self.daemon)?.p99_since(&before, SYNC);
@@ -281,41 +281,38 @@ impl Bench<'_> {
     }
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
-        say("policy calls, a fresh instance each");
+        say("policy calls, each in a fresh instance");
         let policy::Call { p50, p99, asked, on_thread } = policy::measure(self.scale.calls)?;
         Ok(vec![
             Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
             Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
-            Row::new("... as the daemon makes it, beyond the call itself, p50", us(asked - p50))
+            Row::new("... made by the daemon, beyond the call itself, p50", us(asked - p50))
                 .at_most(15.0)
-                .raw("in all", us(asked)),
-            Row::new(
-                "... by way of another thread, for a policy that is not known to be quick",
-                us(on_thread),
-            )
-            .at_most(15.0),
+                .raw("total", us(asked)),
+            Row::new("... on another thread, for a policy that is not known to be quick", us(on_thread))
+                .at_most(15.0),
         ])
     }
 
     /// How policies that spin, and one that compiles for a minute, affect other networks.
     fn beside_stalls(&self) -> anyhow::Result<Vec<Row>> {
-        say("ADDs beside policies that spin, and beside one that is being compiled");
+        say("ADDs next to policies that spin, and next to one that is being compiled");
         let beside = stalls::measure(&self.runtime, self.scale.beside)?;
         let (p99, spinning) = (beside.alone.percentile(99), beside.spinning.percentile(99));
         let rows = vec![
             Row::new(
-                "gRPC ADD beside 24 callers of a spinning policy on six networks, each pausing 0.1 s when refused, p99 over its own",
+                "gRPC ADD next to 24 callers of a spinning policy on six networks, each pausing 0.1 s after a refusal, p99 over p99 alone",
                 Unit::Times.of(spinning / p99.max(1.0)),
             )
             .at_most(3.0)
             .raw("p50", us(beside.spinning.median()))
             .raw("p99", us(spinning))
-            .raw("own p99", us(p99))
+            .raw("p99 alone", us(p99))
             .raw("refused meanwhile", Unit::Count.of(f64::from(beside.refused)))
             .raw("snapshots taken", Unit::Count.of(beside.snapshots as f64)),
-            Row::new("... at worst", us(beside.spinning.percentile(100))).at_most(100_000.0),
+            Row::new("... maximum", us(beside.spinning.percentile(100))).at_most(100_000.0),
             Row::new(
-                "gRPC ADD beside six callers of a module that compiles for a minute, at worst",
+                "gRPC ADD next to six callers of a module that compiles for a minute, maximum",
                 us(beside.compiling.percentile(100)),
             )
             .at_most(250_000.0)
@@ -327,7 +324,7 @@ impl Bench<'_> {
 
     fn large_state(&self) -> anyhow::Result<Vec<Row>> {
         let most = self.scale.most;
-        say(&format!("starting with {most} allocations, and the memory they take"));
+        say(&format!("a start with {most} allocations, and its memory"));
         let cost = start::measure(&self.runtime, most)?;
         let start =
             Row::new(format!("start to the first ADD, {most} allocations"), Unit::Seconds.of(cost.start));
