@@ -10,19 +10,20 @@
 //!
 //! The maps are behind a `std::sync::Mutex`, held for a look-up, never across an await.
 
+mod tombstones;
+
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
-use crate::tombstones::Tombstones;
+use self::tombstones::{Key, Tombstones};
+use crate::lock::hold;
 
 /// A network may have at most this many times the queue's remaining capacity waiting. A single network can fill three
 /// quarters of the queue, and a further network always finds room.
 const SHARE: usize = 3;
-
-pub(crate) type Key = (NetworkName, Owner);
 
 /// The current load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -205,11 +206,6 @@ impl Drop for Line {
             lines.turns.remove(&self.key);
         }
     }
-}
-
-/// Locks a mutex, ignoring poison: a panic while it was held cannot have left the value half-changed.
-pub(crate) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

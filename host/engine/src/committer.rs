@@ -4,10 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tenure_ledger::{Book, Choice, Choices, Fact, LedgerFact};
-use tenure_types::{NetworkName, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
-use crate::admission::hold;
-use crate::engine::defect;
+use crate::lock::hold;
 use crate::ports::{Journal, Ticket};
 
 /// The journal, and the state that belongs to no single network.
@@ -55,4 +54,9 @@ impl Committer {
     pub(crate) fn choice(&self, network: &NetworkName) -> Option<Choice> {
         self.choices().of(network).map(|served| served.now.clone())
     }
+}
+
+/// The error for a fact that conflicts with its book: a defect, never the caller's fault.
+pub(crate) fn defect(conflict: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::Internal, format_args!("the ledger contradicts itself: {conflict}"))
 }

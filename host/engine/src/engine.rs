@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tenure_ledger::{Book, Choices};
-use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
+use tenure_types::{Error, Moment, NetworkName, Owner};
 
-use crate::admission::{Admission, hold};
+use crate::admission::Admission;
 use crate::bounds::Bounds;
 use crate::committer::Committer;
 use crate::conditions::Conditions;
+use crate::lock::hold;
 use crate::networks::{Networks, Served, Snapshots};
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
 use crate::strikes::Strikes;
@@ -148,9 +149,4 @@ impl Engine {
 /// While this guard is held, nobody else changes the ranges of any network.
 pub(crate) struct Defining<'engine> {
     _guard: MutexGuard<'engine, ()>,
-}
-
-/// The error for a fact that conflicts with its book: a defect, never the caller's fault.
-pub(crate) fn defect(conflict: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::Internal, format_args!("the ledger contradicts itself: {conflict}"))
 }

@@ -17,8 +17,9 @@ use tenure_types::{
 
 use self::claim::Rules;
 pub use self::claim::{Claim, Imported, Place};
+use crate::committer::defect;
 use crate::define::Wanted;
-use crate::engine::{Engine, defect};
+use crate::engine::Engine;
 use crate::networks::{Alone, Served};
 
 /// How many claims are judged per lock of the book.

@@ -18,6 +18,7 @@ mod define;
 mod engine;
 mod import;
 mod inspect;
+mod lock;
 mod networks;
 mod pipeline;
 pub mod ports;
@@ -25,7 +26,6 @@ mod reap;
 mod release;
 mod strikes;
 mod supply;
-mod tombstones;
 mod undo;
 mod wrong;
 

@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tenure_ledger::{Book, Page};
 use tenure_types::{Error, ErrorCode, NetworkName};
 
-use crate::admission::hold;
 use crate::bounds::Bounds;
 use crate::committer::Committer;
+use crate::lock::hold;
 use crate::ports::{Images, Policy};
 
 /// All networks that have a book.

@@ -8,8 +8,9 @@ use tenure_types::{
     Request, Result,
 };
 
+use crate::committer::defect;
 use crate::define::Wanted;
-use crate::engine::{Engine, defect};
+use crate::engine::Engine;
 use crate::import;
 use crate::networks::{Alone, Served};
 use crate::ports::{Policy, Ticket};

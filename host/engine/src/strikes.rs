@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
-use crate::admission::hold;
+use crate::lock::hold;
 
 /// A policy is benched once this many more calls have failed than were answered.
 const MOST: u32 = 5;

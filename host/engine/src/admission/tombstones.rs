@@ -8,9 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use tenure_types::Moment;
-
-use crate::admission::Key;
+use tenure_types::{Moment, NetworkName, Owner};
 
 /// How long a DEL is remembered; an ADD that began longer ago is refused as well.
 const LIFE: Duration = Duration::from_secs(600);
@@ -18,8 +16,11 @@ const LIFE: Duration = Duration::from_secs(600);
 /// The maximum number of DELs remembered.
 const MOST: usize = 100_000;
 
+/// An attachment: its network and its owner there.
+pub(super) type Key = (NetworkName, Owner);
+
 #[derive(Debug)]
-pub(crate) struct Tombstones {
+pub(super) struct Tombstones {
     /// When the latest DEL of each key began, in nanoseconds of the boot clock.
     began: HashMap<Key, u64>,
     oldest_first: VecDeque<(Moment, Key)>,
@@ -29,13 +30,13 @@ pub(crate) struct Tombstones {
 }
 
 impl Tombstones {
-    pub(crate) fn new(since: Moment) -> Self {
+    pub(super) fn new(since: Moment) -> Self {
         let (began, oldest_first) = (HashMap::new(), VecDeque::new());
         Self { began, oldest_first, since: since.boot_ns, most: MOST }
     }
 
     /// Records when a DEL began.
-    pub(crate) fn bury(&mut self, key: &Key, began: Moment, now: Moment) {
+    pub(super) fn bury(&mut self, key: &Key, began: Moment, now: Moment) {
         let began_at = self.began.entry(key.clone()).or_default();
         *began_at = (*began_at).max(began.boot_ns);
         self.oldest_first.push_back((now, key.clone()));
@@ -61,7 +62,7 @@ impl Tombstones {
     }
 
     /// Whether it is certain that no DEL has overtaken an ADD of this key.
-    pub(crate) fn is_alive(&self, key: &Key, began: Moment, now: Moment) -> bool {
+    pub(super) fn is_alive(&self, key: &Key, began: Moment, now: Moment) -> bool {
         let remembered = now.since(began) < LIFE && began.boot_ns >= self.since;
         remembered && self.began.get(key).is_none_or(|buried| began.boot_ns > *buried)
     }
@@ -69,7 +70,7 @@ impl Tombstones {
 
 #[cfg(test)]
 mod tests {
-    use tenure_types::{ContainerId, InterfaceName, NetworkName, Owner};
+    use tenure_types::{ContainerId, InterfaceName};
 
     use super::*;
 
