@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tenure_ledger::Chooser;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, Result};
 
-use crate::define::{Redefined, Wanted};
 use crate::engine::Engine;
+use crate::redefine::{Redefined, Wanted};
 
 impl Engine {
     /// Replaces a network's policy; durable when this returns. Returns the policies before and after.

@@ -18,9 +18,9 @@ use tenure_types::{
 use self::claim::Rules;
 pub use self::claim::{Claim, Imported, Place};
 use crate::committer::defect;
-use crate::define::Wanted;
 use crate::engine::Engine;
 use crate::networks::{Alone, Served};
+use crate::redefine::Wanted;
 
 /// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;

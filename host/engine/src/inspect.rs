@@ -9,10 +9,10 @@ use tenure_types::{
 };
 
 use crate::admission::Load;
-use crate::define::Wanted;
 use crate::engine::Engine;
 use crate::import;
 use crate::ports::CatalogueEntry;
+use crate::redefine::Wanted;
 use crate::wrong::{exhausted, unavailable};
 
 /// An allocation in a listing.

@@ -1,0 +1,152 @@
+//! The difference between a network and its desired definition, and the facts that close it.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact};
+use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
+
+use crate::engine::{Defining, Engine};
+use crate::networks::Served;
+use crate::ports::{Policy, Ticket};
+
+/// The desired definition of a network.
+pub(crate) struct Wanted {
+    pub(crate) policy: Arc<dyn Policy>,
+    /// Who chose the policy.
+    pub(crate) by: Chooser,
+    pub(crate) config: Arc<NetworkConfig>,
+    /// Who defines it.
+    pub(crate) definer: Definer,
+}
+
+/// The result of a redefinition, or of its dry run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redefined {
+    /// The policy that served the network before.
+    pub before: Option<PolicyStamp>,
+    /// The policy that serves it now, or would.
+    pub after: PolicyStamp,
+    /// Whether anything changed, or would.
+    pub changed: bool,
+    /// The ranges added.
+    pub added: Vec<String>,
+    /// The ranges removed. Addresses held in them stay with their owners.
+    pub removed: Vec<String>,
+}
+
+impl Engine {
+    /// Computes what would change.
+    pub(crate) fn compare(
+        &self,
+        served: Option<&Served>,
+        name: &NetworkName,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Redefined> {
+        let book = served.map_or_else(|| Arc::new(Book::empty(name)), |served| Arc::clone(&served.book));
+        let facts = self.facts(&book, wanted, definition)?;
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        for fact in &facts {
+            match fact {
+                Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
+                Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
+                Fact::Ledger(LedgerFact::Defined(network)) => removed.extend(going(&book, network)),
+                _ => {}
+            }
+        }
+        Ok(Redefined {
+            before: self.committer.choice(name).map(|choice| choice.policy),
+            after: wanted.policy.stamp().as_ref().clone(),
+            changed: !facts.is_empty(),
+            added,
+            removed,
+        })
+    }
+
+    /// The facts that bring a network in line with the definition; empty when nothing changes.
+    fn facts(&self, book: &Book, wanted: &Wanted, definition: &Definition) -> Result<Vec<Fact>> {
+        let (name, now) = (book.name(), self.now());
+        let mut facts = Vec::new();
+        let (stamp, by) = (wanted.policy.stamp(), wanted.by);
+        let choice = self.committer.choice(name);
+        if choice.is_none_or(|choice| choice.policy != **stamp || choice.by != by) {
+            let choice = Choice { policy: stamp.as_ref().clone(), by, at: now };
+            facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
+        }
+        let defined = Defined { config: &wanted.config, definition, by: wanted.definer };
+        let changes = book.redefine(defined, now).map_err(|invalid| {
+            let why = format_args!("returned an invalid definition for network {name}: {invalid}");
+            self.rejected(wanted.policy.as_ref(), why)
+        })?;
+        facts.extend(changes.into_iter().map(Fact::from));
+        Ok(facts)
+    }
+
+    /// The same facts, without those of other chapters.
+    pub(crate) fn ledger_facts(
+        &self,
+        book: &Book,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Vec<LedgerFact>> {
+        let of_book = |fact| match fact {
+            Fact::Ledger(fact) => Some(fact),
+            Fact::Choices(_) => None,
+        };
+        Ok(self.facts(book, wanted, definition)?.into_iter().filter_map(of_book).collect())
+    }
+
+    /// Stages and applies the facts that bring a network in line with the definition, all of them or none.
+    pub(crate) fn redefine(
+        &self,
+        _: &Defining<'_>,
+        slot: &mut Option<Served>,
+        name: &NetworkName,
+        wanted: &Wanted,
+        definition: &Definition,
+    ) -> Result<Ticket> {
+        self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))?;
+        let before = slot.as_ref().map(|served| Arc::clone(&served.book));
+        let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
+        let facts = self.facts(&book, wanted, definition)?;
+        drop(book);
+        if facts.is_empty() {
+            return Ok(self.ports.journal.barrier());
+        }
+        tell(before.as_deref(), name, &facts);
+        drop(before);
+        let served = slot.get_or_insert_with(|| Served::new(Book::empty(name)));
+        served.within = None;
+        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+    }
+}
+
+/// The ranges of pools that no longer exist, which are removed with them.
+fn going<'b>(book: &'b Book, after: &'b tenure_types::Network) -> impl Iterator<Item = String> + 'b {
+    let gone = book.pools().iter().enumerate().filter(|(_, pool)| after.pool_named(&pool.name).is_none());
+    gone.flat_map(|(index, _)| book.ranges(index)).map(|view| view.range.to_string())
+}
+
+/// Logs the change of a network; the checkpoint records the same facts in its own log.
+fn tell(before: Option<&Book>, network: &NetworkName, facts: &[Fact]) {
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    for fact in facts {
+        match fact {
+            Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
+                let (policy, by) = (&choice.policy, choice.by.name());
+                tracing::info!(%network, %policy, by, "policy now serves the network");
+            }
+            Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
+            Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
+            Fact::Ledger(LedgerFact::Defined(after)) => {
+                removed.extend(before.into_iter().flat_map(|book| going(book, after)));
+            }
+            _ => {}
+        }
+    }
+    let (ranges, removed) = (added.join(", "), removed.join(", "));
+    match before {
+        None => tracing::info!(%network, ranges, "defined a network"),
+        Some(_) => tracing::info!(%network, added = ranges, removed, "changed a network"),
+    }
+}
