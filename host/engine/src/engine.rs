@@ -11,8 +11,10 @@ use crate::bounds::Bounds;
 use crate::committer::Committer;
 use crate::conditions::Conditions;
 use crate::lock::hold;
-use crate::networks::{Networks, Served, Snapshots};
+use crate::networks::Networks;
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
+use crate::slot::Served;
+use crate::snapshots::Snapshots;
 use crate::strikes::Strikes;
 use crate::undo::{self, Abandoned};
 

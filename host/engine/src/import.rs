@@ -19,8 +19,8 @@ use self::claim::Rules;
 pub use self::claim::{Claim, Imported, Place};
 use crate::committer::defect;
 use crate::engine::Engine;
-use crate::networks::{Alone, Served};
 use crate::redefine::Wanted;
+use crate::slot::{Alone, Served};
 
 /// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;

@@ -26,6 +26,8 @@ mod reap;
 mod redefine;
 mod release;
 mod remove;
+mod slot;
+mod snapshots;
 mod strikes;
 mod supply;
 mod undo;

@@ -11,9 +11,9 @@ use tenure_types::{
 use crate::committer::defect;
 use crate::engine::Engine;
 use crate::import;
-use crate::networks::{Alone, Served};
 use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
+use crate::slot::{Alone, Served};
 use crate::undo::Undo;
 
 /// An ADD: the request and the network's configuration that came with it.

@@ -6,8 +6,8 @@ use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
 
 use crate::engine::{Defining, Engine};
-use crate::networks::Served;
 use crate::ports::{Policy, Ticket};
+use crate::slot::Served;
 
 /// The desired definition of a network.
 pub(crate) struct Wanted {

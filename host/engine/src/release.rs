@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use tenure_types::{ContainerId, End, InterfaceName, Moment, NetworkName, Owner, Result};
 
 use crate::engine::Engine;
-use crate::networks::Served;
 use crate::ports::Ticket;
+use crate::slot::Served;
 
 /// A DEL.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::admission::Turn;
 use crate::committer::Committer;
-use crate::networks::Slot;
 use crate::ports::Clock;
+use crate::slot::Slot;
 
 pub(crate) type Sender = mpsc::UnboundedSender<Orphan>;
 

@@ -7,7 +7,7 @@ use tenure_types::{Error, ErrorCode, NetworkName, Range, Result};
 
 use crate::bounds::Bounds;
 use crate::engine::Engine;
-use crate::networks::Alone;
+use crate::slot::Alone;
 
 impl Engine {
     /// Refuses a network whose ranges or policy are out of bounds. A network that passes is checked again only after

@@ -1,0 +1,125 @@
+//! One network: its book and the policy that serves it, behind two locks.
+//!
+//! - The turn, a fair async lock. Changing the network or calling its policy requires it, so a slow policy delays
+//!   only its own network.
+//! - A `std::sync::Mutex` around the state, held to read or to change it, never across an await. Readers take only
+//!   this lock: the checkpoint's thread, CHECK and operators never wait for a policy.
+//!
+//! A policy shares the book (an `Arc`) during a call. Nobody changes the book meanwhile, because that requires the
+//! turn; so a change never copies the book.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tenure_ledger::{Book, Image};
+
+use crate::bounds::Bounds;
+use crate::lock::hold;
+use crate::ports::Policy;
+
+/// One network's entry in the map; empty until the network's first fact is staged.
+#[derive(Default)]
+pub(crate) struct Slot {
+    turn: tokio::sync::Mutex<()>,
+    state: Mutex<Option<Served>>,
+}
+
+/// The state of an existing network.
+pub(crate) struct Served {
+    /// Shared with a policy during a call, which drops it before it answers; so changing it copies nothing.
+    pub(crate) book: Arc<Book>,
+    /// The policy that serves it; `None` from a restart until the first request that needs it.
+    pub(crate) policy: Option<Arc<dyn Policy>>,
+    /// Shared with each import in progress; the reference count tells whether there is one.
+    pub(crate) imports: Arc<()>,
+    /// The bounds that the network last passed; under any other bounds it is checked again.
+    pub(crate) within: Option<Arc<Bounds>>,
+}
+
+impl Served {
+    /// A network with this book, no policy and no imports.
+    pub(crate) fn new(book: Book) -> Self {
+        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None }
+    }
+}
+
+/// A network's turn: nobody else changes the network. The state can still be read by others.
+pub(crate) struct Alone<'slot> {
+    slot: &'slot Slot,
+    turn: tokio::sync::MutexGuard<'slot, ()>,
+}
+
+/// A network's turn together with its locked state.
+pub(crate) struct Held<'slot> {
+    // Dropped first, so that the next one in turn finds the state unlocked.
+    state: MutexGuard<'slot, Option<Served>>,
+    turn: tokio::sync::MutexGuard<'slot, ()>,
+    slot: &'slot Slot,
+}
+
+impl Slot {
+    /// The slot of an existing network.
+    pub(crate) fn of(book: Book) -> Self {
+        Self { turn: tokio::sync::Mutex::default(), state: Mutex::new(Some(Served::new(book))) }
+    }
+
+    /// Waits for the network's turn, for a caller that awaits something during it.
+    pub(crate) async fn alone(&self) -> Alone<'_> {
+        Alone { slot: self, turn: self.turn.lock().await }
+    }
+
+    /// Waits for the network's turn and locks the state, for a caller that awaits nothing meanwhile.
+    pub(crate) async fn lock(&self) -> Held<'_> {
+        self.alone().await.hold()
+    }
+
+    /// Takes the turn and locks the state, unless somebody else has the turn or waits for it.
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        let turn = self.turn.try_lock().ok()?;
+        Some(Held { state: self.state(), turn, slot: self })
+    }
+
+    /// Locks the state without the turn, for reading only.
+    pub(crate) fn state(&self) -> MutexGuard<'_, Option<Served>> {
+        hold(&self.state)
+    }
+
+    /// The network's image for a snapshot; `None` if the network has no state yet.
+    pub(crate) fn image(&self) -> Option<Image> {
+        // Imaging a large book takes a moment. With the turn taken, newcomers await the turn instead of blocking a
+        // thread on the state's mutex.
+        let _turn = self.turn.try_lock();
+        self.state().as_ref().map(|served| served.book.image())
+    }
+}
+
+impl<'slot> Alone<'slot> {
+    pub(crate) fn state(&self) -> MutexGuard<'slot, Option<Served>> {
+        self.slot.state()
+    }
+
+    pub(crate) fn hold(self) -> Held<'slot> {
+        Held { state: self.slot.state(), turn: self.turn, slot: self.slot }
+    }
+}
+
+impl<'slot> Held<'slot> {
+    /// Unlocks the state and keeps the turn.
+    pub(crate) fn look(self) -> Alone<'slot> {
+        Alone { slot: self.slot, turn: self.turn }
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = Option<Served>;
+
+    fn deref(&self) -> &Option<Served> {
+        &self.state
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Option<Served> {
+        &mut self.state
+    }
+}

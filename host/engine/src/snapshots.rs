@@ -1,0 +1,29 @@
+//! The source of the snapshots' pages: the books, the removed networks and the choices of policies.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tenure_ledger::Page;
+use tenure_types::NetworkName;
+
+use crate::committer::Committer;
+use crate::networks::Networks;
+use crate::ports::Images;
+
+/// The source of the snapshots' pages.
+pub(crate) struct Snapshots {
+    pub(crate) networks: Arc<Networks>,
+    pub(crate) committer: Arc<Committer>,
+}
+
+impl Images for Snapshots {
+    fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
+        let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
+        // A network removed between the two calls is in the second list.
+        let mut names: BTreeSet<NetworkName> = networks.all().into_iter().map(|(name, _)| name).collect();
+        names.extend(networks.gone_since(first));
+        let books = names.into_iter().filter_map(move |name| networks.page(&name));
+        let choices = std::iter::once_with(move || Page::Choices(committer.choices().clone()));
+        Box::new(books.chain(choices))
+    }
+}
