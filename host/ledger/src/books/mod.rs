@@ -31,6 +31,6 @@ pub use definition::{Defined, InvalidDefinition, check_definition};
 pub use fact::LedgerFact;
 pub use image::{Image, LastAddress, Remembrance, Supplied};
 pub use renewal::Repeat;
-pub use stock::{RangeView, Shelf, Usage};
-pub use view::{Direction, Standing};
+pub use stock::{Direction, RangeView, Shelf, Usage};
+pub use view::Standing;
 pub use violation::{Conflict, Violation};

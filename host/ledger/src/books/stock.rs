@@ -4,50 +4,23 @@
 //! range and for a thousand: each pool has a shelf, and one more for each attribute value of its ranges, which tracks
 //! the usage and the ranges that are not full.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod shelf;
+mod shelves;
+mod walk;
+
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_types::{Pool, Range, RangeName, Source};
 
+pub use self::shelf::{Shelf, Usage};
+pub(super) use self::shelves::{Change, InUse};
+use self::shelves::{Shelves, Stand, Stocked};
+pub use self::walk::Direction;
+pub(super) use self::walk::Stretch;
 use super::chart::{Chart, Place};
-use super::runs::{predecessor, successor};
-use super::view::Direction;
-
-/// A pool, or those of its ranges that have a given attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shelf<'a> {
-    /// The pool's index.
-    pub pool: usize,
-    /// The attribute's name and value; `None` for the whole pool.
-    pub label: Option<(&'a str, &'a str)>,
-}
-
-impl<'a> Shelf<'a> {
-    /// A whole pool.
-    #[must_use]
-    pub fn whole(pool: usize) -> Self {
-        Self { pool, label: None }
-    }
-
-    /// The ranges of a pool that have an attribute.
-    #[must_use]
-    pub fn labelled(pool: usize, name: &'a str, value: &'a str) -> Self {
-        Self { pool, label: Some((name, value)) }
-    }
-}
-
-/// The usage of a shelf, without draining ranges. Counts saturate at `u32::MAX`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Addresses that can be handed out.
-    pub total: u32,
-    /// Addresses that have an owner.
-    pub held: u32,
-    /// Addresses that are cooling down.
-    pub cooling: u32,
-}
 
 /// A range and its usage, for readers.
 #[derive(Debug, Clone, Copy)]
@@ -62,79 +35,11 @@ pub struct RangeView<'a> {
     pub cooling: u64,
 }
 
-/// The usage of a range, as counted by the book.
-#[derive(Debug, Default)]
-pub(super) struct InUse {
-    /// The number of held addresses, and how many of those are reserved now.
-    pub(super) held: u64,
-    pub(super) reserved: u64,
-    /// The cooling addresses, with their places in the queue.
-    pub(super) cooling: Vec<(u64, IpAddr)>,
-}
-
-/// A range and its usage.
-#[derive(Debug, Clone)]
-struct Stocked {
-    /// Its number in the pool.
-    number: u64,
-    range: Range,
-    /// Shared with each address handed out from the range.
-    source: Arc<Source>,
-    draining: bool,
-    /// The number of addresses that can be handed out.
-    size: u128,
-    held: u64,
-    cooling: u64,
-    /// Held and cooling addresses that are not reserved. The range is full when this reaches `size`.
-    filled: u128,
-}
-
-/// The state of a shelf: the ranges of a pool, or those with an attribute, that are not draining.
-#[derive(Debug, Clone, Default)]
-struct Stand {
-    ranges: usize,
-    total: u128,
-    held: u64,
-    cooling: BTreeMap<u64, IpAddr>,
-    /// The numbers of the ranges that are not full.
-    open: BTreeSet<u64>,
-    last: Option<IpAddr>,
-}
-
-/// The ranges of one pool.
-#[derive(Debug, Clone, Default)]
-struct Shelves {
-    /// By number, which is the order in which they are used.
-    ranges: BTreeMap<u64, Stocked>,
-    names: BTreeMap<RangeName, u64>,
-    next: u64,
-    whole: Stand,
-    labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Stand>>,
-}
-
-/// A change of an address's state.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
-    Hold,
-    LetGo,
-    /// With its place in the cooling queue.
-    Cool(u64),
-    Warm(u64),
-}
-
 /// A network's pools with their ranges.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stock {
     pools: Vec<Shelves>,
     chart: Chart,
-}
-
-/// A part of one range, walked from `from` to `to`.
-#[derive(Debug)]
-pub(super) struct Stretch<'a> {
-    pub(super) range: &'a Range,
-    pub(super) from: IpAddr,
-    pub(super) to: IpAddr,
 }
 
 impl Stock {
@@ -328,133 +233,6 @@ impl Stock {
         };
         if let Some(stand) = stand {
             stand.last = address;
-        }
-    }
-
-    /// The ranges of a shelf that are not full, in walking order. The range that contains `after` is split there.
-    pub(super) fn stretches<'a>(
-        &'a self,
-        shelf: Shelf<'_>,
-        after: Option<IpAddr>,
-        direction: Direction,
-    ) -> impl Iterator<Item = Stretch<'a>> {
-        let ascending = direction == Direction::Ascending;
-        let stand = self.stand(shelf);
-        let ranges = self.pools.get(shelf.pool).map(|shelves| &shelves.ranges);
-        // The walk begins after `after`, if that is in the pool.
-        let split = after
-            .and_then(|after| Some((after, self.chart.locate(after)?)))
-            .filter(|(_, place)| place.pool == shelf.pool)
-            .map(|(after, place)| (after, place.number));
-        let range_of = move |number: u64| ranges?.get(&number).map(|stocked| &stocked.range);
-        let whole = move |range: &'a Range| match ascending {
-            true => Stretch { range, from: range.first(), to: range.last() },
-            false => Stretch { range, from: range.last(), to: range.first() },
-        };
-        let open = stand.map(|stand| &stand.open);
-        let here = split.filter(|(_, number)| open.is_some_and(|open| open.contains(number)));
-        let begin = here.and_then(|(after, number)| {
-            let from = if ascending { successor(after) } else { predecessor(after) };
-            let stretch = whole(range_of(number)?);
-            // If `after` is the end of the range, this stretch is empty.
-            Some(Stretch { from: from?, ..stretch })
-        });
-        let end = here.and_then(|(after, number)| Some(Stretch { to: after, ..whole(range_of(number)?) }));
-        let number = split.map(|(_, number)| number);
-        let numbers = open.into_iter().flat_map(move |open| in_order(open, number, ascending));
-        let between = numbers.filter_map(range_of).map(whole);
-        begin.into_iter().chain(between).chain(end)
-    }
-}
-
-/// The numbers of a set in walking order: those after `around`, then those before it, without `around` itself.
-fn in_order(open: &BTreeSet<u64>, around: Option<u64>, ascending: bool) -> impl Iterator<Item = u64> {
-    use std::ops::Bound::{Excluded, Unbounded};
-    let (behind, before) = match around {
-        Some(number) => ((Excluded(number), Unbounded), Some((Unbounded, Excluded(number)))),
-        None => ((Unbounded, Unbounded), None),
-    };
-    let (mut first, mut second) = (open.range(behind), before.map(|before| open.range(before)));
-    if !ascending && let Some(second) = second.as_mut() {
-        std::mem::swap(&mut first, second);
-    }
-    std::iter::from_fn(move || {
-        let step = |range: &mut std::collections::btree_set::Range<'_, u64>| {
-            if ascending { range.next() } else { range.next_back() }.copied()
-        };
-        step(&mut first).or_else(|| step(second.as_mut()?))
-    })
-}
-
-impl Shelves {
-    /// Calls `with` for each stand of a range, creating stands as necessary.
-    fn each_of(&mut self, range: &Range, mut with: impl FnMut(&mut Stand)) {
-        with(&mut self.whole);
-        for (name, value) in range.attributes().iter() {
-            let values = self.labelled.entry(name.into()).or_default();
-            with(values.entry(value.into()).or_default());
-        }
-    }
-
-    /// Removes a range from its stands. A label without ranges is dropped, together with its last address.
-    fn leave(&mut self, stocked: &Stocked, in_use: &InUse) {
-        self.each_of(&stocked.range, |stand| stand.leave(stocked, in_use));
-        for (name, value) in stocked.range.attributes().iter() {
-            let Some(values) = self.labelled.get_mut(name) else { continue };
-            if values.get(value).is_some_and(|stand| stand.ranges == 0) {
-                values.remove(value);
-            }
-            if values.is_empty() {
-                self.labelled.remove(name);
-            }
-        }
-    }
-}
-
-impl Stand {
-    fn usage(&self) -> Usage {
-        let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        Usage {
-            total: u32::try_from(self.total).unwrap_or(u32::MAX),
-            held: capped(self.held),
-            cooling: capped(self.cooling.len() as u64),
-        }
-    }
-
-    fn enter(&mut self, stocked: &Stocked, in_use: &InUse) {
-        self.ranges += 1;
-        self.total = self.total.saturating_add(stocked.size);
-        self.held += stocked.held;
-        self.cooling.extend(in_use.cooling.iter().copied());
-        if stocked.filled < stocked.size {
-            self.open.insert(stocked.number);
-        }
-    }
-
-    fn leave(&mut self, stocked: &Stocked, in_use: &InUse) {
-        self.ranges = self.ranges.saturating_sub(1);
-        self.total = self.total.saturating_sub(stocked.size);
-        self.held = self.held.saturating_sub(stocked.held);
-        for (order, _) in &in_use.cooling {
-            self.cooling.remove(order);
-        }
-        self.open.remove(&stocked.number);
-    }
-
-    fn change(&mut self, address: IpAddr, change: Change, number: u64, is_open: bool) {
-        match change {
-            Change::Hold => {
-                self.held += 1;
-                self.last = Some(address);
-            }
-            Change::LetGo => self.held = self.held.saturating_sub(1),
-            Change::Cool(order) => _ = self.cooling.insert(order, address),
-            Change::Warm(order) => _ = self.cooling.remove(&order),
-        }
-        if is_open {
-            self.open.insert(number);
-        } else {
-            self.open.remove(&number);
         }
     }
 }

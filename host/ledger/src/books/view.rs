@@ -7,16 +7,7 @@ use tenure_types::{Allocation, AssignedAddress, Cooling, Moment, PoolName, Range
 
 use super::Book;
 use super::runs::{predecessor, successor};
-use super::stock::{RangeView, Shelf, Stretch, Usage};
-
-/// The direction in which a pool is walked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the first address to the last.
-    Ascending,
-    /// From the last address to the first.
-    Descending,
-}
+use super::stock::{Direction, RangeView, Shelf, Stretch, Usage};
 
 /// The present state of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
