@@ -1,11 +1,8 @@
 //! Requests, the proposals that policies make for them, and the resulting grants.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use ipnet::IpNet;
-
-use crate::{Attributes, Generation, Moment, NetworkName, Owner, PoolName, Range, RangeName, Sandbox};
+use crate::{AssignedAddress, Attributes, Generation, Moment, NetworkName, Owner, Sandbox};
 
 /// A request for addresses, in a normalised form that does not depend on the caller or the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,69 +54,6 @@ impl Proposal {
     pub fn of(addresses: impl IntoIterator<Item = (usize, IpAddr)>) -> Self {
         let plain = |(pool, address)| Assignment { pool, address, attributes: Attributes::default() };
         Self { assignments: addresses.into_iter().map(plain).collect(), tags: Attributes::default() }
-    }
-}
-
-/// The origin of an address in a network: the properties that all addresses of its range had when it was handed out.
-///
-/// Programs that configure the kernel or a cloud read the attributes here, even after the range has changed or gone.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Source {
-    /// The pool; `None` for an address outside all pools.
-    pub pool: Option<PoolName>,
-    /// The range.
-    pub range: Option<RangeName>,
-    /// The gateway of the range.
-    pub gateway: Option<IpAddr>,
-    /// The pool's attributes.
-    pub pool_attributes: Attributes,
-    /// The range's attributes.
-    pub range_attributes: Attributes,
-}
-
-impl Source {
-    /// The source of the addresses of a pool's range.
-    #[must_use]
-    pub fn of(pool: &crate::Pool, range: &Range) -> Self {
-        Self {
-            pool: Some(pool.name.clone()),
-            range: Some(range.name().clone()),
-            gateway: range.gateway(),
-            pool_attributes: pool.attributes.clone(),
-            range_attributes: range.attributes().clone(),
-        }
-    }
-}
-
-/// An address with everything that its owner needs to use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AssignedAddress {
-    /// The address and its prefix length.
-    pub address: IpNet,
-    /// Its source, shared by the addresses of a range.
-    pub source: Arc<Source>,
-    /// The policy's attributes.
-    pub attributes: Attributes,
-}
-
-impl AssignedAddress {
-    /// An address outside all ranges.
-    #[must_use]
-    pub fn plain(address: IpNet, gateway: Option<IpAddr>) -> Self {
-        let source = Arc::new(Source { gateway, ..Source::default() });
-        Self { address, source, attributes: Attributes::default() }
-    }
-
-    /// The address alone.
-    #[must_use]
-    pub fn ip(&self) -> IpAddr {
-        self.address.addr()
-    }
-
-    /// The gateway of its range.
-    #[must_use]
-    pub fn gateway(&self) -> Option<IpAddr> {
-        self.source.gateway
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`InterfaceName`] and [`Range`] can be made only by their checking constructors, also from the wire and the
 //! checkpoint.
 
+mod address;
 mod allocation;
 mod attributes;
 pub mod cni;
@@ -21,12 +22,13 @@ mod place;
 mod pool;
 mod range;
 
+pub use address::{AssignedAddress, Source};
 pub use allocation::{Allocation, Generation, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use condition::{Condition, ConditionName, Severity};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
-pub use grant::{AssignedAddress, Assignment, Grant, Proposal, Request, Source};
+pub use grant::{Assignment, Grant, Proposal, Request};
 pub use lifetime::End;
 pub use moment::{BootId, Moment};
 pub use name::{
