@@ -1,0 +1,74 @@
+//! The writer in a thread of its own.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::{Progress, Writer};
+use crate::queue::Queue;
+use crate::source::Source;
+
+impl Writer {
+    /// Runs the steps in a thread of its own until [`Running`] is stopped or dropped.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn run<S: Source + ?Sized>(mut self, source: Arc<S>) -> io::Result<Running> {
+        let queue = Arc::clone(&self.queue);
+        let (ends, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+            let _ends: oneshot::Sender<()> = ends;
+            while self.step(source.as_ref()) == Progress::Worked || self.queue.wait() {}
+        })?;
+        Ok(Running { queue, thread: Some(thread), ended })
+    }
+}
+
+/// A writer in its thread. Dropping it writes what is staged and ends the thread.
+pub struct Running {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+    /// Resolves when the thread ends, in any way.
+    ended: oneshot::Receiver<()>,
+}
+
+impl Running {
+    /// Asks the thread to write what is staged and to end.
+    pub fn stop(&self) {
+        self.queue.stop();
+    }
+
+    /// Waits until the thread has ended.
+    ///
+    /// # Errors
+    /// The panic message, if it panicked. Then all tickets have failed.
+    pub async fn ended(&mut self) -> Result<(), String> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        if !thread.is_finished() {
+            // Nothing is ever sent: the sender is dropped with the thread.
+            let _ = (&mut self.ended).await;
+        }
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().map_err(|panic| {
+            let words = panic.downcast_ref::<&str>().map(ToString::to_string);
+            words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+        })
+    }
+
+    /// Detaches the thread, for a caller that cannot wait for a hanging disk.
+    pub fn leave(mut self) {
+        self.thread = None;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has failed all tickets when it was dropped.
+            let _ = thread.join();
+        }
+    }
+}
