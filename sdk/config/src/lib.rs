@@ -6,13 +6,15 @@
 mod attributes;
 mod error;
 mod json;
+mod node;
 mod range;
 mod read;
 mod subnet;
 
 pub use attributes::Attributes;
 pub use error::ConfigError;
-pub use json::{Json, Node};
+pub use json::Json;
+pub use node::Node;
 pub use range::{Range, RangeSet};
 pub use read::{RUNTIME_RANGES, Texts, read};
 pub use subnet::{InvalidSubnet, Subnet};

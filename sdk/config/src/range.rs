@@ -78,6 +78,15 @@ pub struct RangeSet(pub Vec<Range>);
 
 impl RangeSet {
     /// The range that contains an address.
+    ///
+    /// ```
+    /// # use tenure_sdk_config::{Texts, read};
+    /// let ipam = r#"{"ranges": [[{"subnet": "10.1.2.0/24"}, {"subnet": "10.2.2.0/24"}]]}"#;
+    /// let sets = read(Texts { ipam, runtime_ranges: None }, "ipam")?;
+    /// let range = sets[0].range_of("10.2.2.9".parse()?);
+    /// assert_eq!(range.and_then(|range| range.gateway), Some("10.2.2.1".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
         self.0.iter().find(|range| range.contains(address))
