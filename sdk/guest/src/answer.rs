@@ -19,6 +19,16 @@ pub struct Request {
 
 impl Request {
     /// The value of an attribute.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Attributes, Refusal, Request};
+    /// fn namespace(request: &Request) -> Result<&str, Refusal> {
+    ///     let missing = || Refusal::Other("the runtime sent no pod namespace".into());
+    ///     request.attribute("pod.namespace").ok_or_else(missing)
+    /// }
+    /// let request = Request { network: "net".into(), requested: Vec::new(), attributes: Attributes::new() };
+    /// assert!(namespace(&request).is_err());
+    /// ```
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name)
@@ -44,6 +54,15 @@ impl Request {
 }
 
 /// An address of a pool.
+///
+/// ```
+/// use tenure_sdk::{Assignment, Attributes, Proposal};
+///
+/// let attributes = Attributes::new().with("interface", "eni-1");
+/// let mut proposal = Proposal::new();
+/// proposal.assignments.push(Assignment { pool: 0, address: "10.1.2.7".parse()?, attributes });
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The index of the pool.

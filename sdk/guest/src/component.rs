@@ -53,6 +53,32 @@ fn tell_panics() {
 /// Exports a type that implements [`Policy`](crate::Policy) as a component.
 ///
 /// On other targets it does nothing: there a policy is a plain library that its unit tests can call.
+///
+/// ```
+/// use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, ranges};
+///
+/// pub struct Fixed;
+///
+/// impl Policy for Fixed {
+///     fn define(config: &Config) -> Result<Definition, Refusal> {
+///         Ok(Definition::new(ranges::read(config)?, Cooling::Strict))
+///     }
+///
+///     fn propose(request: &Request) -> Result<Proposal, Refusal> {
+///         let address = request.requested.first().ok_or_else(|| Refusal::Other("request an address".into()))?;
+///         let mut proposal = Proposal::new();
+///         proposal.assign(0, *address);
+///         Ok(proposal)
+///     }
+/// }
+///
+/// tenure_sdk::export!(Fixed);
+///
+/// // In a unit test:
+/// let config = Config::new("net", r#"{"subnet": "10.1.2.0/24"}"#, &[]);
+/// assert_eq!(Fixed::define(&config)?.pools.len(), 1);
+/// # Ok::<(), Refusal>(())
+/// ```
 #[macro_export]
 macro_rules! export {
     ($policy:ty) => {

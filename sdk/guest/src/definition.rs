@@ -15,6 +15,15 @@ pub struct Config {
 
 impl Config {
     /// Creates a configuration as the host does.
+    ///
+    /// ```
+    /// use tenure_sdk::{Config, ranges};
+    ///
+    /// let runtime = r#"[[{"subnet": "10.1.2.0/24"}]]"#;
+    /// let config = Config::new("net", "{}", &[(ranges::RUNTIME_RANGES, runtime)]);
+    /// assert_eq!(ranges::read(&config)?[0].to_string(), "10.1.2.1-10.1.2.254");
+    /// # Ok::<(), tenure_sdk::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn new(name: &str, ipam: &str, attributes: &[(&str, &str)]) -> Self {
         Self { name: name.into(), ipam: ipam.into(), attributes: attributes.iter().copied().collect() }
@@ -94,6 +103,15 @@ pub struct PoolDefinition {
 
 impl PoolDefinition {
     /// A pool with ranges of the configuration, of which each allocation must have an address.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Config, PoolDefinition, ranges};
+    /// let config = Config::new("net", r#"{"zones": {"blue": {"subnet": "10.1.2.0/24"}}}"#, &[]);
+    /// let sets = ranges::read_at(&config, "ipam.zones.blue")?;
+    /// let pools: Vec<_> = sets.into_iter().map(|set| PoolDefinition::new("blue", set)).collect();
+    /// assert_eq!(pools[0].ranges.to_string(), "10.1.2.1-10.1.2.254");
+    /// # Ok::<(), tenure_sdk::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn new(name: impl Into<String>, ranges: RangeSet) -> Self {
         let (supply, need, attributes) = (Supply::Configuration, Need::Always, Attributes::new());
@@ -139,12 +157,30 @@ impl Definition {
     }
 
     /// A definition with these pools and without attributes.
+    ///
+    /// ```
+    /// use tenure_sdk::{Cooling, Definition, PoolDefinition};
+    ///
+    /// let definition = Definition::of(vec![PoolDefinition::supplied("blocks")], Cooling::Preferred);
+    /// assert_eq!(definition.pools[0].name, "blocks");
+    /// ```
     #[must_use]
     pub fn of(pools: Vec<PoolDefinition>, cooling: Cooling) -> Self {
         Self { pools, cooling, attributes: Attributes::new() }
     }
 
     /// All ranges, for a policy that labels them.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Config, Cooling, Definition, ranges};
+    /// let config = Config::new("net", r#"{"subnet": "10.1.2.0/24"}"#, &[]);
+    /// let mut definition = Definition::new(ranges::read(&config)?, Cooling::Strict);
+    /// for range in definition.ranges_mut() {
+    ///     range.attributes.set("zone", "blue");
+    /// }
+    /// assert_eq!(definition.pools[0].ranges.0[0].attributes.get("zone"), Some("blue"));
+    /// # Ok::<(), tenure_sdk::ConfigError>(())
+    /// ```
     pub fn ranges_mut(&mut self) -> impl Iterator<Item = &mut Range> {
         self.pools.iter_mut().flat_map(|pool| &mut pool.ranges.0)
     }

@@ -1,24 +1,14 @@
 //! The ledger as a policy sees it: the state of its network at this request.
 
+mod shelf;
+
 use std::net::IpAddr;
 
+pub use self::shelf::{Direction, RangeView, Shelf, room};
 use crate::bindings::tenure::ipam::ledger as host;
 pub use crate::bindings::tenure::ipam::ledger::Usage;
-use crate::bindings::tenure::ipam::types;
-use crate::convert::{addresses, attributes, range};
-use crate::{Attributes, Need, Range, RangeSet, Supply};
-
-/// How many ranges or values are requested from the host at once.
-const PIECE: u32 = 256;
-
-/// The direction in which a pool is searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the first address to the last.
-    Ascending,
-    /// From the last address to the first.
-    Descending,
-}
+use crate::convert::{attributes, range};
+use crate::{Attributes, Need, Range, Supply};
 
 /// The state of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +28,16 @@ pub enum Standing {
 }
 
 /// A pool of the network, without its ranges, of which there may be a thousand.
+///
+/// ```no_run
+/// use tenure_sdk::ledger;
+///
+/// for pool in ledger::pools() {
+///     let of_rack = pool.labelled("rack", "7").next_in_turn();
+///     let address = of_rack.or_else(|| pool.shelf().next_in_turn());
+///     # let _ = address;
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     /// Its index, which proposals refer to.
@@ -62,147 +62,7 @@ impl Pool {
     /// Its ranges that have an attribute with this name and value.
     #[must_use]
     pub fn labelled<'a>(&self, name: &'a str, value: &'a str) -> Shelf<'a> {
-        Shelf { pool: self.index, label: Some((name, value)) }
-    }
-}
-
-/// The ranges of a pool: all of them, or those with a label.
-///
-/// ```no_run
-/// use tenure_sdk::ledger::{Direction, Shelf};
-///
-/// let blue = Shelf::of(0).labelled("zone", "blue");
-/// let highest = blue.free(None, Direction::Descending, 1).first().copied();
-/// let is_half_full = blue.usage().held >= blue.usage().total / 2;
-/// # let _ = (highest, is_half_full);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shelf<'a> {
-    pool: u32,
-    label: Option<(&'a str, &'a str)>,
-}
-
-impl<'a> Shelf<'a> {
-    /// All ranges of a pool.
-    #[must_use]
-    pub const fn of(pool: u32) -> Self {
-        Self { pool, label: None }
-    }
-
-    /// The ranges of the pool that have an attribute with this name and value.
-    #[must_use]
-    pub const fn labelled<'b>(self, name: &'b str, value: &'b str) -> Shelf<'b> {
-        Shelf { pool: self.pool, label: Some((name, value)) }
-    }
-
-    fn label(self) -> Option<types::Attribute> {
-        self.label.map(|(name, value)| types::Attribute { name: name.into(), value: value.into() })
-    }
-
-    /// Up to `limit` free addresses, starting after `after` and wrapping around once.
-    #[must_use]
-    pub fn free(self, after: Option<IpAddr>, direction: Direction, limit: u32) -> Vec<IpAddr> {
-        let direction = match direction {
-            Direction::Ascending => host::Direction::Ascending,
-            Direction::Descending => host::Direction::Descending,
-        };
-        let after = after.map(|address| address.to_string());
-        addresses(&host::free(self.pool, self.label().as_ref(), after.as_deref(), &direction, limit))
-    }
-
-    /// Up to `limit` addresses that are cooling down, least recently freed first.
-    #[must_use]
-    pub fn cooling(self, limit: u32) -> Vec<IpAddr> {
-        addresses(&host::cooling(self.pool, self.label().as_ref(), limit))
-    }
-
-    /// The most recently assigned address.
-    #[must_use]
-    pub fn last(self) -> Option<IpAddr> {
-        host::last(self.pool, self.label().as_ref())?.parse().ok()
-    }
-
-    /// The next free address after the most recently assigned one; if none is free, the one that has been cooling
-    /// down the longest.
-    ///
-    /// This is host-local's rule: a freed address stays unused for as long as possible.
-    #[must_use]
-    pub fn next_in_turn(self) -> Option<IpAddr> {
-        let free = self.free(self.last(), Direction::Ascending, 1).first().copied();
-        free.or_else(|| self.cooling(1).first().copied())
-    }
-
-    /// How many addresses are in use.
-    #[must_use]
-    pub fn usage(self) -> Usage {
-        host::usage_of(self.pool, self.label().as_ref())
-    }
-
-    /// The ranges with their usage, requested from the host in pieces.
-    pub fn ranges(self) -> impl Iterator<Item = RangeView> + use<'a> {
-        let label = self.label();
-        let mut start = 0;
-        let pieces = std::iter::from_fn(move || {
-            let piece = host::ranges(self.pool, label.as_ref(), start, PIECE);
-            start = start.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
-            (!piece.is_empty()).then_some(piece)
-        });
-        pieces.flatten().filter_map(RangeView::new)
-    }
-
-    /// Only the ranges, for example to name them in a message.
-    #[must_use]
-    pub fn range_set(self) -> RangeSet {
-        RangeSet(self.ranges().map(|view| view.range).collect())
-    }
-
-    /// The usage of the pool's ranges by the values of a label, requested from the host in pieces. The shelf's own
-    /// label is ignored.
-    ///
-    /// ```no_run
-    /// # use tenure_sdk::ledger::{Shelf, room};
-    /// let interfaces = Shelf::of(0).usage_by("interface");
-    /// let fullest = interfaces.filter(|(_, usage)| room(usage) > 0).min_by_key(|(_, usage)| room(usage));
-    /// # let _ = fullest;
-    /// ```
-    pub fn usage_by(self, label: &str) -> impl Iterator<Item = (String, Usage)> + use<'_> {
-        let mut after: Option<String> = None;
-        let pieces = std::iter::from_fn(move || {
-            let piece = host::usage_by(self.pool, label, after.as_deref(), PIECE);
-            after = Some(piece.last()?.value.clone());
-            Some(piece)
-        });
-        pieces.flatten().map(|usage| (usage.value, usage.usage))
-    }
-}
-
-/// The number of addresses that are neither held nor cooling down.
-///
-/// ```
-/// use tenure_sdk::ledger::{Usage, room};
-///
-/// assert_eq!(room(&Usage { total: 10, held: 6, cooling: 1 }), 3);
-/// ```
-#[must_use]
-pub fn room(usage: &Usage) -> u32 {
-    usage.total.saturating_sub(usage.held).saturating_sub(usage.cooling)
-}
-
-/// A range and its usage.
-#[derive(Debug, Clone)]
-pub struct RangeView {
-    /// The range.
-    pub range: Range,
-    /// Whether its addresses may be assigned; otherwise it is draining, or in a state that this SDK does not know.
-    pub is_open: bool,
-    /// How many of its addresses are in use.
-    pub usage: Usage,
-}
-
-impl RangeView {
-    fn new(view: host::RangeView) -> Option<Self> {
-        let is_open = matches!(view.state, host::RangeState::Open);
-        Some(Self { range: range(view.range)?, is_open, usage: view.usage })
+        self.shelf().labelled(name, value)
     }
 }
 
@@ -237,12 +97,30 @@ pub fn pool_named(name: &str) -> Option<u32> {
 }
 
 /// The index of the pool that contains an address.
+///
+/// ```no_run
+/// # use tenure_sdk::{Proposal, Request, ledger};
+/// # fn propose(request: &Request, proposal: &mut Proposal) {
+/// for address in &request.requested {
+///     if let Some(pool) = ledger::pool_of(*address) {
+///         proposal.assign(pool, *address);
+///     }
+/// }
+/// # }
+/// ```
 #[must_use]
 pub fn pool_of(address: IpAddr) -> Option<u32> {
     host::pool_of(&address.to_string())
 }
 
 /// The range that contains an address.
+///
+/// ```no_run
+/// # use tenure_sdk::ledger;
+/// let range = ledger::range_of("10.1.2.7".parse()?);
+/// let zone = range.as_ref().and_then(|range| range.attributes.get("zone"));
+/// # let _ = zone; Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[must_use]
 pub fn range_of(address: IpAddr) -> Option<Range> {
     range(host::range_of(&address.to_string())?)

@@ -3,11 +3,20 @@
 use crate::bindings::tenure::ipam::log::{Level, write};
 
 /// Logs a message for the policy's author.
+///
+/// ```no_run
+/// # let zone = "blue";
+/// tenure_sdk::debug(&format!("zone {zone} has the most room"));
+/// ```
 pub fn debug(message: &str) {
     write(&Level::Debug, message);
 }
 
 /// Logs a message for operators.
+///
+/// ```no_run
+/// tenure_sdk::info("the configuration names no zones: using the default zone");
+/// ```
 pub fn info(message: &str) {
     write(&Level::Info, message);
 }

@@ -35,6 +35,20 @@ pub trait Planner: Policy {
 }
 
 /// The input of a plan, besides the ledger and the configuration.
+///
+/// ```
+/// use tenure_sdk::{Attributes, Effect, EffectKind, State};
+///
+/// let state = State {
+///     waiting: vec![(0, 3)],
+///     pending: vec![Effect::new(EffectKind::AttachInterface, 1)],
+///     attributes: Attributes::new().with("interfaces.free", "4"),
+///     ..State::default()
+/// };
+/// assert_eq!((state.waiting(0), state.waiting(1)), (3, 0));
+/// assert!(state.is_pending(1) && !state.is_pending(0));
+/// assert_eq!(state.number("interfaces.free"), Some(4));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// The number of requests that wait for an address of a pool, by the pool's index.
@@ -73,6 +87,16 @@ impl State {
 }
 
 /// Something outside the ledger, such as a network interface.
+///
+/// ```
+/// use tenure_sdk::{Attributes, Object, State};
+///
+/// let attributes = Attributes::new().with("slots.free", "6");
+/// let interface = Object { kind: "interface".into(), name: "eni-1".into(), attributes };
+/// let state = State { objects: vec![interface], ..State::default() };
+/// let free: u32 = state.objects("interface").filter_map(|interface| interface.number("slots.free")).sum();
+/// assert_eq!(free, 6);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// Its kind, such as `interface`.

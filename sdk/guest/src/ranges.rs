@@ -26,6 +26,15 @@ pub fn read(config: &Config) -> Result<Vec<RangeSet>, ConfigError> {
 
 /// Reads the range sets at a path, such as `ipam.zones.blue`.
 ///
+/// ```
+/// use tenure_sdk::{Config, ranges};
+///
+/// let config = Config::new("net", r#"{"zones": {"blue": {"subnet": "10.1.2.0/24"}}}"#, &[]);
+/// assert_eq!(ranges::read_at(&config, "ipam.zones.blue")?.len(), 1);
+/// assert_eq!(ranges::read_at(&config, "ipam.zones.red").unwrap_err().path, "ipam.zones.red");
+/// # Ok::<(), tenure_sdk::ConfigError>(())
+/// ```
+///
 /// # Errors
 /// [`ConfigError`] with the path of the wrong key.
 pub fn read_at(config: &Config, path: &str) -> Result<Vec<RangeSet>, ConfigError> {
