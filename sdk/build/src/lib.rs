@@ -46,6 +46,16 @@ pub enum BuildError {
 }
 
 /// Builds packages of a workspace as policies.
+///
+/// ```no_run
+/// use tenure_sdk_build::Builder;
+///
+/// // In a build script: a test then includes the component's bytes.
+/// let output = std::env::var("OUT_DIR")?;
+/// let builder = Builder::new(env!("CARGO_MANIFEST_DIR"), format!("{output}/wasm"))?;
+/// std::fs::write(format!("{output}/my-policy.wasm"), builder.component("my-policy")?)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Builder {
     workspace: PathBuf,
@@ -75,6 +85,12 @@ impl Builder {
     }
 
     /// Builds an example of a package and returns the component's bytes.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk_build::Builder;
+    /// let zones = Builder::new(".", "target/wasm")?.example("tenure-sdk", "zones")?;
+    /// # let _ = zones; Ok::<(), tenure_sdk_build::BuildError>(())
+    /// ```
     ///
     /// # Errors
     /// [`BuildError`] with the compiler's output.
@@ -116,6 +132,11 @@ impl Builder {
 }
 
 /// Turns a module into a component. Its bindings must contain the description of its world.
+///
+/// ```
+/// let error = tenure_sdk_build::encode("my-policy", b"not a module").unwrap_err();
+/// assert!(error.to_string().starts_with("my-policy is not a policy: "));
+/// ```
 ///
 /// # Errors
 /// [`BuildError::Encode`] if the module lacks this description or imports something that it does not describe.
