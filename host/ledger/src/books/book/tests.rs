@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use tenure_types::{
-    Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Need, PodIdentity,
-    PolicyName, PolicyStamp, Proposal, Request, Sandbox,
+    AssignedAddress, Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Need,
+    PodIdentity, PolicyName, PolicyStamp, PoolName, Proposal, Range, RangeName, Request, Sandbox,
 };
 
 use super::*;
-use crate::{Defined, Direction, Standing, Usage, Violation};
+use crate::{Defined, Direction, Shelf, Standing, Usage, Violation};
 
 const COOLDOWN: Duration = Duration::from_secs(30);
 

@@ -8,7 +8,8 @@ use std::cmp::{self, Ordering};
 
 use tenure_types::{Allocation, Request, Sandbox};
 
-use super::{Book, LedgerFact};
+use super::Book;
+use crate::books::LedgerFact;
 
 /// The effect of a repeated request on its owner's allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]

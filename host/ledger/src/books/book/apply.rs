@@ -1,0 +1,149 @@
+//! Applying facts: the only changes of a book that its log records.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
+
+use super::renewal::renewed;
+use super::{Book, ByOwner};
+use crate::books::image::Remembrance;
+use crate::books::stock::Change;
+use crate::books::{Conflict, LedgerFact};
+
+impl Book {
+    /// Applies a fact. A fact applied before, judging by its place in the log, changes nothing.
+    ///
+    /// # Errors
+    /// [`Conflict`] when the fact contradicts the book; the book is then unchanged.
+    pub fn apply(&mut self, place: u64, fact: &LedgerFact) -> Result<(), Conflict> {
+        if *fact.network() != self.network.name {
+            return Err(Conflict::Network(fact.network().clone(), self.network.name.clone()));
+        }
+        if place <= self.through {
+            return Ok(());
+        }
+        match fact {
+            LedgerFact::Defined(network) => self.define(network),
+            LedgerFact::Removed { .. } => self.check_empty()?,
+            LedgerFact::Importing { under_way, .. } => self.importing = *under_way,
+            LedgerFact::RangeAdded { pool, range, .. } => {
+                self.add_range(pool, range.as_ref().clone(), false)?;
+            }
+            LedgerFact::RangeDraining { pool, range, draining, .. } => {
+                let (pool, in_use) = self.range_in_use(pool, range)?;
+                self.stock.drain(pool, range, *draining, &in_use);
+            }
+            LedgerFact::RangeRemoved { pool, range, .. } => {
+                let (pool, in_use) = self.range_in_use(pool, range)?;
+                self.stock.remove(pool, range, &in_use);
+            }
+            LedgerFact::Allocated(allocation) => {
+                self.check_allocated(allocation)?;
+                self.insert(Arc::clone(allocation));
+            }
+            LedgerFact::Renewed { generation, .. } => self.renew(*generation, fact)?,
+            LedgerFact::Released { generation, at, .. } => self.end(*generation, *at)?,
+        }
+        self.through = place;
+        Ok(())
+    }
+
+    fn check_empty(&self) -> Result<(), Conflict> {
+        match self.allocations.first_key_value() {
+            Some((generation, _)) => Err(Conflict::Held(*generation)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_allocated(&self, allocation: &Allocation) -> Result<(), Conflict> {
+        let generation = allocation.generation;
+        if generation < self.next_generation {
+            return Err(Conflict::Generation(generation));
+        }
+        if self.by_owner.contains(&allocation.owner) {
+            return Err(Conflict::Owner(allocation.owner.clone(), generation));
+        }
+        for address in allocation.addresses.iter().map(AssignedAddress::ip) {
+            if let Some(holder) = self.holder(address)
+                && !self.may_wait(allocation, holder)
+            {
+                return Err(Conflict::Address(address, holder.generation, generation));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
+        let generation = allocation.generation;
+        for (index, address) in allocation.addresses.iter().map(AssignedAddress::ip).enumerate() {
+            if let Some(claim) = allocation.origin.as_ref().and_then(|origin| origin.claim(index)) {
+                self.takeover.unsettle(address, claim);
+            }
+            if self.by_address.contains_key(&address) {
+                self.takeover.wait(address, generation);
+                continue;
+            }
+            self.warm(address);
+            self.taken.insert(address);
+            self.by_address.insert(address, generation);
+            self.stock.change(address, Change::Hold);
+        }
+        self.counts.add(&allocation);
+        self.by_owner.insert(ByOwner(Arc::clone(&allocation)));
+        self.allocations.insert(generation, allocation);
+        self.next_generation = Generation(generation.0 + 1);
+    }
+
+    fn renew(&mut self, generation: Generation, fact: &LedgerFact) -> Result<(), Conflict> {
+        let held = self.allocations.get(&generation).ok_or(Conflict::Unknown(generation))?;
+        let renewed = Arc::new(renewed(held, fact));
+        self.by_owner.replace(ByOwner(Arc::clone(&renewed)));
+        self.allocations.insert(generation, renewed);
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, generation: Generation, at: Moment) -> Result<(), Conflict> {
+        let ended = self.allocations.remove(&generation).ok_or(Conflict::Unknown(generation))?;
+        self.by_owner.remove(&ended.owner);
+        self.counts.remove(&ended);
+        self.remember(&ended, at);
+        for (index, address) in ended.addresses.iter().map(AssignedAddress::ip).enumerate() {
+            if let Some(claim) = ended.origin.as_ref().and_then(|origin| origin.claim(index)) {
+                self.takeover.settle(address, claim);
+            }
+            if self.takeover.stop_waiting(address, generation) {
+                continue;
+            }
+            if let Some(next) = self.takeover.next(address) {
+                self.by_address.insert(address, next);
+                continue;
+            }
+            self.by_address.remove(&address);
+            self.stock.change(address, Change::LetGo);
+            self.cool(address, at);
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, ended: &Allocation, at: Moment) {
+        let Some(name) = ended.lasting_name() else { return };
+        let of = |address: &AssignedAddress| Some((address.source.pool.clone()?, address.ip()));
+        let addresses = ended.addresses.iter().filter_map(of).collect();
+        self.remembered.remember(Remembrance { name: name.into(), at, addresses });
+    }
+
+    pub(super) fn cool(&mut self, address: IpAddr, since: Moment) {
+        self.warm(address);
+        self.taken.insert(address);
+        let place = self.cooling.push(address, since);
+        self.stock.change(address, Change::Cool(place));
+    }
+
+    /// Ends an address's cooldown; the caller marks it as held or free.
+    pub(super) fn warm(&mut self, address: IpAddr) {
+        if let Some(place) = self.cooling.remove(address) {
+            self.stock.change(address, Change::Warm(place));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The passing of time, and reboots: changes of a book that are not facts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_types::{Allocation, End, Moment};
+
+use super::{Book, ByOwner};
+use crate::books::Conflict;
+
+impl Book {
+    /// Whether [`expire`](Self::expire) would change anything.
+    #[must_use]
+    pub fn has_expired(&self, now: Moment, cooldown: Duration) -> bool {
+        self.cooling.first().is_some_and(|(_, since)| now.since(since) >= cooldown)
+            || self.remembered.has_expired(now)
+    }
+
+    /// Frees addresses whose cooldown is over, and forgets the last addresses of owners that have been gone for long.
+    ///
+    /// This is not a fact: the passing of time need not be recorded, and expiring later frees the same addresses.
+    pub fn expire(&mut self, now: Moment, cooldown: Duration) {
+        while let Some((address, _)) = self.cooling.first().filter(|(_, since)| now.since(*since) >= cooldown)
+        {
+            self.warm(address);
+            self.taken.remove(address);
+        }
+        self.remembered.expire(now);
+    }
+
+    /// Brings the book into a new boot: ends the allocations that end at reboot, and sets every time that is compared
+    /// to `now`, because times of different boots cannot be compared. Returns how many allocations ended.
+    ///
+    /// # Errors
+    /// [`Conflict`] when the book contradicts itself.
+    pub fn enter_boot(&mut self, now: Moment) -> Result<usize, Conflict> {
+        self.cooling.restart(now);
+        self.remembered.restart(now);
+        let (mut ended, mut staying) = (Vec::new(), Vec::new());
+        for held in self.allocations.values() {
+            let of = if End::Reboot.ends(&held.owner) { &mut ended } else { &mut staying };
+            of.push(held.generation);
+        }
+        for generation in &ended {
+            self.end(*generation, now)?;
+        }
+        for generation in staying {
+            let Some(held) = self.allocations.get(&generation) else { continue };
+            let again = Arc::new(Allocation { requested_at: now, ..held.as_ref().clone() });
+            self.by_owner.replace(ByOwner(Arc::clone(&again)));
+            self.allocations.insert(generation, again);
+        }
+        Ok(ended.len())
+    }
+}
