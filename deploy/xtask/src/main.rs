@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Runs all checks: format, lints, dependencies, tests, documentation; ends with the number of tests.
+    /// Runs all checks: format, lints, shape, dependencies, tests, documentation; ends with the number of tests.
     Test,
     /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
     Demo,

@@ -10,7 +10,7 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{bench, cache, dependencies, dist, failures, fuzz, pages, tools};
+use crate::{bench, cache, dependencies, dist, failures, fuzz, pages, shape, tools};
 
 /// The state that the steps share.
 struct Context<'a> {
@@ -30,6 +30,7 @@ const STEPS: &[Step] = &[
     Step("lints", None, |context| {
         run(cargo(context).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
     }),
+    Step("shape", None, |context| shape::check(context.workspace)),
     Step("licences", None, |context| {
         run(cargo(context).args(["deny", "--workspace", "check", "licenses", "bans", "sources"]))
     }),
