@@ -1,9 +1,10 @@
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use tenure_types::Need;
+use tenure_types::{Attributes, Definer, Moment, Need, NetworkName, Pool};
 
 use super::*;
-use crate::{Direction, Shelf, Standing, Usage};
+use crate::{Book, Direction, LedgerFact, Shelf, Standing, Usage};
 
 fn range(subnet: &str, first: &str, last: &str) -> Range {
     Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 24).unwrap()
