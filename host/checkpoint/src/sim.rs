@@ -8,17 +8,18 @@
 //!
 //! Every choice comes from the seed. Handles from before a crash return errors.
 
+mod file;
 mod inode;
 mod mark;
+mod state;
 
-use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_fixtures::random::Random;
-
+use self::file::SimFile;
 use self::inode::Inode;
 pub use self::mark::Mark;
+use self::state::{Change, State, failure, stopped};
 use crate::disk::{Disk, File};
 
 /// How often operations fail, per thousand.
@@ -38,61 +39,11 @@ pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-struct State {
-    random: Random,
-    inodes: Vec<Inode>,
-    names: BTreeMap<String, usize>,
-    durable: BTreeMap<String, usize>,
-    /// The name changes since the last directory sync, in order: a journalling file system keeps a prefix of them.
-    changes: Vec<Change>,
-    faults: Faults,
-    capacity: Option<u64>,
-    fuse: Option<u64>,
-    stopped: bool,
-    /// How often the machine has crashed.
-    epoch: u64,
-    operations: u64,
-}
-
-#[derive(Clone)]
-enum Change {
-    Create(String, usize),
-    Rename(String, String),
-    Remove(String),
-}
-
-impl Change {
-    fn apply(&self, names: &mut BTreeMap<String, usize>) {
-        match self {
-            Self::Create(name, inode) => _ = names.insert(name.clone(), *inode),
-            Self::Rename(from, to) => {
-                if let Some(inode) = names.remove(from) {
-                    names.insert(to.clone(), inode);
-                }
-            }
-            Self::Remove(name) => _ = names.remove(name),
-        }
-    }
-}
-
 impl SimDisk {
     /// An empty disk.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let state = State {
-            random: Random::new(seed),
-            inodes: Vec::new(),
-            names: BTreeMap::new(),
-            durable: BTreeMap::new(),
-            changes: Vec::new(),
-            faults: Faults::default(),
-            capacity: None,
-            fuse: None,
-            stopped: false,
-            epoch: 0,
-            operations: 0,
-        };
-        Self { state: Arc::new(Mutex::new(state)) }
+        Self { state: Arc::new(Mutex::new(State::new(seed))) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -175,76 +126,6 @@ impl SimDisk {
     }
 }
 
-impl State {
-    fn used(&self) -> u64 {
-        self.names.values().filter_map(|inode| self.inodes.get(*inode)).map(Inode::size).sum()
-    }
-
-    fn room(&self) -> u64 {
-        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
-    }
-
-    /// Counts a modifying operation; an error if the machine has stopped. The operation that blows the fuse still
-    /// begins.
-    fn begin(&mut self) -> io::Result<bool> {
-        if self.stopped {
-            return Err(stopped());
-        }
-        self.operations += 1;
-        if let Some(fuse) = &mut self.fuse {
-            if *fuse == 0 {
-                self.stopped = true;
-                return Ok(true);
-            }
-            *fuse -= 1;
-        }
-        Ok(false)
-    }
-
-    fn change(&mut self, change: Change) -> io::Result<()> {
-        let last = self.begin()?;
-        if !last && self.random.one_in_thousand(self.faults.name) {
-            return Err(failure());
-        }
-        change.apply(&mut self.names);
-        self.changes.push(change);
-        if last { Err(stopped()) } else { Ok(()) }
-    }
-
-    /// Makes a file's bytes durable, or fails: then they are marked as clean, and later syncs do not write them.
-    fn sync(&mut self, inode: usize) -> io::Result<()> {
-        let last = self.begin()?;
-        let one_in_thousand = if last { 500 } else { self.faults.sync };
-        let fails = self.random.one_in_thousand(one_in_thousand);
-        let inode = self.inodes.get_mut(inode).ok_or_else(failure)?;
-        match (last, fails) {
-            (_, true) => inode.fail_to_sync(&mut self.random),
-            (false, false) => inode.sync(),
-            // The machine stops before the sync has begun.
-            (true, false) => {}
-        }
-        if last {
-            Err(stopped())
-        } else if fails {
-            Err(failure())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn inode(&self, name: &str) -> io::Result<usize> {
-        self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
-fn stopped() -> io::Error {
-    io::Error::other("the machine has stopped")
-}
-
-fn failure() -> io::Error {
-    io::Error::other("input/output error")
-}
-
 impl Disk for SimDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let state = self.lock();
@@ -309,83 +190,6 @@ impl Disk for SimDisk {
         }
         state.durable = state.names.clone();
         state.changes.clear();
-        Ok(())
-    }
-}
-
-struct SimFile {
-    disk: SimDisk,
-    inode: usize,
-    epoch: u64,
-}
-
-impl SimFile {
-    fn check_epoch(&self, state: &State) -> io::Result<()> {
-        if state.epoch == self.epoch {
-            return Ok(());
-        }
-        Err(io::Error::other("a handle from before the crash"))
-    }
-
-    /// Begins an operation on the file; `true` if the machine stops in the middle of it.
-    fn begin(&self, state: &mut State) -> io::Result<bool> {
-        self.check_epoch(state)?;
-        state.begin()
-    }
-}
-
-impl File for SimFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut guard = self.disk.lock();
-        let state = &mut *guard;
-        let last = self.begin(state)?;
-        let rate = state.faults.append;
-        let fails = last || state.random.one_in_thousand(rate);
-        let room = state.room();
-        let Some(inode) = state.inodes.get_mut(self.inode) else { return Err(failure()) };
-        let fitting = usize::try_from(room.saturating_add(inode.slack())).unwrap_or(usize::MAX);
-        let length = if fails {
-            usize::try_from(state.random.below(bytes.len() as u64 + 1)).unwrap_or_default()
-        } else {
-            bytes.len()
-        };
-        let length = length.min(fitting);
-        inode.append(bytes.get(..length).unwrap_or_default());
-        match (last, fails, length < bytes.len()) {
-            (true, ..) => Err(stopped()),
-            (_, true, _) => Err(failure()),
-            (.., true) => Err(io::ErrorKind::StorageFull.into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn sync_data(&mut self) -> io::Result<()> {
-        let mut state = self.disk.lock();
-        self.check_epoch(&state)?;
-        state.sync(self.inode)
-    }
-
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        let mut guard = self.disk.lock();
-        let last = self.begin(&mut guard)?;
-        if let Some(inode) = guard.inodes.get_mut(self.inode) {
-            inode.truncate(length);
-        }
-        if last { Err(stopped()) } else { Ok(()) }
-    }
-
-    fn reserve(&mut self, up_to: u64) -> io::Result<()> {
-        let mut guard = self.disk.lock();
-        let state = &mut *guard;
-        if self.begin(state)? {
-            return Err(stopped());
-        }
-        let room = state.room();
-        let Some(inode) = state.inodes.get_mut(self.inode) else { return Err(failure()) };
-        if up_to.saturating_sub(inode.size()) > room {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        inode.reserve(up_to);
         Ok(())
     }
 }
