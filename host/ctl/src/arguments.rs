@@ -1,11 +1,18 @@
 //! The command line.
 
+mod network;
+mod policy;
+mod source;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::network::Network;
+pub(crate) use self::policy::Policy;
+pub(crate) use self::source::Source;
 use crate::values;
 
 /// The environment variable for the daemon's run directory.
@@ -211,87 +218,6 @@ an older copy of the state lacks the pods that were created after it; drain the 
     /// List and activate policies.
     #[command(subcommand)]
     Policy(Policy),
-}
-
-/// The IPAM plugin that made the allocations to import.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Source {
-    /// The host-local plugin, from its data directory.
-    HostLocal {
-        /// The data directory, usually /var/lib/cni/networks.
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-        directory: PathBuf,
-        /// The interface for files that name none; plugins before 0.8 wrote such files.
-        #[arg(long, value_name = "NAME", default_value = "eth0")]
-        interface: String,
-    },
-    /// The Amazon VPC CNI, from its checkpoint.
-    Ipamd {
-        /// The checkpoint file, usually /var/run/aws-node/ipam.json.
-        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// The network to import into, if it has another name here.
-        #[arg(long, value_name = "NAME")]
-        network: Option<String>,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Network {
-    /// Create or update a network from a CNI configuration.
-    #[command(after_help = "Examples:
-  tenurectl network define /etc/cni/net.d/10-pods.conflist
-  tenurectl network define /etc/cni/net.d/10-pods.conflist --apply
-  jq '.ipam.ranges = [[{\"subnet\": \"10.9.0.0/24\"}]]' pods.conf | tenurectl network define - --apply --change-ranges
-
-CNI calls use the network as it is defined here; a different `ipam` object in their configuration changes nothing.")]
-    Define {
-        /// A CNI configuration or configuration list; - reads standard input.
-        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// Make the changes; without this flag, only show them.
-        #[arg(long)]
-        apply: bool,
-        /// Allow the ranges of an existing network to change.
-        #[arg(long)]
-        change_ranges: bool,
-    },
-    /// Remove a network that holds no addresses.
-    #[command(after_help = "Examples:
-  tenurectl network remove pods
-  tenurectl network remove pods --apply
-
-The next ADD for that name creates it again, from that call's configuration.")]
-    Remove {
-        /// The network's name.
-        name: String,
-        /// Make the changes; without this flag, only show them.
-        #[arg(long)]
-        apply: bool,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
-    /// List the node's policies and the networks they serve.
-    List,
-    /// Replace a network's policy while the network serves requests.
-    #[command(after_help = "Examples:
-  tenurectl policy activate pods highest-first
-
-Requests in flight finish on the old policy; none fails. If the new policy does not load, the old one keeps serving.
-The choice survives a restart and overrides the `policy` key of the network's configuration. A policy that would change the network's
-ranges is refused unless --change-ranges is given.")]
-    Activate {
-        /// The network's name.
-        network: String,
-        /// The policy's name, as shown by `policy list`.
-        #[arg(value_name = "POLICY")]
-        name: String,
-        /// Allow the network's ranges to change.
-        #[arg(long)]
-        change_ranges: bool,
-    },
 }
 
 #[cfg(test)]

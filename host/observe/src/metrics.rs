@@ -4,10 +4,11 @@
 //! series. Label values are static names, or cheap copies of names that were validated before, so that clients cannot
 //! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
-use std::borrow::Borrow;
+mod labels;
+
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,6 +16,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, NetworkName, PolicyName};
+
+use self::labels::{
+    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, PolicyLabels, RequestLabels, VerbLabels,
+};
 
 /// A family of histograms that share their buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
@@ -41,53 +46,6 @@ pub struct Metrics {
     spool_set_aside: Counter,
     recovery_findings: Family<FoundLabels, Counter>,
     conditions: Family<ConditionLabels, Gauge>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    verb: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerbLabels {
-    verb: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FoundLabels {
-    found: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ConditionLabels {
-    name: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct NetworkLabels {
-    network: Name<NetworkName>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PolicyLabels {
-    policy: Name<PolicyName>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FailureLabels {
-    policy: Name<PolicyName>,
-    kind: &'static str,
-}
-
-/// A validated name as a label value; cloning it only counts a reference.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Name<N>(N);
-
-impl<N: Borrow<str>> EncodeLabelValue for Name<N> {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
-        self.0.borrow().encode(encoder)
-    }
 }
 
 impl Metrics {
