@@ -1,8 +1,9 @@
-use std::collections::{BTreeMap, BTreeSet};
+mod model;
+mod walks;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
-use proptest::prelude::*;
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Need,
     PodIdentity, PolicyName, PolicyStamp, PoolName, Proposal, Range, RangeName, Request, Sandbox,
@@ -86,33 +87,6 @@ fn give(book: &mut Book, number: u32, address: IpAddr) {
 fn free(book: &mut Book, number: u32, ms: u64) {
     let fact = book.release(&owner(number), at(ms), "del").unwrap();
     book.apply(book.through() + 1, &fact).unwrap();
-}
-
-#[test]
-fn a_walk_starts_behind_the_last_and_goes_around() {
-    let mut book = small(Cooling::Preferred);
-    let ascending = |book: &Book, after| book.free(Shelf::whole(0), after, Direction::Ascending, 9);
-    assert_eq!(ascending(&book, None), [2, 3, 4, 5, 6].map(ip));
-    assert_eq!(ascending(&book, Some(ip(3))), [4, 5, 6, 2, 3].map(ip));
-    assert_eq!(ascending(&book, Some(ip(6))), [2, 3, 4, 5, 6].map(ip));
-    assert_eq!(ascending(&book, Some(ip(200))), [2, 3, 4, 5, 6].map(ip));
-    assert_eq!(book.free(Shelf::whole(0), None, Direction::Descending, 2), [6, 5].map(ip));
-    assert_eq!(book.free(Shelf::whole(0), Some(ip(3)), Direction::Descending, 9), [2, 6, 5, 4, 3].map(ip));
-    give(&mut book, 1, ip(4));
-    assert_eq!(ascending(&book, book.last(Shelf::whole(0))), [5, 6, 2, 3].map(ip));
-    assert_eq!(book.free(Shelf::whole(7), None, Direction::Ascending, 1), Vec::<IpAddr>::new());
-}
-
-#[test]
-fn a_walk_goes_through_every_range_and_begins_in_the_one_of_the_last() {
-    let range =
-        |first, last| Range::new("192.168.1.0/24".parse().unwrap(), ip(first), ip(last), None, 24).unwrap();
-    let book = book_of(Cooling::Strict, vec![vec![range(1, 2), range(11, 12)]]);
-    let walk = |after, direction| book.free(Shelf::whole(0), after, direction, 9);
-    assert_eq!(walk(None, Direction::Ascending), [1, 2, 11, 12].map(ip));
-    assert_eq!(walk(None, Direction::Descending), [12, 11, 2, 1].map(ip));
-    assert_eq!(walk(Some(ip(11)), Direction::Ascending), [12, 1, 2, 11].map(ip));
-    assert_eq!(walk(Some(ip(11)), Direction::Descending), [2, 1, 12, 11].map(ip));
 }
 
 #[test]
@@ -333,135 +307,4 @@ fn a_pool_that_not_every_grant_needs_may_be_left_out() {
     pools[0].pool.need = Need::Always;
     define_pools(&mut book, Cooling::Strict, pools);
     assert_eq!(admit(&book, vec![(1, b)]), Err(Violation::PoolMissing(pool("a").unwrap())));
-}
-
-#[test]
-fn a_thousand_full_ranges_are_passed_at_once_and_shelves_keep_count() {
-    let range = |number: u16| {
-        let [high, low] = number.to_be_bytes();
-        let subnet = format!("10.{high}.{low}.0/30").parse().unwrap();
-        let zone = if number.is_multiple_of(2) { "even" } else { "odd" };
-        let range =
-            Range::new(subnet, [10, high, low, 1].into(), [10, high, low, 1].into(), None, 30).unwrap();
-        range.with(Attributes::new([("zone", zone)]).unwrap())
-    };
-    let mut book = book_of(Cooling::Preferred, vec![(0..1000).map(range).collect()]);
-    let shelf = |zone: &'static str| Shelf::labelled(0, "zone", zone);
-    for number in 0..999_u16 {
-        let [high, low] = number.to_be_bytes();
-        give(&mut book, number.into(), [10, high, low, 1].into());
-    }
-    let last = IpAddr::from([10, 3, 231, 1]);
-    assert_eq!(book.free(Shelf::whole(0), book.last(Shelf::whole(0)), Direction::Ascending, 9), [last]);
-    assert_eq!(book.free(shelf("odd"), None, Direction::Ascending, 9), [last]);
-    assert_eq!(book.free(shelf("even"), None, Direction::Ascending, 9), Vec::<IpAddr>::new());
-    assert_eq!(book.usage(shelf("even")), Usage { total: 500, held: 500, cooling: 0 });
-    free(&mut book, 4, 1);
-    let four = IpAddr::from([10, 0, 4, 1]);
-    assert_eq!((book.cooling(shelf("even"), 9), book.cooling(shelf("odd"), 9)), (vec![four], vec![]));
-    assert_eq!(book.last(shelf("even")), Some(IpAddr::from([10, 3, 230, 1])));
-    assert_eq!(Book::restore(book.image()).unwrap().image(), book.image());
-}
-
-#[test]
-fn a_slash_8_and_a_v6_slash_64_are_walked_at_once() {
-    let pools =
-        [("10.0.0.0/8", "10.0.0.1", "10.255.255.254"), ("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff")];
-    let range = |(subnet, first, last): (&str, &str, &str)| {
-        Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 32).unwrap()
-    };
-    let book = book_of(Cooling::Strict, pools.map(|pool| vec![range(pool)]).to_vec());
-    assert_eq!(
-        book.free(Shelf::whole(0), None, Direction::Descending, 1),
-        ["10.255.255.254".parse::<IpAddr>().unwrap()]
-    );
-    assert_eq!(
-        book.free(Shelf::whole(1), Some("fd00::42".parse().unwrap()), Direction::Ascending, 1),
-        ["fd00::43".parse::<IpAddr>().unwrap()]
-    );
-    assert_eq!(book.usage(Shelf::whole(1)).total, u32::MAX);
-}
-
-/// A step of the model test.
-#[derive(Debug, Clone)]
-enum Step {
-    Give { owner: u32, pick: usize },
-    Free { owner: u32 },
-    Pass { milliseconds: u64 },
-    Restore,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        4 => (0u32..8, any::<usize>()).prop_map(|(owner, pick)| Step::Give { owner, pick }),
-        3 => (0u32..8).prop_map(|owner| Step::Free { owner }),
-        1 => (0u64..20_000).prop_map(|milliseconds| Step::Pass { milliseconds }),
-        1 => Just(Step::Restore),
-    ]
-}
-
-proptest! {
-    /// Compares the book with a simple model of held, cooling and free addresses.
-    #[test]
-    fn the_book_agrees_with_a_plain_model(steps in prop::collection::vec(step(), 0..80)) {
-        let mut book = small(Cooling::Preferred);
-        let mut held: BTreeMap<u32, IpAddr> = BTreeMap::new();
-        let mut cooling: Vec<(IpAddr, u64)> = Vec::new();
-        let mut now = 0;
-        for step in steps {
-            match step {
-                Step::Give { owner: number, pick } => {
-                    let all: Vec<IpAddr> = (0..=8).map(ip).collect();
-                    let address = all[pick % all.len()];
-                    let usable = address >= ip(2) && address <= ip(6);
-                    let taken = held.values().any(|other| *other == address);
-                    let cools = cooling.iter().any(|(other, _)| *other == address);
-                    let others = held.len() + cooling.len() < 5;
-                    let yields = !cools || !others;
-                    let expected = usable && !taken && yields && !held.contains_key(&number);
-                    let fact = propose(&book, number, address);
-                    prop_assert_eq!(fact.is_ok(), expected, "{:?}", fact);
-                    if let Ok(fact) = fact {
-                        book.apply(book.through() + 1, &fact).unwrap();
-                        held.insert(number, address);
-                        cooling.retain(|(other, _)| *other != address);
-                    }
-                }
-                Step::Free { owner: number } => {
-                    let fact = book.release(&owner(number), at(now), "del");
-                    prop_assert_eq!(fact.is_some(), held.contains_key(&number));
-                    if let Some(fact) = fact {
-                        book.apply(book.through() + 1, &fact).unwrap();
-                        cooling.push((held.remove(&number).unwrap(), now));
-                    }
-                }
-                Step::Pass { milliseconds } => {
-                    now += milliseconds;
-                    book.expire(at(now), COOLDOWN);
-                    cooling.retain(|(_, since)| now - since < 30_000);
-                }
-                Step::Restore => {
-                    let restored = Book::restore(book.image()).unwrap();
-                    prop_assert_eq!(restored.image(), book.image());
-                    book = restored;
-                }
-            }
-            let unavailable: BTreeSet<IpAddr> =
-                held.values().copied().chain(cooling.iter().map(|(address, _)| *address)).collect();
-            let expected: Vec<IpAddr> = (2..=6).map(ip).filter(|ip| !unavailable.contains(ip)).collect();
-            prop_assert_eq!(book.free(Shelf::whole(0), None, Direction::Ascending, 9), expected);
-            let order: Vec<IpAddr> = cooling.iter().map(|(address, _)| *address).collect();
-            prop_assert_eq!(book.cooling(Shelf::whole(0), 9), order);
-            let counts = Usage {
-                total: 5,
-                held: u32::try_from(held.len()).unwrap(),
-                cooling: u32::try_from(cooling.len()).unwrap(),
-            };
-            prop_assert_eq!(book.usage(Shelf::whole(0)), counts);
-            for number in 0..8 {
-                let addresses = book.owned_by(&owner(number)).map(|held| held.addresses[0].ip());
-                prop_assert_eq!(addresses, held.get(&number).copied());
-            }
-        }
-    }
 }

@@ -1,0 +1,75 @@
+use super::*;
+
+#[test]
+fn a_walk_starts_behind_the_last_and_goes_around() {
+    let mut book = small(Cooling::Preferred);
+    let ascending = |book: &Book, after| book.free(Shelf::whole(0), after, Direction::Ascending, 9);
+    assert_eq!(ascending(&book, None), [2, 3, 4, 5, 6].map(ip));
+    assert_eq!(ascending(&book, Some(ip(3))), [4, 5, 6, 2, 3].map(ip));
+    assert_eq!(ascending(&book, Some(ip(6))), [2, 3, 4, 5, 6].map(ip));
+    assert_eq!(ascending(&book, Some(ip(200))), [2, 3, 4, 5, 6].map(ip));
+    assert_eq!(book.free(Shelf::whole(0), None, Direction::Descending, 2), [6, 5].map(ip));
+    assert_eq!(book.free(Shelf::whole(0), Some(ip(3)), Direction::Descending, 9), [2, 6, 5, 4, 3].map(ip));
+    give(&mut book, 1, ip(4));
+    assert_eq!(ascending(&book, book.last(Shelf::whole(0))), [5, 6, 2, 3].map(ip));
+    assert_eq!(book.free(Shelf::whole(7), None, Direction::Ascending, 1), Vec::<IpAddr>::new());
+}
+
+#[test]
+fn a_walk_goes_through_every_range_and_begins_in_the_one_of_the_last() {
+    let range =
+        |first, last| Range::new("192.168.1.0/24".parse().unwrap(), ip(first), ip(last), None, 24).unwrap();
+    let book = book_of(Cooling::Strict, vec![vec![range(1, 2), range(11, 12)]]);
+    let walk = |after, direction| book.free(Shelf::whole(0), after, direction, 9);
+    assert_eq!(walk(None, Direction::Ascending), [1, 2, 11, 12].map(ip));
+    assert_eq!(walk(None, Direction::Descending), [12, 11, 2, 1].map(ip));
+    assert_eq!(walk(Some(ip(11)), Direction::Ascending), [12, 1, 2, 11].map(ip));
+    assert_eq!(walk(Some(ip(11)), Direction::Descending), [2, 1, 12, 11].map(ip));
+}
+
+#[test]
+fn a_thousand_full_ranges_are_passed_at_once_and_shelves_keep_count() {
+    let range = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        let subnet = format!("10.{high}.{low}.0/30").parse().unwrap();
+        let zone = if number.is_multiple_of(2) { "even" } else { "odd" };
+        let range =
+            Range::new(subnet, [10, high, low, 1].into(), [10, high, low, 1].into(), None, 30).unwrap();
+        range.with(Attributes::new([("zone", zone)]).unwrap())
+    };
+    let mut book = book_of(Cooling::Preferred, vec![(0..1000).map(range).collect()]);
+    let shelf = |zone: &'static str| Shelf::labelled(0, "zone", zone);
+    for number in 0..999_u16 {
+        let [high, low] = number.to_be_bytes();
+        give(&mut book, number.into(), [10, high, low, 1].into());
+    }
+    let last = IpAddr::from([10, 3, 231, 1]);
+    assert_eq!(book.free(Shelf::whole(0), book.last(Shelf::whole(0)), Direction::Ascending, 9), [last]);
+    assert_eq!(book.free(shelf("odd"), None, Direction::Ascending, 9), [last]);
+    assert_eq!(book.free(shelf("even"), None, Direction::Ascending, 9), Vec::<IpAddr>::new());
+    assert_eq!(book.usage(shelf("even")), Usage { total: 500, held: 500, cooling: 0 });
+    free(&mut book, 4, 1);
+    let four = IpAddr::from([10, 0, 4, 1]);
+    assert_eq!((book.cooling(shelf("even"), 9), book.cooling(shelf("odd"), 9)), (vec![four], vec![]));
+    assert_eq!(book.last(shelf("even")), Some(IpAddr::from([10, 3, 230, 1])));
+    assert_eq!(Book::restore(book.image()).unwrap().image(), book.image());
+}
+
+#[test]
+fn a_slash_8_and_a_v6_slash_64_are_walked_at_once() {
+    let pools =
+        [("10.0.0.0/8", "10.0.0.1", "10.255.255.254"), ("fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff")];
+    let range = |(subnet, first, last): (&str, &str, &str)| {
+        Range::new(subnet.parse().unwrap(), first.parse().unwrap(), last.parse().unwrap(), None, 32).unwrap()
+    };
+    let book = book_of(Cooling::Strict, pools.map(|pool| vec![range(pool)]).to_vec());
+    assert_eq!(
+        book.free(Shelf::whole(0), None, Direction::Descending, 1),
+        ["10.255.255.254".parse::<IpAddr>().unwrap()]
+    );
+    assert_eq!(
+        book.free(Shelf::whole(1), Some("fd00::42".parse().unwrap()), Direction::Ascending, 1),
+        ["fd00::43".parse::<IpAddr>().unwrap()]
+    );
+    assert_eq!(book.usage(Shelf::whole(1)).total, u32::MAX);
+}
