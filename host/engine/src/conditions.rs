@@ -121,8 +121,14 @@ fn tell_begun(condition: &Condition) {
     let Condition { name, message, .. } = condition;
     let next_step = name.next_step();
     match name.severity() {
-        // An orderly stop is not an error.
-        _ if *name == ConditionName::Stopping => tracing::info!(condition = %name, "{message}"),
+        // Each start and each orderly stop passes through these.
+        _ if matches!(
+            name,
+            ConditionName::Starting | ConditionName::PoliciesLoading | ConditionName::Stopping
+        ) =>
+        {
+            tracing::info!(condition = %name, "{message}");
+        }
         Severity::NotReady => tracing::error!(condition = %name, next_step, "{message}"),
         Severity::Degraded => tracing::warn!(condition = %name, next_step, "{message}"),
     }
