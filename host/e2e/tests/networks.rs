@@ -97,7 +97,8 @@ fn configured() -> anyhow::Result<()> {
 
 fn undefined() -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
-    let built = build("tenure-highest-first", &daemon)?;
+    // Not an embedded policy: the daemon would need no file for the same bytes.
+    let built = build("tenure-hostile", &daemon)?;
     let (path, digest) = (daemon.path("mine.wasm"), digest(&built)?);
     let network = "[networks.pods]\npolicy = \"mine\"\nipam.ranges = [[{ subnet = \"10.90.0.0/24\" }]]\n";
     daemon.configure(&format!("{network}{}", entry_with("mine", &path, &digest)))?;
@@ -117,7 +118,7 @@ fn undefined() -> anyhow::Result<()> {
     fs::copy(&built, &path)?;
     wait::holds("an address", LIMIT, || Ok(shim.call("ADD", &pod, &config_of_call)?.succeeded))?;
     let address = shim.call("ADD", &pod, &config_of_call)?.address()?;
-    ensure!(address == "10.90.0.254/24", "{address}");
+    ensure!(address.starts_with("10.90.0."), "{address}");
     wait::holds("the condition to end", LIMIT, || Ok(condition(&daemon, "network-undefined")?.is_none()))
 }
 
