@@ -7,6 +7,8 @@ use std::error::Error as StdError;
 
 use tenure_types::{BootId, Moment};
 
+use crate::line::Given;
+
 /// One chapter's state during recovery.
 pub trait Chapter {
     /// The chapter's name in its lines.
@@ -60,15 +62,6 @@ impl Refused {
     pub fn conflict(conflict: impl StdError + Send + Sync + 'static) -> Self {
         Self::Conflict(Box::new(conflict))
     }
-}
-
-/// A line for a chapter.
-#[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
-    pub(crate) chapter: &'a str,
-    pub(crate) version: u32,
-    pub(crate) optional: bool,
-    pub(crate) json: &'a str,
 }
 
 /// What became of a line.

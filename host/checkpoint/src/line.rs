@@ -9,9 +9,7 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::str::FromStr;
 
 use crate::frame;
 
@@ -28,73 +26,113 @@ pub struct Line {
     pub json: Vec<u8>,
 }
 
+/// The part of a line that says whose it is, and the rest for its chapter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given<'a> {
+    /// The chapter.
+    pub(crate) chapter: &'a str,
+    /// The version of its form.
+    pub(crate) version: u32,
+    /// Whether a reader that does not know the chapter or the version may skip it.
+    pub(crate) optional: bool,
+    /// The JSON of the fact or item, which only its chapter parses.
+    pub(crate) json: &'a str,
+}
+
 /// A decoded line of the log.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct LogLine<'a> {
     pub(crate) group: (u64, u64),
-    #[serde(borrow)]
-    pub(crate) chapter: Cow<'a, str>,
-    pub(crate) version: u32,
-    #[serde(default)]
-    pub(crate) optional: bool,
-    #[serde(borrow)]
-    pub(crate) fact: &'a RawValue,
+    pub(crate) fact: Given<'a>,
+}
+
+impl<'a> LogLine<'a> {
+    /// Decodes a line; `None` if it is not a fact.
+    pub(crate) fn decode(json: &'a str) -> Option<Self> {
+        let mut keys = Keys(json);
+        let group = keys.group()?;
+        Some(Self { group, fact: keys.given("fact")? })
+    }
+}
+
+/// The group of a line of the log.
+pub(crate) fn group_of(json: &str) -> Option<(u64, u64)> {
+    Keys(json).group()
 }
 
 /// A decoded line of a snapshot.
 pub(crate) enum SnapshotLine<'a> {
     /// An item of a chapter.
-    Item { chapter: Cow<'a, str>, version: u32, optional: bool, item: &'a RawValue },
+    Item(Given<'a>),
     /// A fact that was staged while the items were read, so that some of them contain it and some may not.
-    Fact { place: u64, chapter: Cow<'a, str>, version: u32, optional: bool, fact: &'a RawValue },
+    Fact { place: u64, fact: Given<'a> },
     /// The end, without which a snapshot is incomplete: the number of lines before it, and the last place that they
     /// may contain.
     End { lines: u64, through: u64 },
 }
 
-/// All keys that a line of a snapshot may have, so that it is parsed in one pass.
-#[derive(Deserialize)]
-struct AnySnapshotLine<'a> {
-    #[serde(borrow, default)]
-    chapter: Option<Cow<'a, str>>,
-    #[serde(default)]
-    version: Option<u32>,
-    #[serde(default)]
-    optional: bool,
-    #[serde(borrow, default)]
-    item: Option<&'a RawValue>,
-    #[serde(default)]
-    place: Option<u64>,
-    #[serde(borrow, default)]
-    fact: Option<&'a RawValue>,
-    #[serde(default)]
-    lines: Option<u64>,
-    #[serde(default)]
-    through: Option<u64>,
-}
-
 impl<'a> SnapshotLine<'a> {
-    /// Decodes a line; the error says what is wrong with it.
-    pub(crate) fn decode(json: &'a str) -> Result<Self, String> {
-        let line: AnySnapshotLine<'a> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        let AnySnapshotLine { chapter, version, optional, item, place, fact, lines, through } = line;
-        match (chapter.zip(version), item, place.zip(fact), lines.zip(through)) {
-            (Some((chapter, version)), Some(item), None, None) => {
-                Ok(Self::Item { chapter, version, optional, item })
-            }
-            (Some((chapter, version)), None, Some((place, fact)), None) => {
-                Ok(Self::Fact { place, chapter, version, optional, fact })
-            }
-            (None, None, None, Some((lines, through))) => Ok(Self::End { lines, through }),
-            _ => Err("the line is not an item, a fact or the end".to_owned()),
+    /// Decodes a line; `None` if it is not an item, a fact or the end.
+    pub(crate) fn decode(json: &'a str) -> Option<Self> {
+        let mut keys = Keys(json);
+        if keys.skip("{\"place\":").is_some() {
+            let place = keys.number()?;
+            keys.skip(",")?;
+            return Some(Self::Fact { place, fact: keys.given("fact")? });
         }
+        if keys.skip("{\"lines\":").is_some() {
+            let lines = keys.number()?;
+            keys.skip(",\"through\":")?;
+            let through = keys.number()?;
+            return (keys.0 == "}").then_some(Self::End { lines, through });
+        }
+        keys.skip("{")?;
+        keys.given("item").map(Self::Item)
     }
 }
 
-/// Only the group of a line of the log.
-#[derive(Deserialize)]
-pub(crate) struct GroupOf {
-    pub(crate) group: (u64, u64),
+/// The keys of a line, read in the order in which they are always written. A start reads every line, so it does not
+/// parse the long rest twice.
+struct Keys<'a>(&'a str);
+
+impl<'a> Keys<'a> {
+    fn skip(&mut self, text: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(text)?;
+        Some(())
+    }
+
+    fn number<N: FromStr>(&mut self) -> Option<N> {
+        let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = self.0.split_at_checked(digits)?;
+        self.0 = rest;
+        number.parse().ok()
+    }
+
+    fn group(&mut self) -> Option<(u64, u64)> {
+        self.skip("{\"group\":[")?;
+        let first = self.number()?;
+        self.skip(",")?;
+        let last = self.number()?;
+        self.skip("],")?;
+        Some((first, last))
+    }
+
+    /// From the chapter on. The rest stands under the key.
+    fn given(mut self, key: &str) -> Option<Given<'a>> {
+        self.skip("\"chapter\":\"")?;
+        let (chapter, rest) = self.0.split_once('"')?;
+        self.0 = rest;
+        self.skip(",\"version\":")?;
+        let version = self.number()?;
+        self.skip(",")?;
+        let optional = self.skip("\"optional\":true,").is_some();
+        // It is left out where it is false, and may also say so.
+        let _ = self.skip("\"optional\":false,");
+        self.skip("\"")?;
+        self.skip(key)?;
+        self.skip("\":")?;
+        Some(Given { chapter, version, optional, json: self.0.strip_suffix('}')? })
+    }
 }
 
 /// Appends the framed line of a fact. Its group was unknown when it was staged.

@@ -8,7 +8,7 @@ use tenure_ledger::Fact;
 use crate::disk::Disk;
 use crate::frame::{self, Lines};
 use crate::header::{Header, LogHeader};
-use crate::line::{Line, LogLine};
+use crate::line::{Given, Line, LogLine};
 use crate::names::{self, Listing};
 use crate::{Error, Result, v1};
 
@@ -100,14 +100,14 @@ impl LogReader {
                 Ok(frame) => frame,
                 Err(why) => return Err(damaged(why.to_owned())),
             };
-            let entry: LogLine<'_> = match serde_json::from_str(frame.json) {
-                Ok(entry) => entry,
-                Err(error) => return Err(damaged(format!("the fact: {error}"))),
+            let Some(LogLine { group, fact: Given { chapter, version, optional, json } }) =
+                LogLine::decode(frame.json)
+            else {
+                return Err(damaged("the line is not a fact".to_owned()));
             };
-            let LogLine { group, chapter, version, optional, fact } = entry;
-            let known = v1::decode(&chapter, version, fact.get()).transpose();
+            let known = v1::decode(chapter, version, json).transpose();
             let known = known.map_err(|why| damaged(format!("the fact: {why}")))?;
-            let (chapter, json) = (chapter.into_owned().into(), fact.get().as_bytes().to_vec());
+            let (chapter, json) = (chapter.to_owned().into(), json.as_bytes().to_vec());
             let line = Line { chapter, version, optional, json };
             LogItem::Fact { place: frame.place, group, line, fact: known }
         };

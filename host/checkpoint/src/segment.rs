@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use crate::chapters::Given;
 use crate::disk::Disk;
 use crate::frame::{self, Lines};
 use crate::header::{Header, LogHeader};
-use crate::line::LogLine;
+use crate::line::{Given, LogLine};
 use crate::{Error, Result, names, torn};
 
 /// A log segment that is being read.
@@ -129,28 +128,22 @@ impl<'a> Segment<'a> {
                 Ok(frame) => frame,
                 Err(why) => return self.torn_or_damaged(offset, why),
             };
-            let entry: LogLine<'_> = match serde_json::from_str(frame.json) {
-                Ok(entry) => entry,
-                Err(error) => return self.torn_or_damaged(offset, &format!("the fact: {error}")),
+            let Some(LogLine { group: (begin, last), fact }) = LogLine::decode(frame.json) else {
+                return self.torn_or_damaged(offset, "the line is not a fact");
             };
-            if frame.place != place || entry.group.0 != first || entry.group.1 < place {
+            if frame.place != place || begin != first || last < place {
                 let why = format!(
-                    "found fact {} of group {}-{} instead of fact {place} of the group that begins at {first}",
-                    frame.place, entry.group.0, entry.group.1
+                    "found fact {} of group {begin}-{last} instead of fact {place} of the group that begins at {first}",
+                    frame.place
                 );
                 return self.torn_or_damaged(offset, &why);
             }
-            let fact = entry.fact.get();
-            // The fact is a slice of the line, so this is its offset in the line.
-            let json = begins + fact.as_ptr().addr() - line.bytes.as_ptr().addr();
-            self.facts.push(Found {
-                offset,
-                chapter: entry.chapter.into(),
-                version: entry.version,
-                optional: entry.optional,
-                json: json..json + fact.len(),
-            });
-            let is_last = entry.group.1 == place;
+            let Given { chapter, version, optional, json } = fact;
+            // The JSON is a slice of the line, so this is its offset in the line.
+            let at = begins + json.as_ptr().addr() - line.bytes.as_ptr().addr();
+            let (chapter, json) = (chapter.into(), at..at + json.len());
+            self.facts.push(Found { offset, chapter, version, optional, json });
+            let is_last = last == place;
             place += 1;
             if is_last {
                 self.next = place;

@@ -11,11 +11,11 @@
 
 use std::io;
 
-use crate::chapters::{Chapters, Given, NotTaken, Refused, Taken};
+use crate::chapters::{Chapters, NotTaken, Refused, Taken};
 use crate::disk::{Disk, File};
 use crate::frame::{self, Lines};
 use crate::header::{Header, SnapshotHeader};
-use crate::line::{self, Line, SnapshotLine};
+use crate::line::{self, Given, Line, SnapshotLine};
 use crate::report::Skipped;
 use crate::{Error, Result, names, source};
 
@@ -139,23 +139,18 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
             return Err(damaged("a line is missing"));
         }
         expected += 1;
-        let line = SnapshotLine::decode(frame.json).map_err(|why| damaged(&why))?;
-        if next == Next::Item && !matches!(line, SnapshotLine::Item { .. }) {
+        let line = SnapshotLine::decode(frame.json)
+            .ok_or_else(|| damaged("the line is not an item, a fact or the end"))?;
+        if next == Next::Item && !matches!(line, SnapshotLine::Item(_)) {
             chapters.restored().map_err(|refused| refused.into_error(&file, 0, 0))?;
             next = Next::Fact;
         }
-        let (place, given, taken) = match &line {
-            SnapshotLine::Item { chapter, version, optional, item } if next == Next::Item => {
-                let given = Given { chapter, version: *version, optional: *optional, json: item.get() };
-                (0, given, chapters.restore(&given))
-            }
-            SnapshotLine::Item { .. } => return Err(damaged("an item follows a fact")),
-            SnapshotLine::Fact { place, chapter, version, optional, fact } => {
-                let given = Given { chapter, version: *version, optional: *optional, json: fact.get() };
-                (*place, given, chapters.apply(*place, &given))
-            }
+        let (place, given, taken) = match line {
+            SnapshotLine::Item(item) if next == Next::Item => (0, item, chapters.restore(&item)),
+            SnapshotLine::Item(_) => return Err(damaged("an item follows a fact")),
+            SnapshotLine::Fact { place, fact } => (place, fact, chapters.apply(place, &fact)),
             SnapshotLine::End { lines, through } if lines + 1 == expected => {
-                (next, read.through) = (Next::Nothing, *through);
+                (next, read.through) = (Next::Nothing, through);
                 continue;
             }
             SnapshotLine::End { .. } => return Err(damaged("the end has the wrong line count")),

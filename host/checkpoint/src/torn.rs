@@ -6,7 +6,7 @@
 //! Anything else, even a flipped bit in the very last line, was acknowledged once and is damage.
 
 use crate::frame;
-use crate::line::GroupOf;
+use crate::line;
 
 /// The least that a disk writes atomically.
 const SECTOR: usize = 512;
@@ -37,8 +37,7 @@ pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
 
 fn group_of(line: &[u8]) -> Option<(u64, (u64, u64))> {
     let frame = frame::decode(line).ok()?;
-    let entry: GroupOf = serde_json::from_str(frame.json).ok()?;
-    Some((frame.place, entry.group))
+    Some((frame.place, line::group_of(frame.json)?))
 }
 
 /// Whether a sector, or the part of it in these bytes, is all zeros.

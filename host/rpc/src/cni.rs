@@ -71,7 +71,7 @@ impl CniService {
         let arguments = Arguments::parse(&call.args)?;
         let routes = config.routes()?;
         let dns = self.dns(&config, call).await?;
-        let told = Place { device: call.netns_device, inode: call.netns_inode };
+        let told = Place::new(call.netns_device, call.netns_inode);
         let add = Add {
             request: tenure_types::Request {
                 network: config.name().clone(),

@@ -14,16 +14,14 @@ use tenure_types::Place;
 use crate::Trace;
 
 /// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
-/// plugin's path.
-///
-/// An older plugin reports an inode number of zero; then it is unknown whether both see the same namespace.
+/// plugin's path. An older plugin does not report it; then it is unknown whether both see the same namespace.
 #[must_use]
-pub fn see(path: &str, told: Place) -> Option<Place> {
+pub fn see(path: &str, told: Option<Place>) -> Option<Place> {
     let path = Path::new(path);
-    if !path.is_absolute() || told.inode == 0 {
+    if !path.is_absolute() || told.is_none() || identity(path) != told {
         return None;
     }
-    if identity(path) == Some(told) { place(path) } else { None }
+    place(path)
 }
 
 /// The state of a namespace that was last seen at `seen`, or never.
@@ -50,7 +48,8 @@ fn place(path: &Path) -> Option<Place> {
 }
 
 fn identity(path: &Path) -> Option<Place> {
-    fs::metadata(path).ok().map(|metadata| Place { device: metadata.dev(), inode: metadata.ino() })
+    let metadata = fs::metadata(path).ok()?;
+    Place::new(metadata.dev(), metadata.ino())
 }
 
 #[cfg(test)]
@@ -59,7 +58,7 @@ mod tests {
 
     /// Sees a path for a plugin that sees there what we see at `really`.
     fn seen(path: &Path, really: &Path) -> Option<Place> {
-        see(path.to_str().unwrap(), identity(really).unwrap_or(Place { device: 0, inode: 0 }))
+        see(path.to_str().unwrap(), identity(really))
     }
 
     #[test]
@@ -92,7 +91,7 @@ mod tests {
             assert_eq!(seen(path, really), None, "{} for {}", path.display(), really.display());
         }
         assert_eq!(seen(Path::new("ours"), &ours), None);
-        assert_eq!(see("", Place { device: 0, inode: 0 }), None);
+        assert_eq!(see("", identity(&ours)), None);
         assert_eq!(look(nowhere.to_str().unwrap(), None), Trace::Unknown, "it was never there");
         assert_eq!(look(ours.to_str().unwrap(), None), Trace::Unknown);
     }
@@ -104,7 +103,7 @@ mod tests {
         assert!(seen.is_some());
         assert_eq!(look("/proc/self/ns/net", seen), Trace::There);
         assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process id is that high");
-        let elsewhere = seen.map(|seen| Place { inode: seen.inode + 1, ..seen });
+        let elsewhere = seen.and_then(|seen| Place::new(seen.device, seen.inode.get() + 1));
         assert_eq!(look("/proc/4194305/ns/net", elsewhere), Trace::Unknown);
     }
 }

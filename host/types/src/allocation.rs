@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::{AssignedAddress, Attributes, Moment, NetworkName, Origin, Owner, Place, PolicyStamp};
 
 /// The pod of an attachment, as the kubelet names it in `CNI_ARGS`. For people and policies; never a key.
@@ -49,7 +51,8 @@ impl fmt::Display for Generation {
 
 /// An owner's addresses.
 ///
-/// A node holds very many of these, so common values are shared and rare ones are boxed.
+/// A node holds very many of these: most have one address and a sandbox, so these are stored in place; common values
+/// are shared, and rare ones are boxed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
     /// The network of the addresses.
@@ -59,9 +62,9 @@ pub struct Allocation {
     /// The owner.
     pub owner: Owner,
     /// The addresses: at most one from each pool, in the order of the pools.
-    pub addresses: Box<[AssignedAddress]>,
-    /// The sandbox, if the owner is an attachment and something is known about it.
-    pub sandbox: Option<Box<Sandbox>>,
+    pub addresses: SmallVec<[AssignedAddress; 1]>,
+    /// The sandbox of an attachment; empty for other owners and where nothing is known.
+    pub sandbox: Sandbox,
     /// The tags, by which allocations are counted.
     pub tags: Attributes,
     /// The policy that proposed it.
@@ -78,19 +81,19 @@ impl Allocation {
     /// The pod, if known.
     #[must_use]
     pub fn pod(&self) -> Option<&PodIdentity> {
-        self.sandbox.as_ref()?.pod.as_ref()
+        self.sandbox.pod.as_ref()
     }
 
     /// The network namespace that the runtime named; empty if it named none.
     #[must_use]
     pub fn netns(&self) -> &str {
-        self.sandbox.as_ref().map_or("", |sandbox| &sandbox.netns)
+        &self.sandbox.netns
     }
 
     /// The place in which the daemon saw that namespace.
     #[must_use]
     pub fn netns_seen(&self) -> Option<Place> {
-        self.sandbox.as_ref()?.netns_seen
+        self.sandbox.netns_seen
     }
 
     /// The owner's lasting name, which outlives its allocations: `namespace/name` of a pod, or `agent/name` of a claim.

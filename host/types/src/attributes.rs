@@ -35,8 +35,10 @@ pub enum InvalidAttributes {
 type Pair = (Box<str>, Box<str>);
 
 /// Named values, sorted by name, each name once.
+///
+/// A pointer to a pointer, because very many values have none: an `Arc<[_]>` is twice as large.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Attributes(Option<Arc<[Pair]>>);
+pub struct Attributes(Option<Arc<Box<[Pair]>>>);
 
 impl Attributes {
     /// Checks and sorts pairs of name and value.
@@ -60,7 +62,7 @@ impl Attributes {
         }) {
             return Err(InvalidAttributes::Twice(twice.to_string()));
         }
-        Ok(Self((!checked.is_empty()).then(|| checked.into())))
+        Ok(Self((!checked.is_empty()).then(|| Arc::new(checked.into()))))
     }
 
     /// The value of a name.

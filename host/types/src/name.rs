@@ -37,11 +37,11 @@ fn is_cni_name(text: &str) -> bool {
 }
 
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $check:expr) => {
+    ($(#[$doc:meta])* $name:ident($text:ty), $check:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(Arc<str>);
+        pub struct $name($text);
 
         impl $name {
             /// Checks and wraps a name.
@@ -97,7 +97,7 @@ macro_rules! name {
 
 name!(
     /// The name of a CNI network, which identifies it.
-    NetworkName,
+    NetworkName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("network name")),
         text if is_cni_name(text) => Ok(()),
@@ -109,7 +109,8 @@ name!(
 );
 name!(
     /// A container's id, as assigned by the runtime.
-    ContainerId,
+    // Each allocation has its own, so there is nothing to share.
+    ContainerId(Box<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("containerID")),
         text if is_cni_name(text) => Ok(()),
@@ -119,7 +120,7 @@ name!(
 );
 name!(
     /// An interface's name inside a container.
-    InterfaceName,
+    InterfaceName(Arc<str>),
     |text| {
         let rule = match text {
             "" => return Err(InvalidName::Missing("interface name")),
@@ -136,7 +137,7 @@ name!(
 );
 name!(
     /// A pool's name inside its network, which identifies the pool across redefinitions.
-    PoolName,
+    PoolName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("pool name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
@@ -148,7 +149,7 @@ name!(
 );
 name!(
     /// A range's name inside its pool, such as `10.1.0.2-10.1.0.254` or an interface's id with a prefix.
-    RangeName,
+    RangeName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("range name")),
         text if text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
@@ -160,7 +161,7 @@ name!(
 );
 name!(
     /// The name of an agent that claims addresses for itself, such as `cilium`.
-    AgentName,
+    AgentName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("agent name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),
@@ -172,7 +173,7 @@ name!(
 );
 name!(
     /// The name that an agent gives one of its claims, such as `router` or `health`.
-    ClaimName,
+    ClaimName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("claim name")),
         text if is_cni_name(text) && text.len() <= 128 => Ok(()),
@@ -184,7 +185,7 @@ name!(
 );
 name!(
     /// A policy's name in the daemon's catalogue; never a path.
-    PolicyName,
+    PolicyName(Arc<str>),
     |text| match text {
         "" => Err(InvalidName::Missing("policy name")),
         text if is_cni_name(text) && text.len() <= 64 => Ok(()),

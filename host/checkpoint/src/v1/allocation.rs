@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,7 @@ struct StoredPod<'a> {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredPlace {
     device: u64,
-    inode: u64,
+    inode: NonZeroU64,
 }
 
 /// A policy's name and the SHA-256 of its component.
@@ -183,20 +184,30 @@ impl<'a> From<&'a AssignedAddress> for StoredAddress<'a> {
 
 impl StoredAddress<'_> {
     fn read(self, shared: &mut Shared) -> Result<AssignedAddress, String> {
+        let source = shared.source(|source| self.is_from(source), || self.source())?;
+        Ok(AssignedAddress { address: self.address, source, attributes: attributes(&self.attributes)? })
+    }
+
+    fn source(&self) -> Result<Source, String> {
         let pool = (!self.pool.is_empty()).then(|| PoolName::new(&self.pool));
         let range = (!self.range.is_empty()).then(|| RangeName::new(&self.range));
-        let source = Source {
+        Ok(Source {
             pool: pool.transpose().map_err(|error| error.to_string())?,
             range: range.transpose().map_err(|error| error.to_string())?,
             gateway: self.gateway,
             pool_attributes: attributes(&self.pool_attributes)?,
             range_attributes: attributes(&self.range_attributes)?,
-        };
-        Ok(AssignedAddress {
-            address: self.address,
-            source: shared.source(source),
-            attributes: attributes(&self.attributes)?,
         })
+    }
+
+    /// Whether it is from this source; attributes are rare and not compared here, so that they say no.
+    fn is_from(&self, source: &Source) -> bool {
+        let none = self.pool_attributes.is_empty() && self.range_attributes.is_empty();
+        none && source.pool_attributes.is_empty()
+            && source.range_attributes.is_empty()
+            && source.pool.as_ref().map_or("", PoolName::as_str) == self.pool
+            && source.range.as_ref().map_or("", RangeName::as_str) == self.range
+            && source.gateway == self.gateway
     }
 }
 
@@ -252,9 +263,9 @@ impl StoredAllocation<'_> {
                 .into_iter()
                 .map(|address| address.read(shared))
                 .collect::<Result<_, _>>()?,
-            sandbox: (!sandbox.is_empty()).then(|| Box::new(sandbox)),
+            sandbox,
             tags: attributes(&self.tags)?,
-            policy: shared.policy(self.policy.try_into()?),
+            policy: shared.policy(&self.policy.name, &self.policy.digest)?,
             origin: origin.map(Box::new),
             requested_at: self.requested_at.into(),
             allocated_at: self.allocated_at.into(),

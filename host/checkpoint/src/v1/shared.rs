@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use tenure_types::{InterfaceName, NetworkName, PolicyStamp, Source};
+use tenure_types::{InterfaceName, NetworkName, PolicyName, PolicyStamp, Source};
 
 /// The values that have been read.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Shared {
     policies: HashSet<Arc<PolicyStamp>>,
     sources: HashSet<Arc<Source>>,
     namespaces: HashSet<Arc<str>>,
+    last_policy: Option<Arc<PolicyStamp>>,
+    last_source: Option<Arc<Source>>,
 }
 
 impl Shared {
@@ -36,12 +38,30 @@ impl Shared {
         }
     }
 
-    pub(super) fn policy(&mut self, stamp: PolicyStamp) -> Arc<PolicyStamp> {
-        once(&mut self.policies, stamp)
+    /// The policy of this name and digest. Neighbouring lines mostly have the same, which is not made again.
+    pub(super) fn policy(&mut self, name: &str, digest: &str) -> Result<Arc<PolicyStamp>, String> {
+        let is_same = |last: &&Arc<PolicyStamp>| last.name.as_str() == name && *last.digest == *digest;
+        if let Some(last) = self.last_policy.as_ref().filter(is_same) {
+            return Ok(Arc::clone(last));
+        }
+        let name = PolicyName::new(name).map_err(|error| error.to_string())?;
+        let policy = once(&mut self.policies, PolicyStamp { name, digest: digest.into() });
+        self.last_policy = Some(Arc::clone(&policy));
+        Ok(policy)
     }
 
-    pub(super) fn source(&mut self, source: Source) -> Arc<Source> {
-        once(&mut self.sources, source)
+    /// The source that a line describes, made only if it is not that of the line before.
+    pub(super) fn source(
+        &mut self,
+        is_same: impl FnOnce(&Source) -> bool,
+        make: impl FnOnce() -> Result<Source, String>,
+    ) -> Result<Arc<Source>, String> {
+        if let Some(last) = self.last_source.as_ref().filter(|last| is_same(last)) {
+            return Ok(Arc::clone(last));
+        }
+        let source = once(&mut self.sources, make()?);
+        self.last_source = Some(Arc::clone(&source));
+        Ok(source)
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use smallvec::SmallVec;
 use tenure_types::{
     Allocation, AssignedAddress, Assignment, Cooling, Generation, Moment, Need, PolicyStamp, Proposal, Range,
     Request,
@@ -64,18 +65,17 @@ impl Book {
         let addresses = assignments
             .into_iter()
             .map(|assignment| self.assigned(request, assignment, living))
-            .collect::<Result<Box<[_]>, _>>()?;
+            .collect::<Result<SmallVec<[_; 1]>, _>>()?;
         let missed = |wanted: &&IpAddr| addresses.iter().all(|address| address.ip() != **wanted);
         if let Some(wanted) = request.requested.iter().find(missed) {
             return Err(Violation::RequestIgnored(*wanted));
         }
-        let sandbox = (!request.sandbox.is_empty()).then(|| Box::new(request.sandbox.clone()));
         Ok(Allocation {
             network: self.name().clone(),
             generation: self.next_generation(),
             owner: request.owner.clone(),
             addresses,
-            sandbox,
+            sandbox: request.sandbox.clone(),
             tags: proposal.tags.clone(),
             policy: Arc::clone(policy),
             origin: None,

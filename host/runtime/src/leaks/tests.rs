@@ -22,7 +22,7 @@ fn seen(netns: &Path) -> Option<Place> {
     let beside = netns.parent()?.join("beside");
     std::fs::write(&beside, "").ok()?;
     let metadata = std::fs::metadata(&beside).ok()?;
-    netns::see(beside.to_str()?, Place { device: metadata.dev(), inode: metadata.ino() })
+    netns::see(beside.to_str()?, Place::new(metadata.dev(), metadata.ino()))
 }
 
 /// An engine that holds one allocation, of a container in a namespace.
@@ -36,7 +36,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         generation: Generation(1),
         owner: Owner::Attachment { container, interface },
         addresses: [AssignedAddress::plain("10.0.0.2/24".parse().unwrap(), None)].into(),
-        sandbox: Some(Box::new(sandbox)),
+        sandbox,
         tags: Attributes::default(),
         policy,
         origin: None,

@@ -90,7 +90,7 @@ fn supply(story: &Story<'_>) {
 }
 
 fn hand_out(story: &Story<'_>) {
-    let seen = Some(Place { device: 5, inode: u64::MAX });
+    let seen = Place::new(5, u64::MAX);
     let web = sandbox(Some(["shop", "web-0", "0f3f6f1e"]), "/var/run/netns/cni-1", seen);
     let device: &[(&str, &str)] = &[("device-index", "2"), ("mac", "02:00:00:00:00:01")];
     let of_web = proposal(
@@ -145,7 +145,7 @@ fn take_over(story: &Story<'_>) {
 }
 
 fn renew(story: &Story<'_>) {
-    let moved = sandbox(None, "/var/run/netns/cni-2", Some(Place { device: 6, inode: 77 }));
+    let moved = sandbox(None, "/var/run/netns/cni-2", Place::new(6, 77));
     for (who, sandbox) in
         [("web", moved), ("bare", sandbox(None, "/var/run/netns/cni-3", None)), ("db", Sandbox::default())]
     {

@@ -115,8 +115,8 @@ fn allocation(text: &mut String, allocation: &Allocation) {
     let (requested, allocated) = (moment(*requested_at), moment(*allocated_at));
     writeln!(text, "    {}@{}, requested {requested}, allocated {allocated}", policy.name, policy.digest)
         .unwrap();
-    if let Some(sandbox) = sandbox {
-        let Sandbox { pod, netns, netns_seen } = sandbox.as_ref();
+    if !sandbox.is_empty() {
+        let Sandbox { pod, netns, netns_seen } = sandbox;
         let pod = pod.as_ref().map(|pod| format!("{:?} {:?} {:?}", pod.namespace, pod.name, pod.uid));
         let seen = netns_seen.map(|Place { device, inode }| format!("{device}:{inode}"));
         writeln!(text, "    pod {}, netns {netns:?}, seen {}", option(pod), option(seen)).unwrap();

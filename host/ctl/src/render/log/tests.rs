@@ -58,7 +58,7 @@ fn history() -> Vec<LogItem> {
             interface: InterfaceName::new("eth0").unwrap(),
         },
         addresses: [AssignedAddress::plain("10.1.0.7/24".parse().unwrap(), gateway)].into(),
-        sandbox: Some(Box::new(Sandbox { pod: Some(pod), ..Sandbox::default() })),
+        sandbox: Sandbox { pod: Some(pod), ..Sandbox::default() },
         tags: Attributes::default(),
         policy: Arc::new(stamp()),
         origin: None,

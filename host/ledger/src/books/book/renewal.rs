@@ -53,8 +53,7 @@ pub(super) fn renewed(held: &Allocation, renewal: &LedgerFact) -> Allocation {
     let mut renewed = held.clone();
     if let LedgerFact::Renewed { requested_at, netns, netns_seen, .. } = renewal {
         let pod = held.pod().cloned();
-        let sandbox = Sandbox { pod, netns: netns.clone(), netns_seen: *netns_seen };
-        renewed.sandbox = (!sandbox.is_empty()).then(|| Box::new(sandbox));
+        renewed.sandbox = Sandbox { pod, netns: netns.clone(), netns_seen: *netns_seen };
         renewed.requested_at = *requested_at;
     }
     renewed

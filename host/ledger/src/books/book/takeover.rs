@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_types::{
-    Allocation, AssignedAddress, Attributes, Generation, Moment, Origin, Owner, PolicyStamp, Source,
+    Allocation, AssignedAddress, Attributes, Generation, Moment, Origin, Owner, PolicyStamp, Sandbox, Source,
 };
 
 use super::Book;
@@ -129,7 +129,7 @@ impl Book {
             generation: self.next_generation(),
             owner,
             addresses: [AssignedAddress { address, source, attributes: Attributes::default() }].into(),
-            sandbox: None,
+            sandbox: Sandbox::default(),
             tags: Attributes::default(),
             policy: Arc::clone(policy),
             origin: Some(Box::new(origin)),

@@ -1,5 +1,6 @@
 //! Any allocation.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -28,18 +29,19 @@ fn owner() -> impl Strategy<Value = Owner> {
 }
 
 pub(super) fn place() -> impl Strategy<Value = Place> {
-    any::<(u64, u64)>().prop_map(|(device, inode)| Place { device, inode })
+    any::<(u64, NonZeroU64)>().prop_map(|(device, inode)| Place { device, inode })
 }
 
-fn sandbox() -> impl Strategy<Value = Option<Box<Sandbox>>> {
+fn sandbox() -> impl Strategy<Value = Sandbox> {
     let pod = (text(), text(), text()).prop_map(|(namespace, name, uid)| PodIdentity {
         namespace: namespace.into(),
         name: name.into(),
         uid: uid.into(),
     });
-    (option::of(pod), text(), option::of(place())).prop_map(|(pod, netns, netns_seen)| {
-        let sandbox = Sandbox { pod, netns: netns.into(), netns_seen };
-        (!sandbox.is_empty()).then(|| Box::new(sandbox))
+    (option::of(pod), text(), option::of(place())).prop_map(|(pod, netns, netns_seen)| Sandbox {
+        pod,
+        netns: netns.into(),
+        netns_seen,
     })
 }
 

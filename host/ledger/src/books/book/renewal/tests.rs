@@ -23,14 +23,14 @@ fn book(requested_at: Moment, netns: &str) -> Book {
     let network = NetworkName::new("net").unwrap();
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network);
-    let netns_seen = (!netns.is_empty()).then_some(Place { device: 1, inode: 2 });
+    let netns_seen = if netns.is_empty() { None } else { Place::new(1, 2) };
     let sandbox = Sandbox { pod: None, netns: netns.into(), netns_seen };
     let allocation = Allocation {
         network,
         generation: Generation(1),
         owner: owner(),
         addresses: [AssignedAddress::plain("10.0.0.2/24".parse().unwrap(), None)].into(),
-        sandbox: (!sandbox.is_empty()).then(|| Box::new(sandbox)),
+        sandbox,
         tags: Attributes::default(),
         policy,
         origin: None,
