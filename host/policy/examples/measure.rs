@@ -1,20 +1,22 @@
-//! Measures calls of host-local and prints JSON:
+//! Measures calls of host-local, and what the ledger does for an address, and prints JSON:
 //! `cargo run --release -p tenure-policy --example measure -- CALLS`.
 //!
 //! With `--only-call` after CALLS, it makes these calls and nothing else, for a profiler that counts instructions.
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use ipnet::IpNet;
 use tenure_engine::ports::Policy;
-use tenure_ledger::{Book, Defined};
+use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf};
 use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
 use tenure_types::{
-    ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
-    Sandbox,
+    ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, Need, NetworkConfig,
+    NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeError, Request, Sandbox,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,10 +46,46 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let policy = AskedPolicy::new(policy);
     let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
+    let one = ledger(calls, 1, 1)?;
+    let (pools, ranges) = (ledger(calls, 100, 1)?, ledger(calls, 1, 1000)?);
     println!(
-        r#"{{"propose": {propose}, "asked": {asked}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
+        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
     );
     Ok(())
+}
+
+/// Allocates and releases an address of the first of `pools` pools, which has `ranges` ranges.
+fn ledger(calls: usize, pools: u8, ranges: u16) -> Result<String, Box<dyn std::error::Error>> {
+    let range = |pool: u8, number: u16| -> Result<Range, RangeError> {
+        let [high, low] = (number * 8).to_be_bytes();
+        let at = |offset| IpAddr::from([pool, high, low, offset]);
+        let subnet = IpNet::new_assert(IpAddr::from([pool, 0, 0, 0]), 8);
+        Range::new(subnet, at(1), at(6), None, 8)
+    };
+    let defined = |pool: u8| -> Result<DefinedPool, Box<dyn std::error::Error>> {
+        let need = if pool == 0 { Need::Always } else { Need::Optional };
+        let ranges = (0..if pool == 0 { ranges } else { 1 }).map(|number| range(pool + 10, number));
+        let pool = Pool { need, ..Pool::numbered(pool.into()) };
+        Ok(DefinedPool { pool, ranges: ranges.collect::<Result<_, _>>()? })
+    };
+    let pools = (0..pools).map(defined).collect::<Result<_, _>>()?;
+    let definition = Definition { pools, cooling: Cooling::Preferred, ..Definition::default() };
+    let (name, config) = (NetworkName::new("net")?, Arc::default());
+    let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+    let mut book = Book::defined(&name, defined, Moment::default())?;
+    let stamp = Arc::new(PolicyStamp { name: PolicyName::new("measured")?, digest: "00".into() });
+    let request = request(name)?;
+    report(calls, || {
+        let now = Moment::default();
+        let free = book.free(Shelf::whole(0), book.last(Shelf::whole(0)), Direction::Ascending, 1);
+        let proposal = Proposal::of(free.into_iter().map(|address| (0, address)));
+        let allocation = book.admit(&request, &proposal, &stamp, now)?;
+        book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation)))?;
+        let released = book.release(&request.owner, now, "del").ok_or("nothing to release")?;
+        book.apply(book.through() + 1, &released)?;
+        book.expire(now, Duration::ZERO);
+        Ok::<_, Box<dyn std::error::Error>>(())
+    })
 }
 
 /// Waits for a future on the calling thread.

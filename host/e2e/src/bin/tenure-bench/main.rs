@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
+use serde_json::json;
 use tenure_e2e::{Daemon, binaries};
 use tokio::runtime::Runtime;
 
@@ -64,8 +65,8 @@ struct Scale {
     sizes: [(u32, &'static str); 3],
     /// Networks of the subject with many networks.
     networks: u32,
-    /// Allocations in the largest state.
-    most: u32,
+    /// Two large states.
+    large: [Large; 2],
     /// ADDs of a throughput run.
     throughput: u32,
     /// ADDs at a steady pace.
@@ -76,12 +77,26 @@ struct Scale {
     beside: u32,
 }
 
+/// A large state, and the goals of what it costs.
+struct Large {
+    allocations: u32,
+    /// Seconds.
+    start: f64,
+    /// Megabytes.
+    memory: f64,
+    /// Seconds.
+    list: Option<f64>,
+}
+
 const FULL: Scale = Scale {
     rounds: 300,
     at_once: 640,
     sizes: [(1_000, "1k"), (10_000, "10k"), (60_000, "60k")],
     networks: 100,
-    most: 100_000,
+    large: [
+        Large { allocations: 100_000, start: 0.15, memory: 60.0, list: None },
+        Large { allocations: 1_000_000, start: 2.0, memory: 500.0, list: Some(5.0) },
+    ],
     throughput: 30_000,
     steady: 5_000,
     calls: 20_000,
@@ -92,7 +107,10 @@ const SHORT: Scale = Scale {
     at_once: 32,
     sizes: [(10, "1k"), (20, "10k"), (50, "60k")],
     networks: 3,
-    most: 1_100,
+    large: [
+        Large { allocations: 1_100, start: 0.15, memory: 60.0, list: None },
+        Large { allocations: 1_200, start: 2.0, memory: 500.0, list: Some(5.0) },
+    ],
     throughput: 500,
     steady: 50,
     calls: 100,
@@ -144,7 +162,8 @@ fn us(microseconds: f64) -> Figure {
 
 fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     let mut daemon = Daemon::prepare()?;
-    daemon.configure(&format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address()))?;
+    let metrics = format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address());
+    daemon.configure(&format!("{metrics}{}", many_ranges()))?;
     let machine = machine::describe(&daemon.path(""), needs_disk)?;
     daemon.start_again()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -159,7 +178,7 @@ fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     rows.push(bench.steadily()?);
     rows.extend(bench.policy_calls()?);
     rows.extend(bench.beside_stalls()?);
-    rows.extend(bench.large_state()?);
+    rows.extend(bench.large_states()?);
     rows.extend(bench.size_and_instructions()?);
     Ok(Report::new(machine, rows, parts))
 }
@@ -201,6 +220,10 @@ impl Bench<'_> {
             (0..many).map(|number| network(&self.daemon, &format!("bench-of-many-{number}"), "10.4.0.0/16"));
         let place = turns.join(Subject::tenure(&self.daemon, networks.collect())?);
         beside.push((format!("... in {many} networks, over one"), place, None));
+        let defined =
+            json!({ "cniVersion": "1.0.0", "name": RANGES, "type": "bench", "ipam": { "type": "tenure" } });
+        let place = turns.join(Subject::tenure(&self.daemon, vec![defined])?);
+        beside.push(("... in a pool of 1000 ranges, over one".to_owned(), place, None));
         let place = turns.join(self.subject("bench-again", "10.1.0.0/16")?);
         beside.push(("... in another empty /16: the noise of this run".to_owned(), place, None));
 
@@ -282,7 +305,7 @@ impl Bench<'_> {
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
         say("policy calls, each in a fresh instance");
-        let policy::Call { p50, p99, asked, on_thread } = policy::measure(self.scale.calls)?;
+        let policy::Call { p50, p99, asked, on_thread, ledger } = policy::measure(self.scale.calls)?;
         Ok(vec![
             Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
             Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
@@ -291,6 +314,15 @@ impl Bench<'_> {
                 .raw("total", us(asked)),
             Row::new("... on another thread, for a policy that is not known to be quick", us(on_thread))
                 .at_most(15.0),
+            Row::new(
+                "the ledger's part of an ADD and its DEL, 100 pools, beyond one",
+                us(ledger.pools - ledger.plain),
+            )
+            .at_most(5.0)
+            .raw("total", us(ledger.pools)),
+            Row::new("... 1000 ranges in the pool, beyond one", us(ledger.ranges - ledger.plain))
+                .at_most(5.0)
+                .raw("total", us(ledger.ranges)),
         ])
     }
 
@@ -322,18 +354,33 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    fn large_state(&self) -> anyhow::Result<Vec<Row>> {
-        let most = self.scale.most;
-        say(&format!("a start with {most} allocations, and its memory"));
-        let cost = start::measure(&self.runtime, most)?;
-        let start =
-            Row::new(format!("start to the first ADD, {most} allocations"), Unit::Seconds.of(cost.start));
+    fn large_states(&self) -> anyhow::Result<Vec<Row>> {
         let mb = |value: f64| Unit::Megabytes.of(value);
-        Ok(vec![
-            start.at_most(0.3),
-            Row::new("RSS, 1000 allocations", mb(cost.small)).at_most(30.0),
-            Row::new(format!("RSS, {most} allocations"), mb(cost.large)).at_most(120.0),
-        ])
+        let small = start::memory(&self.runtime, 1_000)?;
+        let mut rows = vec![Row::new("RSS, 1000 allocations", mb(small)).at_most(30.0)];
+        for Large { allocations, start, memory, list } in &self.scale.large {
+            say(&format!("starts with {allocations} allocations, and what they use"));
+            let cost = start::measure(&self.runtime, *allocations)?;
+            let of = format!("{allocations} allocations");
+            let row = Row::new(format!("start to the first ADD, {of}"), Unit::Seconds.of(cost.start));
+            rows.push(row.at_most(*start).because("every line of a text log is parsed, on one thread"));
+            let row = Row::new(format!("RSS, {of}"), mb(cost.memory)).at_most(*memory);
+            rows.push(row.because("an allocation keeps its texts and three indexes of it"));
+            if let Some(disk) = cost.disk {
+                let measure = format!("state directory right after a snapshot, over that snapshot, {of}");
+                let row = Row::new(measure, Unit::Times.of(disk.directory / disk.snapshot)).at_most(1.2);
+                let row = row
+                    .because("the snapshot before and the log since are kept, in case this one is damaged");
+                rows.push(row.raw("directory", mb(disk.directory)).raw("snapshot", mb(disk.snapshot)));
+            }
+            let row = Row::new(format!("`tenurectl allocations`, {of}"), Unit::Seconds.of(cost.list.seconds));
+            let row = row.raw("its highest RSS", mb(cost.list.memory));
+            rows.push(match list {
+                Some(most) => row.at_most(*most),
+                None => row,
+            });
+        }
+        Ok(rows)
     }
 
     fn size_and_instructions(&self) -> anyhow::Result<Vec<Row>> {
@@ -348,6 +395,16 @@ impl Bench<'_> {
             Row::new("instructions of a policy call", count(instructions::of_policy_call()?)),
         ])
     }
+}
+
+/// The network of a thousand ranges; the configuration defines it, so that no call carries them.
+const RANGES: &str = "bench-ranges";
+
+/// A thousand /29s in one pool.
+fn many_ranges() -> String {
+    let range = |number: u32| format!("{{ subnet = \"10.5.{}.{}/29\" }}", number / 32, number % 32 * 8);
+    let ranges: Vec<String> = (0..1000).map(range).collect();
+    format!("[networks.{RANGES}.ipam]\ntype = \"tenure\"\nranges = [[{}]]\n", ranges.join(", "))
 }
 
 fn say(what: &str) {

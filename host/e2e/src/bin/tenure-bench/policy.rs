@@ -23,6 +23,18 @@ pub(crate) struct Call {
     pub(crate) asked: f64,
     /// The additional time if the call is made on another thread while the calling one sleeps.
     pub(crate) on_thread: f64,
+    /// What the ledger does for an allocation and its release, by the shape of the network.
+    pub(crate) ledger: Ledger,
+}
+
+/// Times in microseconds.
+pub(crate) struct Ledger {
+    /// With one pool of one range.
+    pub(crate) plain: f64,
+    /// With 99 pools beside it.
+    pub(crate) pools: f64,
+    /// With 999 ranges beside it in the pool.
+    pub(crate) ranges: f64,
 }
 
 /// Measures a number of calls.
@@ -36,5 +48,10 @@ pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
         p99: figure("/propose/p99_us")?,
         asked: figure("/asked/p50_us")?,
         on_thread: figure("/asked_definition/p50_us")? - figure("/define/p50_us")?,
+        ledger: Ledger {
+            plain: figure("/ledger/p50_us")?,
+            pools: figure("/ledger_100_pools/p50_us")?,
+            ranges: figure("/ledger_1000_ranges/p50_us")?,
+        },
     })
 }

@@ -46,6 +46,9 @@ pub(crate) struct Row {
     goal: Option<Goal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reached: Option<bool>,
+    /// Why the goal is not reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
     /// The figures that it was computed from, or that put it in context.
     raw: Vec<(String, Figure)>,
 }
@@ -82,7 +85,7 @@ impl fmt::Display for Figure {
 
 impl Row {
     pub(crate) fn new(measure: impl Into<String>, figure: Figure) -> Self {
-        Self { measure: measure.into(), figure, goal: None, reached: None, raw: Vec::new() }
+        Self { measure: measure.into(), figure, goal: None, reached: None, reason: None, raw: Vec::new() }
     }
 
     pub(crate) fn at_most(mut self, most: f64) -> Self {
@@ -94,6 +97,12 @@ impl Row {
     pub(crate) fn at_least(mut self, least: f64) -> Self {
         self.goal = Some(Goal::AtLeast(least));
         self.reached = Some(self.figure.value >= least);
+        self
+    }
+
+    /// Gives the reason if the goal, which is set already, is not reached.
+    pub(crate) fn because(mut self, reason: &'static str) -> Self {
+        self.reason = (self.reached == Some(false)).then_some(reason);
         self
     }
 
@@ -112,7 +121,8 @@ impl Row {
             let missed = if self.reached == Some(false) { ", NOT REACHED" } else { "" };
             format!("{sign} {}{missed}", self.figure.unit.of(value))
         });
-        let raw: Vec<String> = self.raw.iter().map(|(what, figure)| format!("{what} {figure}")).collect();
+        let raw = self.raw.iter().map(|(what, figure)| format!("{what} {figure}"));
+        let raw: Vec<String> = raw.chain(self.reason.map(str::to_owned)).collect();
         [self.measure.clone(), self.figure.to_string(), goal, raw.join(", ")]
     }
 }
