@@ -82,7 +82,7 @@ impl World {
                 sandbox: Sandbox {
                     pod: None,
                     netns: asked.netns.as_str().into(),
-                    netns_seen: Some(Place { device: 1, inode: 1 }),
+                    netns_seen: Place::new(1, 1),
                 },
                 requested_at: asked.began,
             },

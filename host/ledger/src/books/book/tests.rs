@@ -10,6 +10,7 @@ use tenure_types::{
 };
 
 use super::*;
+use crate::books::Conflict;
 use crate::{Defined, Direction, Shelf, Standing, Usage, Violation};
 
 const COOLDOWN: Duration = Duration::from_secs(30);

@@ -1,0 +1,102 @@
+//! A book from and to data.
+
+use std::sync::Arc;
+
+use tenure_types::{Allocation, AssignedAddress, Generation};
+
+use super::{Book, ByOwner};
+use crate::books::Conflict;
+use crate::books::image::{Image, Supplied};
+use crate::books::stock::Change;
+
+impl Book {
+    /// Restores a book from its image.
+    ///
+    /// # Errors
+    /// [`Conflict`] when the image contradicts itself.
+    pub fn restore(image: Image) -> Result<Self, Conflict> {
+        let mut book = Self::new(image.network);
+        for Supplied { pool, range, draining } in image.ranges {
+            book.add_range(&pool, range, draining)?;
+        }
+        book.take_all(image.allocations)?;
+        for (address, since) in image.cooling {
+            if book.holder(address).is_none() {
+                book.cool(address, since);
+            }
+        }
+        book.through = image.through;
+        book.importing = image.importing;
+        book.next_generation = book.next_generation.max(image.next_generation);
+        book.stock.forget_last();
+        book.set_last(image.last);
+        book.takeover.restore(image.settled);
+        image.remembered.into_iter().for_each(|remembrance| book.remembered.remember(remembrance));
+        Ok(book)
+    }
+
+    /// Takes the allocations of an image into an empty book. Maps that are built at once, in order, take half the
+    /// memory of maps that grew.
+    fn take_all(&mut self, allocations: Vec<Arc<Allocation>>) -> Result<(), Conflict> {
+        self.by_owner.reserve(allocations.len());
+        let mut holders = Vec::with_capacity(allocations.len());
+        for allocation in &allocations {
+            let generation = allocation.generation;
+            if generation < self.next_generation {
+                return Err(Conflict::Generation(generation));
+            }
+            if !self.by_owner.insert(ByOwner(Arc::clone(allocation))) {
+                return Err(Conflict::Owner(allocation.owner.clone(), generation));
+            }
+            self.counts.add(allocation);
+            self.next_generation = Generation(generation.0 + 1);
+            let addresses = allocation.addresses.iter().map(AssignedAddress::ip);
+            holders.extend(addresses.map(|address| (address, generation)));
+        }
+        self.allocations =
+            allocations.into_iter().map(|allocation| (allocation.generation, allocation)).collect();
+        // Of several claims to an address, the first holds it and the others wait.
+        holders.sort_unstable();
+        let mut waiting = Vec::new();
+        holders.dedup_by(|(address, later), (held, holder)| {
+            let is_same = address == held;
+            if is_same {
+                waiting.push((*address, *holder, *later));
+            }
+            is_same
+        });
+        for (address, _) in &holders {
+            self.taken.insert(*address);
+            self.stock.change(*address, Change::Hold);
+        }
+        self.by_address = holders.into_iter().collect();
+        for (address, holder, later) in waiting {
+            let may_wait = self
+                .allocation(later)
+                .zip(self.allocation(holder))
+                .is_some_and(|(claim, holder)| self.may_wait(claim, holder));
+            if !may_wait {
+                return Err(Conflict::Address(address, holder, later));
+            }
+            self.takeover.wait(address, later);
+        }
+        Ok(())
+    }
+
+    /// Returns the book as data.
+    #[must_use]
+    pub fn image(&self) -> Image {
+        Image {
+            through: self.through,
+            network: Arc::clone(&self.network),
+            importing: self.importing,
+            ranges: self.supplied(),
+            next_generation: self.next_generation,
+            last: self.handed_out_last(),
+            cooling: self.cooling.iter().collect(),
+            allocations: self.allocations.values().cloned().collect(),
+            settled: self.takeover.settled(),
+            remembered: self.remembered.iter().cloned().collect(),
+        }
+    }
+}
