@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         .test("ranges_outside_of_what_is_allowed_are_refused_by_their_key", &[], within)
         .test("a_network_that_has_its_ranges_for_itself_is_overlapped_by_none", &[], exclusive)
         .test("networks_that_overlap_are_shown", &[], overlapping)
+        .test("no_start_is_ready_before_the_plugin_can_reach_it", &[], ready)
         .test("an_operator_defines_a_network_and_removes_it_when_it_is_empty", &[], operated)
         .test("a_policy_that_changes_the_ranges_is_activated_only_on_the_operators_word", &[], moved)
         .run()
@@ -177,6 +178,29 @@ fn exclusive() -> anyhow::Result<()> {
         shim.call("ADD", &pod, &config("other", Some("10.92.0.128/25")))?.error_code(OUT_OF_BOUNDS)?;
     ensure!(refusal.msg.contains("networks.own.exclusive is set"), "{refusal:?}");
     shim.call("ADD", &pod, &config("other", Some("10.92.1.0/24")))?.address().map(drop)
+}
+
+/// The network of the configuration waits for its policy to be compiled, and the socket for the network, which has so
+/// many ranges that defining it takes a while.
+fn ready() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let range = |number: u32| format!("{{ subnet = \"10.94.{}.{}/29\" }}", number / 32, number % 32 * 8);
+    let ranges: Vec<String> = (0..1000).map(range).collect();
+    daemon.configure(&format!("[networks.pods.ipam]\nranges = [[{}]]\n", ranges.join(", ")))?;
+    let socket = daemon.run_directory().join("cni.sock");
+    for _ in 0..2 {
+        daemon.spawn()?;
+        wait::holds("the daemon to be ready", LIMIT, || {
+            let is_ready = daemon.ctl_output(&["status"])?.status.success();
+            ensure!(!is_ready || socket.exists(), "it is ready, and there is no socket");
+            Ok(is_ready)
+        })?;
+        daemon.shim()?.call("ADD", &Attachment::of("pod"), &config("pods", None))?.address()?;
+        // The second start is without compiled policies, too.
+        daemon.stop()?;
+        fs::remove_dir_all(daemon.state_directory().join("compiled"))?;
+    }
+    Ok(())
 }
 
 fn overlapping() -> anyhow::Result<()> {

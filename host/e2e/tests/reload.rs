@@ -78,7 +78,7 @@ fn live() -> anyhow::Result<()> {
     daemon.configure("[limits]\nnetworks = 2\n")?;
     daemon.signal(Signal::HUP)?;
     wait::holds("the reload", LIMIT, || {
-        Ok(daemon.log("reloaded the configuration").contains("log.level, policies.mine"))
+        Ok(daemon.log("reloaded the configuration").contains("applied=\"log.level, policies.mine\""))
     })?;
     let policies = daemon.ctl(&["policy", "list"])?;
     ensure!(!policies.to_string().contains("\"mine\""), "{policies}");

@@ -78,7 +78,8 @@ conditions! {
         "restore the right state directory and restart the daemon; or drain the node or import its live addresses, then confirm with `tenurectl adopt --empty`";
     /// The daemon is stopping; it finishes requests in flight.
     Stopping = "stopping", NotReady, "nothing to do: the service manager starts the daemon again";
-    /// The default policy and those that served before the restart are being loaded; ADD on other networks is served.
+    /// The CNI plugin's socket is not open yet, or the default policy and those that served before the restart are being loaded;
+    /// once the socket is open, ADD on other networks is served.
     Starting = "starting", NotReady, "nothing to do: it clears by itself";
     /// The checkpoint cannot be written, so nothing can be acknowledged.
     CheckpointFailed = "checkpoint-failed", NotReady,

@@ -119,9 +119,9 @@ fn an_item_of_a_snapshot_that_is_not_known_is_refused_and_no_older_state_taken()
     let (disk, _) = state();
     let lines = disk.contents(SNAPSHOT).unwrap().iter().filter(|byte| **byte == b'\n').count();
     for (chapter, version) in UNKNOWN {
-        let fact = r#""place":99,"fact""#;
-        for (at, key) in [(1, r#""item""#), (lines - 1, r#""item""#), (lines - 1, fact)] {
-            let line = format!(r#""chapter":"{chapter}","version":{version},{key}:{{"a":[1]}}"#);
+        let item = ("", "item");
+        for (at, (place, key)) in [(1, item), (lines - 1, item), (lines - 1, (r#""place":99,"#, "fact"))] {
+            let line = format!(r#"{place}"chapter":"{chapter}","version":{version},"{key}":{{"a":[1]}}"#);
             let state = changed(&disk, SNAPSHOT, |snapshot| inserted(snapshot, at, &line));
             assert!(files(&state).contains_key(LOG), "everything since the beginning is there");
             assert_eq!(refused(&state), (chapter.to_owned(), version));

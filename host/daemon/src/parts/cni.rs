@@ -20,6 +20,9 @@ use crate::policies;
 /// policies load in a moment, so that the first ADD finds them.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
+/// The subject of the condition that holds until the socket is there.
+const SOCKET: &str = "cni.sock";
+
 /// Serves the plugin, after the DELs that it spooled while no daemon listened have been replayed.
 pub(crate) struct Cni {
     path: PathBuf,
@@ -27,6 +30,7 @@ pub(crate) struct Cni {
     policies: Arc<Policies>,
     replayed: Gate,
     defined: Gate,
+    conditions: Arc<Conditions>,
     report: Report,
     under_way: UnderWay,
     listening: Gate,
@@ -40,9 +44,13 @@ impl Cni {
         conditions: &Arc<Conditions>,
         [replayed, defined]: [Gate; 2],
     ) -> Self {
-        let report = Report::new(conditions, ConditionName::SocketMissing);
+        // Nobody may take the node for ready before there is a socket.
+        let message = "cni.sock opens once spooled DELs are replayed and the configured networks are defined";
+        conditions.set(ConditionName::Starting, SOCKET, message);
+        let (conditions, report) =
+            (Arc::clone(conditions), Report::new(conditions, ConditionName::SocketMissing));
         let (under_way, listening) = (UnderWay::default(), Gate::default());
-        Self { path, service, policies, replayed, defined, report, under_way, listening }
+        Self { path, service, policies, replayed, defined, conditions, report, under_way, listening }
     }
 
     /// Opens once the socket exists.
@@ -72,6 +80,7 @@ impl Part for Cni {
             return Ok(());
         }
         let (_listening, calls) = Listening::at(&self.path, &self.under_way, self.report.clone())?;
+        self.conditions.clear(ConditionName::Starting, SOCKET);
         self.listening.open();
         let service = self.service.clone();
         Ok(server::serve_cni(calls, service, self.under_way.clone(), stop.cancelled()).await?)
