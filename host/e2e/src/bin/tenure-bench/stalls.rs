@@ -32,32 +32,39 @@ pub(crate) struct Beside {
 
 /// Measures ADDs alone, and next to each kind of neighbour.
 pub(crate) fn measure(runtime: &Runtime, count: u32) -> anyhow::Result<Beside> {
-    let mut daemon = Daemon::prepare()?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
     let target = std::env::temp_dir().join("tenure-bench-wasm");
     let hostile = Builder::new(workspace, target)?.component("tenure-hostile")?;
-    let mut config = String::new();
-    for (name, component) in [("hostile", hostile), ("bomb", wat::parse_str(bomb::component(2000))?)] {
-        let digest: String = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = daemon.path(&format!("{name}.wasm"));
-        std::fs::write(&path, component)?;
-        config += &format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display());
-    }
-    // A minute is longer than the measurement; the compiler's process has a lower priority than the daemon.
-    daemon.configure(&format!("[sandbox]\ncompile_seconds = 60\n{config}"))?;
-    daemon.launch()?;
-    let run_directory = daemon.run_directory();
-    let waiting = Neighbours::start(&run_directory, WAITING, false);
+
+    // Each kind has a daemon of its own: the module would still be compiled while the others spin.
+    let daemon = daemon_with("bomb", &wat::parse_str(bomb::component(2000))?)?;
+    let waiting = Neighbours::start(&daemon.run_directory(), WAITING, false);
     let compiling = runtime.block_on(adds(&daemon, "compiling", count))?;
     waiting.stop()?;
+    drop(daemon);
+
+    let daemon = daemon_with("hostile", &hostile)?;
     let alone = runtime.block_on(adds(&daemon, "alone", count))?;
-    let spinners = Neighbours::start(&run_directory, SPINNING, true);
+    let spinners = Neighbours::start(&daemon.run_directory(), SPINNING, true);
     let spinning = runtime.block_on(adds(&daemon, "spinning", count))?;
     let refused = spinners.stop()?;
     let names = std::fs::read_dir(daemon.state_directory())?.flatten();
     let is_snapshot = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("snapshot.");
     let snapshots = names.filter(|entry| is_snapshot(&entry.file_name())).count();
     Ok(Beside { alone, spinning, compiling, refused, snapshots })
+}
+
+/// A daemon with one more policy. A minute is longer than the measurement; the compiler's process has a lower priority
+/// than the daemon.
+fn daemon_with(name: &str, component: &[u8]) -> anyhow::Result<Daemon> {
+    let mut daemon = Daemon::prepare()?;
+    let digest: String = Sha256::digest(component).iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = daemon.path(&format!("{name}.wasm"));
+    std::fs::write(&path, component)?;
+    let policy = format!("[policies.{name}]\npath = \"{}\"\nsha256 = \"{digest}\"\n", path.display());
+    daemon.configure(&format!("[sandbox]\ncompile_seconds = 60\n{policy}"))?;
+    daemon.launch()?;
+    Ok(daemon)
 }
 
 /// ADDs on a healthy network, one at a time.
