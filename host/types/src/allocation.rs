@@ -30,14 +30,6 @@ pub struct Sandbox {
     pub netns_seen: Option<Place>,
 }
 
-impl Sandbox {
-    /// Whether nothing is known about it.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.pod.is_none() && self.netns.is_empty() && self.netns_seen.is_none()
-    }
-}
-
 /// An allocation's number within its network. Numbers ascend in the order of allocation and are never reused, so a
 /// late request can name exactly the allocation that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -115,7 +115,7 @@ fn allocation(text: &mut String, allocation: &Allocation) {
     let (requested, allocated) = (moment(*requested_at), moment(*allocated_at));
     writeln!(text, "    {}@{}, requested {requested}, allocated {allocated}", policy.name, policy.digest)
         .unwrap();
-    if !sandbox.is_empty() {
+    if *sandbox != Sandbox::default() {
         let Sandbox { pod, netns, netns_seen } = sandbox;
         let pod = pod.as_ref().map(|pod| format!("{:?} {:?} {:?}", pod.namespace, pod.name, pod.uid));
         let seen = netns_seen.map(|Place { device, inode }| format!("{device}:{inode}"));
