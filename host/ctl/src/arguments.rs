@@ -1,5 +1,6 @@
 //! The command line.
 
+mod author;
 mod network;
 mod policy;
 mod source;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
+pub(crate) use self::author::Author;
 pub(crate) use self::network::Network;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::source::Source;
@@ -215,7 +217,7 @@ an older copy of the state lacks the pods that were created after it; drain the 
         #[arg(long, required = true)]
         empty: bool,
     },
-    /// List and activate policies.
+    /// List and activate policies; create, build and test one of your own.
     #[command(subcommand)]
     Policy(Policy),
 }

@@ -3,6 +3,7 @@
 //! It is written by hand rather than derived, so that a change to the protocol cannot silently change it.
 
 mod allocations;
+mod author;
 mod check;
 mod networks;
 mod policies;
@@ -35,6 +36,7 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Defined(done) => defined(done),
         Report::Removed(done) => removed(done),
         Report::Reloaded(answer) => reloaded(answer),
+        Report::Work(work) => author::work(work),
     }
 }
 

@@ -8,6 +8,7 @@
 //! (`allocations`, `log`) is streamed and printed piece by piece.
 
 mod arguments;
+mod author;
 mod clock;
 mod daemon;
 mod exit;

@@ -2,6 +2,7 @@
 
 mod address;
 mod allocations;
+mod author;
 mod check;
 mod error;
 mod import;
@@ -38,5 +39,6 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Defined(defined) => network::defined(defined),
         Report::Removed(removed) => network::removed(removed),
         Report::Reloaded(answer) => reload::reloaded(answer),
+        Report::Work(work) => author::work(work),
     }
 }

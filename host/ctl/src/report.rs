@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use tenure_rpc::v1;
 
+use crate::author::Work;
 use crate::exit::Exit;
 
 /// The result of a verb.
@@ -22,6 +23,7 @@ pub(crate) enum Report {
     Defined(Defined),
     Removed(Removed),
     Reloaded(v1::ReloadResponse),
+    Work(Work),
 }
 
 /// Everything about one address.
@@ -138,7 +140,8 @@ impl Report {
             | Self::Policies(_)
             | Self::Activated(_)
             | Self::Defined(_)
-            | Self::Removed(_) => true,
+            | Self::Removed(_)
+            | Self::Work(_) => true,
         };
         if is_well { Exit::Done } else { Exit::Problems }
     }

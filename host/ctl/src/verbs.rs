@@ -14,6 +14,7 @@ use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
 use crate::arguments::{Network, Policy, Question};
+use crate::author;
 use crate::daemon::Daemon;
 use crate::report::{Activated, Address, Defined, Release, Removed, Report};
 
@@ -85,5 +86,6 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::Activated(Activated { network, answer }))
         }
+        Question::Policy(Policy::Author(verb)) => author::run(verb),
     }
 }

@@ -117,6 +117,10 @@ codes! {
     RangesWouldChange = "ranges-would-change", 115, "repeat with --change-ranges; addresses held outside the new ranges stay with their owners";
     /// The network to be removed still holds addresses, or is being imported.
     NetworkInUse = "network-in-use", 116, "delete its pods, or wait for the import to finish; `tenurectl allocations` shows who holds addresses";
+    /// A policy's folder cannot be created, built or tested as it is.
+    BuildFailed = "build-failed", 150, "change what is named above, and run the command again";
+    /// A tool that building a policy needs is not installed.
+    ToolMissing = "tool-missing", 151, "install what is named above, and run the command again";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }

@@ -1,5 +1,5 @@
-//! `tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT`: builds a policy of the workspace in the current directory and writes
-//! the component.
+//! `tenure-sdk-build FOLDER OUTPUT` builds the policy in a folder, `tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT` one of the
+//! workspace in the current directory; each writes the component.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [package, output] = arguments.as_slice() else {
-        eprintln!("usage: tenure-sdk-build PACKAGE[/EXAMPLE] OUTPUT");
+        eprintln!("usage: tenure-sdk-build FOLDER|PACKAGE[/EXAMPLE] OUTPUT");
         return ExitCode::from(2);
     };
     match build(package, Path::new(output)) {
@@ -23,13 +23,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn build(package: &str, output: &Path) -> Result<usize, Box<dyn Error>> {
-    let workspace = std::env::current_dir()?;
-    let target = workspace.join("target/wasm");
-    let builder = tenure_sdk_build::Builder::new(workspace, target)?;
-    let component = match package.split_once('/') {
-        Some((package, example)) => builder.example(package, example)?,
-        None => builder.component(package)?,
+fn build(what: &str, output: &Path) -> Result<usize, Box<dyn Error>> {
+    let component = if Path::new(what).join("Cargo.toml").is_file() {
+        tenure_sdk_build::build(Path::new(what))?
+    } else {
+        let workspace = std::env::current_dir()?;
+        let target = workspace.join("target/wasm");
+        let builder = tenure_sdk_build::Builder::new(workspace, target)?;
+        match what.split_once('/') {
+            Some((package, example)) => builder.example(package, example)?,
+            None => builder.component(what)?,
+        }
     };
     std::fs::write(output, &component)?;
     Ok(component.len())

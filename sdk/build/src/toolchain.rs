@@ -3,10 +3,11 @@
 //! In this order: the running toolchain's installed target; the target added by rustup; the standard library built
 //! from source (`rust-src`, or Debian's `rust-web-src` with `rustc-web` and `cargo-web`).
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{BuildError, TARGET, bare};
+use crate::{BuildError, TARGET};
 
 /// A toolchain that can build for the target.
 #[derive(Debug, Clone)]
@@ -43,6 +44,11 @@ impl Toolchain {
         ))
     }
 
+    /// A cargo command that builds nothing, without arguments.
+    pub(crate) fn plain_cargo(&self) -> Command {
+        Command::new(&self.cargo)
+    }
+
     /// A cargo command for the target, without arguments.
     pub(crate) fn cargo(&self) -> Command {
         let mut cargo = bare(&self.cargo);
@@ -72,10 +78,29 @@ fn rustup_name(sysroot: &Path) -> Option<String> {
 /// The trimmed standard output of a command.
 fn said(command: &mut Command) -> Result<String, BuildError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| BuildError::Run(program.clone(), error))?;
+    let output = command.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => BuildError::Missing(program.clone()),
+        _ => BuildError::Run(program.clone(), error),
+    })?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(BuildError::NoToolchain(format!("{program}: {error}")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A command that does not inherit an outer cargo's settings, which are for the host.
+fn bare(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in [
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "CARGO_TARGET_DIR",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_WRAPPER",
+        "RUSTFLAGS",
+    ] {
+        command.env_remove(name);
+    }
+    command
 }

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use super::author::Author;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
     /// List the node's policies and the networks they serve.
@@ -23,4 +25,6 @@ ranges is refused unless --change-ranges is given.")]
         #[arg(long)]
         change_ranges: bool,
     },
+    #[command(flatten)]
+    Author(Author),
 }

@@ -1,0 +1,30 @@
+//! `policy build`: from a folder to a component.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_types::{Error, ErrorCode};
+
+use super::language::Language;
+
+/// The component's file in a policy's folder.
+const COMPONENT: &str = "policy.wasm";
+
+/// A policy that was built.
+pub(crate) struct Built {
+    pub(crate) file: PathBuf,
+    pub(crate) language: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) sha256: String,
+}
+
+/// Builds the policy in a folder and writes the component into it.
+pub(super) fn build(folder: &Path) -> Result<Built, Error> {
+    let language = Language::of(folder)?;
+    let component = (language.build)(folder)?;
+    let file = folder.join(COMPONENT);
+    fs::write(&file, &component)
+        .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))?;
+    let sha256 = tenure_policy::sha256(&component);
+    Ok(Built { file, language: language.name, bytes: component.len(), sha256 })
+}

@@ -1,0 +1,56 @@
+//! The languages that a policy can be written in.
+//!
+//! A language is a folder in `sdk/template` and a line in [`LANGUAGES`]; its recipe has a module here.
+
+mod rust;
+
+use std::path::Path;
+
+use tenure_types::{Error, ErrorCode};
+
+/// A language.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Language {
+    /// Its name on the command line, and its folder in `sdk/template`.
+    pub(crate) name: &'static str,
+    /// A file that every policy in this language has, and that no other language's has.
+    pub(crate) marker: &'static str,
+    /// Where its template has the interface's definition, for languages that generate their own bindings.
+    pub(crate) wit: Option<&'static str>,
+    /// Builds the policy in a folder and returns the component's bytes.
+    ///
+    /// An error names the tool that is missing and how to get it ([`ErrorCode::ToolMissing`]), or what to change
+    /// ([`ErrorCode::BuildFailed`]).
+    pub(crate) build: fn(&Path) -> Result<Vec<u8>, Error>,
+}
+
+/// Every language.
+const LANGUAGES: &[Language] =
+    &[Language { name: "rust", marker: "Cargo.toml", wit: None, build: rust::build }];
+
+/// Their names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    LANGUAGES.iter().map(|language| language.name)
+}
+
+impl Language {
+    /// The language of this name.
+    pub(super) fn named(name: &str) -> Result<&'static Self, Error> {
+        let unknown = || Error::new(ErrorCode::BuildFailed, format_args!("there is no language {name}"));
+        LANGUAGES.iter().find(|language| language.name == name).ok_or_else(unknown)
+    }
+
+    /// The language of the policy in a folder.
+    pub(super) fn of(folder: &Path) -> Result<&'static Self, Error> {
+        let none = || {
+            let markers: Vec<_> = LANGUAGES.iter().map(|language| language.marker).collect();
+            let markers = markers.join(", ");
+            let cause = format!(
+                "{} is not a policy's folder: it has no {markers}; `tenurectl policy new` creates one",
+                folder.display()
+            );
+            Error::new(ErrorCode::BuildFailed, cause)
+        };
+        LANGUAGES.iter().find(|language| folder.join(language.marker).is_file()).ok_or_else(none)
+    }
+}

@@ -1,0 +1,58 @@
+//! `policy new`: a folder with a policy of a template.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenure_types::{Error, ErrorCode, PolicyName};
+
+use super::language::Language;
+use super::template::{Sdk, files};
+
+/// A new policy.
+pub(crate) struct Created {
+    pub(crate) folder: PathBuf,
+    pub(crate) language: &'static str,
+    /// The files, by their paths in the folder.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Creates the folder; it must be absent or empty.
+pub(super) fn new(folder: &Path, language: &str, sdk: Option<String>) -> Result<Created, Error> {
+    let language = Language::named(language)?;
+    let name = name(folder)?;
+    let sdk = Sdk::read(sdk)?;
+    let failed = |path: &Path, error: &std::io::Error| {
+        Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    if fs::read_dir(folder).map_err(|error| failed(folder, &error))?.next().is_some() {
+        let cause = format!("{} is not empty; name a folder that does not exist yet", folder.display());
+        return Err(Error::new(ErrorCode::InputOutput, cause));
+    }
+    let mut created = Vec::new();
+    for (path, text) in files(language, &name, &sdk)? {
+        let file = folder.join(&path);
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+        }
+        fs::write(&file, text).map_err(|error| failed(&file, &error))?;
+        created.push(path);
+    }
+    Ok(Created { folder: folder.into(), language: language.name, files: created })
+}
+
+/// The name of the policy in a folder: the folder's, which every language must be able to use as a package's name.
+fn name(folder: &Path) -> Result<String, Error> {
+    let name = std::path::absolute(folder).ok();
+    let name = name.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+    let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
+        && PolicyName::new(name).is_ok();
+    if is_name {
+        return Ok(name.to_owned());
+    }
+    let cause = format!(
+        "{name:?} cannot be a policy's name: it must begin with a lowercase letter, and contain only lowercase letters, digits and '-'"
+    );
+    Err(Error::new(ErrorCode::BuildFailed, cause))
+}

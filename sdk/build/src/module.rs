@@ -1,0 +1,133 @@
+//! Checks the module that the compiler made, and turns it into a component.
+//!
+//! The encoder would find the same mistakes, but its messages name sections and symbols. These say what to change.
+
+use wasmparser::{Parser, Payload};
+
+use crate::BuildError;
+
+/// The package of the interface.
+const PACKAGE: &str = "tenure:ipam/";
+
+/// The start of the name of the section that describes a module's world.
+const DESCRIPTION: &str = "component-type";
+
+/// What each policy exports: the interface and its function.
+const EXPORTS: [(&str, &str); 2] = [("network", "define"), ("allocation", "propose")];
+
+/// Turns a module into a component. Its bindings must contain the description of its world, as those of the SDK and of
+/// `wit-bindgen` do.
+///
+/// ```
+/// let error = tenure_sdk_build::encode("my-policy", b"not a module").unwrap_err();
+/// assert!(error.to_string().starts_with("my-policy is not a policy: "));
+/// ```
+///
+/// # Errors
+/// [`BuildError`] if the module exports no policy, imports something that no host offers, or lacks that description.
+pub fn encode(name: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
+    check(name, module)?;
+    let refuse = |error: &dyn std::fmt::Display| BuildError::Encode(name.into(), format!("{error:#}"));
+    wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .map_err(|error| refuse(&error))?
+        .encode()
+        .map_err(|error| refuse(&error))
+}
+
+/// Refuses a module with a missing export or a foreign import. What is malformed is left to the encoder.
+fn check(name: &str, module: &[u8]) -> Result<(), BuildError> {
+    let (mut exported, mut is_described) = ([false; EXPORTS.len()], false);
+    for payload in Parser::new(0).parse_all(module) {
+        match payload {
+            Ok(Payload::ImportSection(imports)) => {
+                for import in imports.into_imports().flatten() {
+                    if !import.module.starts_with(PACKAGE) {
+                        let (import, remedy) =
+                            (format!("{}.{}", import.module, import.name), remedy(import.module));
+                        return Err(BuildError::Imports { name: name.into(), import, remedy });
+                    }
+                }
+            }
+            Ok(Payload::ExportSection(exports)) => {
+                for export in exports.into_iter().flatten() {
+                    for (found, wanted) in exported.iter_mut().zip(EXPORTS) {
+                        *found |= is(export.name, wanted);
+                    }
+                }
+            }
+            Ok(Payload::CustomSection(section)) => is_described |= section.name().starts_with(DESCRIPTION),
+            Ok(_) => {}
+            Err(error) => return Err(BuildError::Encode(name.into(), error.to_string())),
+        }
+    }
+    if exported.contains(&false) {
+        return Err(BuildError::NotExported(name.into()));
+    }
+    // Without it, the encoder would make a component that exports nothing.
+    let missing = || {
+        BuildError::Encode(name.into(), format!("it has no section {DESCRIPTION}, which wit-bindgen makes"))
+    };
+    is_described.then_some(()).ok_or_else(missing)
+}
+
+/// Whether an export, such as `tenure:ipam/network@0.1.0#define`, is this function of this interface.
+fn is(export: &str, (interface, function): (&str, &str)) -> bool {
+    let Some((found, called)) = export.strip_prefix(PACKAGE).and_then(|rest| rest.split_once('#')) else {
+        return false;
+    };
+    called == function && found.split('@').next() == Some(interface)
+}
+
+/// What to do about an import, by its module.
+fn remedy(module: &str) -> &'static str {
+    match module {
+        "wasi_snapshot_preview1" | "wasi_unstable" => {
+            "it was compiled for a WASI target; compile it for wasm32-unknown-unknown, as `tenurectl policy build` does"
+        }
+        "env" => {
+            "nothing defines this function; it belongs to a library that is missing, or to code in C that was not linked"
+        }
+        _ if module.starts_with("wbg") || module.starts_with("__wbindgen") => {
+            "a dependency calls JavaScript; turn off its feature for the web (`js`, `wasm-bindgen`, `wasmbind`), or do \
+             without it: `cargo tree --target wasm32-unknown-unknown --invert wasm-bindgen` names it"
+        }
+        _ if module.starts_with("wasi:") => {
+            "a policy has no files, clock or randomness; turn off the dependency's feature that needs them"
+        }
+        _ => "a policy may import `tenure:ipam` and nothing else; remove the dependency that needs it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: &str = r#"(func (export "tenure:ipam/network@0.1.0#define"))
+        (func (export "tenure:ipam/allocation@0.1.0#propose"))"#;
+
+    fn refused(body: &str) -> String {
+        encode("mine", &wat::parse_str(format!("(module {body})")).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_missing_piece_is_named_with_its_remedy() {
+        for (body, said) in [
+            ("", "add `tenure_sdk::export!(YOUR_TYPE);`"),
+            (
+                r#"(func (export "tenure:ipam/network@0.1.0#define"))"#,
+                "add `tenure_sdk::export!(YOUR_TYPE);`",
+            ),
+            (r#"(import "wasi_snapshot_preview1" "fd_write" (func))"#, "compiled for a WASI target"),
+            (r#"(import "__wbindgen_placeholder__" "x" (func))"#, "a dependency calls JavaScript"),
+            (r#"(import "env" "getentropy" (func))"#, "imports `env.getentropy`"),
+            (r#"(import "wasi:clocks/wall-clock@0.2.0" "now" (func))"#, "no files, clock or randomness"),
+        ] {
+            let error = refused(&format!("{body} (memory 1)"));
+            assert!(error.starts_with("mine ") && error.contains(said), "{body}: {error}");
+        }
+        // With both exports, only the description of the world is missing.
+        assert!(refused(BOTH).starts_with("mine is not a policy: "), "{}", refused(BOTH));
+    }
+}
