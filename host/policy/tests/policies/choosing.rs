@@ -92,6 +92,43 @@ fn sticky_a_name_gets_its_last_address_while_nobody_else_has_it() {
 }
 
 #[test]
+fn canary_deny_refuses_by_name_and_by_number_and_says_why() {
+    let policy = example("canary_deny");
+    let ipam = |deny: &str| format!(r#"{{"subnet": "10.1.0.0/24"{deny}}}"#);
+    let mut node = Node::define(&policy, &ipam("")).unwrap();
+    assert_eq!(get(&mut node, pod("shop", "web-canary")).unwrap(), "10.1.0.2");
+
+    let deny = r#", "deny": {"podSuffix": "-canary", "reason": "this node is being drained"}"#;
+    let mut node = Node::define(&policy, &ipam(deny)).unwrap();
+    let drained = (ErrorCode::PolicyRefused, "shop/web-canary: this node is being drained".into());
+    assert_eq!(refused(&mut node, pod("shop", "web-canary")), drained);
+    assert_eq!(get(&mut node, pod("shop", "canary-web")).unwrap(), "10.1.0.2");
+    assert_eq!(get(&mut node, Asker::Container("x-canary")).unwrap(), "10.1.0.3", "it has no pod's name");
+
+    // One in two, and the same container gets the same answer whenever it repeats its request.
+    let mut node = Node::define(&policy, &ipam(r#", "deny": {"oneIn": 2}"#)).unwrap();
+    let names: Vec<_> = (0..64).map(|number| format!("c{number}")).collect();
+    let admitted: Vec<_> = names.iter().filter(|name| node.add(name, &[]).is_ok()).collect();
+    assert!((16..48).contains(&admitted.len()), "{admitted:?}");
+    for name in &names {
+        let is_admitted = admitted.contains(&name);
+        if is_admitted {
+            node.release(name);
+        }
+        assert_eq!(node.add(name, &[]).is_ok(), is_admitted, "{name}");
+    }
+    for (wrong, cause) in [
+        (r#"{"oneIn": 0}"#, "ipam.deny: podSuffix must not be empty, and oneIn must be at least 1"),
+        (r#"{"podSuffix": ""}"#, "ipam.deny: podSuffix must not be empty, and oneIn must be at least 1"),
+        (r#"{"podSuffix": 1}"#, "ipam.deny.podSuffix: must be a string"),
+    ] {
+        let ipam = ipam(&format!(r#", "deny": {wrong}"#));
+        let error = Node::define(&policy, &ipam).map(|_| ()).unwrap_err();
+        assert!(error.cause.ends_with(cause), "{error}");
+    }
+}
+
+#[test]
 fn delegated_names_have_fixed_addresses_and_agents_come_first() {
     let ipam = r#"{"ranges": [[{"subnet": "10.1.2.0/24", "rangeStart": "10.1.2.100", "rangeEnd": "10.1.2.101"},
                                {"subnet": "10.1.2.0/24", "rangeStart": "10.1.2.50", "rangeEnd": "10.1.2.50",
