@@ -25,8 +25,8 @@ use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Hangups, Health, LeakWatch, NetworkSetup, Ready,
-    Scraping, SpoolReplay, Supervisor, Undo,
+    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Decisions, Hangups, Health, LeakWatch,
+    NetworkSetup, Ready, Scraping, SpoolReplay, Supervisor, Undo,
 };
 use crate::policies;
 use crate::replay::Replay;
@@ -109,6 +109,9 @@ impl App {
             conditions.set(ConditionName::StateLost, "", message);
         }
 
+        let decisions = policies.decisions(state_dir);
+        decisions.recorder().set(config.recorded());
+
         // What changes on a reload.
         let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
         let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
@@ -117,6 +120,7 @@ impl App {
             config: watch::Sender::new(Arc::new(config.clone())),
             engine: Arc::clone(&engine),
             policies: Arc::clone(&policies),
+            recorder: Arc::clone(decisions.recorder()),
             cni: cni.clone(),
             log: outside.log,
             networks: Arc::clone(&networks),
@@ -157,7 +161,9 @@ impl App {
 
         let cni = Cni::build(cni_path, cni, Arc::clone(&policies), &conditions, [replayed.clone(), tried]);
         let cni_listens = cni.listening();
-        let cni = parts.add(cni, &[undo, spool, configured]);
+        let decisions = Decisions::build(decisions, Arc::clone(&engine), in_force.clone());
+        let decisions = parts.add(decisions, &[]);
+        let cni = parts.add(cni, &[undo, spool, configured, decisions]);
 
         let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
         let admin = Admin::build(run_dir.join("admin.sock"), admin, health, &conditions, replayed);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tenure_engine::Engine;
 use tenure_observe::logging::Control;
 use tenure_policy::Policies;
+use tenure_policy::decisions::Recorder;
 use tenure_rpc::admin::Reloaded;
 use tenure_rpc::cni::CniService;
 use tenure_types::{ConditionName, Error, ErrorCode};
@@ -25,6 +26,7 @@ pub(crate) struct Live {
     pub(crate) config: watch::Sender<Arc<Config>>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) policies: Arc<Policies>,
+    pub(crate) recorder: Arc<Recorder>,
     pub(crate) cni: CniService,
     pub(crate) log: Control,
     pub(crate) networks: Arc<NetworkSetup>,
@@ -75,6 +77,7 @@ impl Live {
         if before.policies != now.policies {
             self.policies.set_files(policies::files(&now));
         }
+        self.recorder.set(now.recorded());
         let mut settings = now.settings();
         let bounds = Arc::clone(&self.engine.settings().bounds);
         if settings.bounds == bounds {

@@ -105,6 +105,8 @@ impl tenure_observe::http::Node for Node {
         let load = self.engine.load();
         metrics.load(load.in_flight, load.queued);
         metrics.conditions(&self.engine.whats_wrong());
+        metrics.policy_meters(self.engine.meters());
+        metrics.decisions(self.live.recorder.counts());
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
                 metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());

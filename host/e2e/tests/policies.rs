@@ -149,6 +149,19 @@ fn counted() -> anyhow::Result<()> {
         shim.call("ADD", &Attachment::of("victim"), &config)?.error().context(misbehaviour)?;
         ensure!(counted()? == before + 1, "{misbehaviour} is not counted as {kind}: {}", daemon.metrics()?);
     }
+    // The meters by digest: each kind once, and the rule that the ledger named.
+    let metrics = daemon.metrics()?;
+    let of = format!("policy=\"hostile\",digest=\"{}\"", digest(&hostile)?.get(..12).unwrap_or_default());
+    for (series, label, count) in [
+        ("call_failures", ",kind=\"trap\"", 1),
+        ("call_failures", ",kind=\"nonsense\"", 2),
+        ("call_failures", ",kind=\"deadline\"", 1),
+        ("rejections", ",rule=\"outside\"", 1),
+    ] {
+        let series = format!("tenure_policy_{series}_total{{{of}{label}}} ");
+        ensure!(value(&metrics, &series) == count, "{series} is not {count}: {metrics}");
+    }
+    ensure!(value(&metrics, &format!("tenure_policy_calls_total{{{of}}} ")) >= 12, "{metrics}");
     let dropped = value(&daemon.metrics()?, "tenure_policy_lines_dropped_total{policy=\"hostile\"} ");
     ensure!(dropped > 0, "no line was dropped: {}", daemon.metrics()?);
     ensure!(daemon.log("blah").lines().count() <= 64, "the log was filled");

@@ -5,6 +5,9 @@ use tenure_types::{Error, ErrorCode, NetworkName, PolicyFailure, Result};
 use crate::engine::Engine;
 use crate::ports::{Answer, Policy};
 
+/// The rule that an invalid definition breaks.
+pub(crate) const DEFINITION: &str = "definition";
+
 impl Engine {
     /// Calls a policy on behalf of a network, unless it is benched there, and reports the duration and the outcome to
     /// the observer.
@@ -31,8 +34,14 @@ impl Engine {
         answer
     }
 
-    /// The error for a policy's answer that the ledger refused; counts as a failure of the policy.
-    pub(crate) fn rejected(&self, policy: &dyn Policy, why: std::fmt::Arguments<'_>) -> Error {
+    /// The error for a policy's answer that the ledger refused; counts as a failure of the policy, and against the rule.
+    pub(crate) fn rejected(
+        &self,
+        policy: &dyn Policy,
+        rule: &'static str,
+        why: std::fmt::Arguments<'_>,
+    ) -> Error {
+        policy.rejected(rule);
         self.ports.observer.policy_failed(policy.stamp(), PolicyFailure::Rejected);
         let cause = format_args!("policy {} {why}", policy.stamp());
         Error::new(ErrorCode::ProposalRejected, cause).failed_by(PolicyFailure::Rejected)

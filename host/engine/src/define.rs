@@ -8,6 +8,7 @@ use tenure_types::{
     Result,
 };
 
+use crate::asking::DEFINITION;
 use crate::bounds::Bounds;
 use crate::engine::Engine;
 use crate::redefine::{Redefined, Wanted};
@@ -152,6 +153,7 @@ impl Engine {
         check_definition(&definition).map_err(|invalid| {
             self.rejected(
                 policy,
+                DEFINITION,
                 format_args!("returned an invalid definition for network {name}: {invalid}"),
             )
         })?;

@@ -1,11 +1,12 @@
 //! CHECK, STATUS and queries: nothing here changes a book, except that cooldowns expire.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Choice, Chooser};
 use tenure_types::{
-    Allocation, Definer, Error, ErrorCode, Generation, Grant, Moment, NetworkConfig, NetworkName, Owner,
-    PolicyName, Result,
+    Allocation, Definer, Error, ErrorCode, Generation, Grant, Meter, Moment, NetworkConfig, NetworkName,
+    Owner, PolicyName, PolicyStamp, Result,
 };
 
 use crate::admission::Load;
@@ -144,6 +145,16 @@ impl Engine {
     #[must_use]
     pub fn policies(&self) -> Vec<CatalogueEntry> {
         self.ports.catalogue.list()
+    }
+
+    /// The meters of the policies that serve networks.
+    #[must_use]
+    pub fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
+        let mut meters = self.ports.catalogue.meters();
+        let choices = self.committer.choices();
+        let serving: BTreeSet<_> = choices.all().map(|(_, served)| &served.now.policy).collect();
+        meters.retain(|(policy, _)| serving.contains(policy));
+        meters
     }
 
     /// The current load.

@@ -74,7 +74,7 @@ impl Engine {
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
             let allocation = admitted.map_err(|violation| {
                 let why = format_args!("made an invalid proposal for network {name}: {violation}");
-                self.rejected(policy.as_ref(), why)
+                self.rejected(policy.as_ref(), violation.rule(), why)
             })?;
             fits(&allocation.addresses)?;
             let granted = grant(&allocation);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tenure_ledger::{Book, Fact, Page};
 use tenure_types::{
-    Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure, PolicyName,
-    PolicyStamp, Proposal, Request,
+    Definition, Error, ErrorCode, Meter, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure,
+    PolicyName, PolicyStamp, Proposal, Request,
 };
 use tokio::sync::oneshot;
 
@@ -72,6 +72,14 @@ pub trait Policy: Send + Sync + 'static {
         0
     }
 
+    /// The ledger rejected its last answer, which broke this rule.
+    fn rejected(&self, _rule: &'static str) {}
+
+    /// What its calls have used and how they ended, since it was loaded.
+    fn meter(&self) -> Meter {
+        Meter::default()
+    }
+
     /// Derives a network's definition, its pools, from its configuration.
     ///
     /// # Errors
@@ -110,6 +118,11 @@ pub trait Catalogue: Send + Sync + 'static {
 
     /// The catalogue's policies and their state.
     fn list(&self) -> Vec<CatalogueEntry>;
+
+    /// The meters of the loaded policies.
+    fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
+        Vec::new()
+    }
 
     /// What is still loading before the node can serve all networks that it served before, as text for people.
     fn awaited(&self) -> Option<String>;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
 
+use crate::asking::DEFINITION;
 use crate::engine::{Defining, Engine};
 use crate::ports::{Policy, Ticket};
 use crate::slot::Served;
@@ -76,7 +77,7 @@ impl Engine {
         let defined = Defined { config: &wanted.config, definition, by: wanted.definer };
         let changes = book.redefine(defined, now).map_err(|invalid| {
             let why = format_args!("returned an invalid definition for network {name}: {invalid}");
-            self.rejected(wanted.policy.as_ref(), why)
+            self.rejected(wanted.policy.as_ref(), DEFINITION, why)
         })?;
         facts.extend(changes.into_iter().map(Fact::from));
         Ok(facts)

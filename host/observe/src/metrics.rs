@@ -5,7 +5,9 @@
 //! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
 mod labels;
+mod meters;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus_client::encoding::text;
@@ -15,11 +17,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tenure_types::{Condition, ConditionName, ErrorCode, NetworkName, PolicyName};
+use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
 
 use self::labels::{
     ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, PolicyLabels, RequestLabels, VerbLabels,
 };
+use self::meters::Meters;
 
 /// A family of histograms that share their buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
@@ -38,6 +41,9 @@ pub struct Metrics {
     policy_call_duration: Histograms<PolicyLabels>,
     policy_failures: Family<FailureLabels, Counter>,
     policy_silenced: Family<PolicyLabels, Counter>,
+    meters: Meters,
+    decisions_recorded: Counter,
+    decisions_dropped: Counter,
     sync_duration: Histogram,
     sync_failures: Counter,
     group_size: Histogram,
@@ -69,6 +75,9 @@ impl Metrics {
             }),
             policy_failures: Family::default(),
             policy_silenced: Family::default(),
+            meters: Meters::default(),
+            decisions_recorded: Counter::default(),
+            decisions_dropped: Counter::default(),
             // 50 us to 3.3 s: from a battery-backed cache to a disk in trouble.
             sync_duration: Histogram::new(exponential_buckets(0.000_05, 2.0, 17)),
             sync_failures: Counter::default(),
@@ -116,6 +125,17 @@ impl Metrics {
             "policy_lines_dropped",
             "Log lines of a policy that were dropped because there were too many",
             self.policy_silenced.clone(),
+        );
+        registry.register_collector(Box::new(self.meters.clone()));
+        registry.register(
+            "policy_decisions_recorded",
+            "Decisions of policies that were recorded",
+            self.decisions_recorded.clone(),
+        );
+        registry.register(
+            "policy_decisions_dropped",
+            "Decisions of policies that should have been recorded and were not",
+            self.decisions_dropped.clone(),
         );
         registry.register_with_unit(
             "checkpoint_sync_duration",
@@ -188,6 +208,17 @@ impl Metrics {
     /// Counts a policy failure; `kind` is its stable name.
     pub fn policy_failed(&self, policy: &PolicyName, kind: &'static str) {
         self.policy_failures.get_or_create(&FailureLabels { policy: Name(policy.clone()), kind }).inc();
+    }
+
+    /// Sets the meters of the policies that serve; the series of all others end.
+    pub fn policy_meters(&self, meters: Vec<(PolicyStamp, Meter)>) {
+        self.meters.set(meters);
+    }
+
+    /// Sets how many decisions were recorded, and how many were dropped.
+    pub fn decisions(&self, (recorded, dropped): (u64, u64)) {
+        self.decisions_recorded.inner().store(recorded, Ordering::Relaxed);
+        self.decisions_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
     /// Records a sync that made a group of records durable, and the new length of the log.

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Policy};
-use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+use tenure_types::{Error, ErrorCode, Meter, PolicyName, PolicyStamp};
 
+use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
@@ -130,6 +131,13 @@ impl Policies {
         }
     }
 
+    /// A writer of recorded decisions in a state directory.
+    #[must_use]
+    pub fn decisions(&self, state_directory: &Path) -> decisions::Writer {
+        let limits = self.runtime.limits().recorded();
+        decisions::Writer::new(Arc::clone(self.runtime.recorder()), state_directory, limits)
+    }
+
     /// Returns the policy loaded under a stamp, or why it is not loaded.
     fn obtain(&self, stamp: &PolicyStamp, rank: Rank) -> Result<Arc<dyn Policy>, Error> {
         let key = (stamp.name.clone(), stamp.digest.clone());
@@ -214,6 +222,11 @@ impl Catalogue for Policies {
         let unloaded = self.loader.unloaded().into_iter().filter(|stamp| !listed.contains(&stamp.digest));
         entries.extend(unloaded.map(|stamp| self.entry(&stamp, "kept on this node".into(), Rank::Serving)));
         entries
+    }
+
+    fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        loaded.values().map(|policy| (policy.stamp().as_ref().clone(), policy.meter())).collect()
     }
 
     fn awaited(&self) -> Option<String> {

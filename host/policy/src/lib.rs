@@ -10,11 +10,15 @@
 //!  sandbox    define / propose -> gate (how many, how long) -> fresh Instance -> answer -> the engine
 //!
 //!  catalogue  which policy each name stands for, and which policies are loaded
+//!
+//!  decisions  what calls were given, asked and answered, recorded to be replayed
 //! ```
 //!
-//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither.
+//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither. `decisions`
+//! uses none of them.
 
 mod catalogue;
+pub mod decisions;
 mod digest;
 pub mod embedded;
 mod loader;

@@ -8,6 +8,9 @@
 //!                                         answer <---------------------------+
 //! ```
 //!
+//! The view is the answers to a policy's `questions`: by a book, by a configuration that is being defined, or in a
+//! `replay` by the `recording` of an earlier call.
+//!
 //! `abilities` finds a policy's optional exports, plans and state; `optional` calls them.
 
 mod abilities;
@@ -20,16 +23,21 @@ mod gate;
 mod limits;
 mod lines;
 mod log;
+mod meters;
 mod optional;
 mod plan;
 mod policy;
 mod processor;
 mod question;
+mod questions;
+mod recording;
+mod replay;
 mod sight;
 mod threads;
 mod throttle;
 mod to_wit;
 mod trust;
+mod verdict;
 mod view;
 mod watch;
 

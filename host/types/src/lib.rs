@@ -13,6 +13,7 @@ mod error;
 mod failure;
 mod grant;
 mod lifetime;
+mod meter;
 mod moment;
 mod name;
 mod network;
@@ -30,6 +31,7 @@ pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
 pub use grant::{Assignment, Grant, Proposal, Request};
 pub use lifetime::End;
+pub use meter::{Counts, Meter};
 pub use moment::{BootId, Moment};
 pub use name::{
     AgentName, ClaimName, ContainerId, InterfaceName, InvalidName, NetworkName, PolicyName, PoolName,

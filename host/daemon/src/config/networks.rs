@@ -1,5 +1,6 @@
 //! Networks in the configuration: the definition of a network, and bounds that apply to a network whoever defines it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -28,6 +29,9 @@ pub(crate) struct NetworkTable {
     pub(crate) policies: Vec<String>,
     /// Whether to refuse any overlap between its ranges and another network's.
     pub(crate) exclusive: bool,
+    /// How many decisions of its policy to keep in the state directory, for `tenurectl policy replay`; at most 100000. 0 records none.
+    #[schemars(range(max = 100_000))]
+    pub(crate) record: u32,
 }
 
 /// The definition of a network in the configuration.
@@ -98,6 +102,12 @@ impl Config {
         self.networks
             .iter()
             .filter_map(|(name, table)| Some((NetworkName::new(name).ok()?, table.definition().ok()??)))
+    }
+
+    /// How many decisions to keep of each network whose decisions are recorded.
+    pub(crate) fn recorded(&self) -> HashMap<NetworkName, u32> {
+        let recorded = self.networks.iter().filter(|(_, table)| table.record > 0);
+        recorded.filter_map(|(name, table)| Some((NetworkName::new(name).ok()?, table.record))).collect()
     }
 
     /// Whether the configuration defines a network.

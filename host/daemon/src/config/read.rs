@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tenure_policy::decisions::MOST_RECORDED;
 use tenure_policy::embedded;
 use tenure_types::{NetworkName, PolicyName};
 
@@ -98,6 +99,9 @@ impl Config {
             let key = |field: &str| format!("networks.{name}{field}");
             NetworkName::new(name).map_err(|error| (key(""), error.to_string()))?;
             table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            if table.record > MOST_RECORDED {
+                return Err((key(".record"), format!("must be at most {MOST_RECORDED}")));
+            }
             for (index, policy) in table.policies.iter().enumerate() {
                 let key = || key(&format!(".policies[{index}]"));
                 PolicyName::new(policy).map_err(|error| (key(), error.to_string()))?;
@@ -188,6 +192,7 @@ mod tests {
         assert!(
             network("config = \"[]\"").starts_with("tenured.toml: networks.pods.config: not a JSON object")
         );
+        assert_eq!(network("record = 100001"), "tenured.toml: networks.pods.record: must be at most 100000");
         assert!(network("within = [\"10.0.0.0/33\"]").starts_with("tenured.toml: networks.pods.within[0]: "));
         let good = "[policies.host-local]\nwithin = [\"10.0.0.0/8\"]\n[networks.pods]\nexclusive = true\n[networks.pods.ipam]\nranges = []";
         let config = Config::parse(Path::new("x"), good).unwrap();

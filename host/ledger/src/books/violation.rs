@@ -48,6 +48,28 @@ pub enum Violation {
     HostsName(String),
 }
 
+impl Violation {
+    /// The stable name of the rule that the proposal breaks, for counting.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::NoPools => "no-pools",
+            Self::NoAddress => "no-address",
+            Self::NoSuchPool(..) => "no-such-pool",
+            Self::PoolMissing(_) => "pool-missing",
+            Self::PoolTwice(_) => "pool-twice",
+            Self::Outside(..) => "outside",
+            Self::Draining(..) => "draining",
+            Self::Reserved(..) => "reserved",
+            Self::Held(..) => "held",
+            Self::Cooling(_) => "cooling",
+            Self::OwnerHolds(..) => "owner-holds",
+            Self::RequestIgnored(_) => "request-ignored",
+            Self::HostsName(_) => "hosts-name",
+        }
+    }
+}
+
 /// A fact that contradicts the book, so it does not belong to the book's history. The book is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {

@@ -51,3 +51,24 @@ impl<N: Borrow<str>> EncodeLabelValue for Name<N> {
         self.0.borrow().encode(encoder)
     }
 }
+
+/// A policy by its content.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct DigestLabels {
+    pub(super) policy: String,
+    pub(super) digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct KindLabels {
+    #[prometheus(flatten)]
+    pub(super) of: DigestLabels,
+    pub(super) kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RuleLabels {
+    #[prometheus(flatten)]
+    pub(super) of: DigestLabels,
+    pub(super) rule: &'static str,
+}

@@ -56,6 +56,37 @@ fn a_condition_that_is_over_reads_zero() {
     assert_eq!(lines(&metrics, "tenure_condition{").lines().count(), ConditionName::ALL.len());
 }
 
+fn metered(digest: &str, calls: u64) -> (PolicyStamp, Meter) {
+    let meter = Meter {
+        calls,
+        processor: Duration::from_micros(1500),
+        memory_peak: 1 << 20,
+        host_calls: 7,
+        failures: vec![("trap", 1), ("memory", 2)],
+        refusals: vec![("exhausted", 3)],
+        rejections: vec![("held", 4)],
+    };
+    (PolicyStamp { name: PolicyName::new("mine").unwrap(), digest: digest.into() }, meter)
+}
+
+#[test]
+fn a_policy_is_metered_by_its_digest_for_as_long_as_it_serves() {
+    let metrics = Metrics::new("0.1.0");
+    metrics.policy_meters(vec![metered("fedcba9876543210", 9), metered("0123456789abcdef", 1)]);
+    assert_eq!(lines(&metrics, "digest=\"fedcba987654\"").lines().count(), 8);
+    metrics.policy_meters(vec![metered("0123456789abcdef", 2)]);
+    insta::assert_snapshot!(lines(&metrics, "digest="), @r#"
+    tenure_policy_call_failures_total{policy="mine",digest="0123456789ab",kind="memory"} 2
+    tenure_policy_call_failures_total{policy="mine",digest="0123456789ab",kind="trap"} 1
+    tenure_policy_calls_total{policy="mine",digest="0123456789ab"} 2
+    tenure_policy_host_calls_total{policy="mine",digest="0123456789ab"} 7
+    tenure_policy_memory_peak_bytes{policy="mine",digest="0123456789ab"} 1048576
+    tenure_policy_processor_seconds_total{policy="mine",digest="0123456789ab"} 0.0015
+    tenure_policy_refusals_total{policy="mine",digest="0123456789ab",kind="exhausted"} 3
+    tenure_policy_rejections_total{policy="mine",digest="0123456789ab",rule="held"} 4
+    "#);
+}
+
 /// Metrics with every series used once: a family appears only with its first series.
 fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
@@ -65,6 +96,7 @@ fn used() -> Metrics {
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
     metrics.policy_silenced(&policy, 3);
+    metrics.policy_meters(vec![metered("0123456789abcdef", 1)]);
     metrics.recovered("clean");
     metrics.conditions(&[]);
     metrics
@@ -95,8 +127,17 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
     # HELP tenure_condition 1 while the node is in a condition, else 0.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
+    # HELP tenure_policy_call_failures Calls in which a policy failed, by kind.
+    # HELP tenure_policy_calls Calls of a policy.
+    # HELP tenure_policy_decisions_dropped Decisions of policies that should have been recorded and were not.
+    # HELP tenure_policy_decisions_recorded Decisions of policies that were recorded.
     # HELP tenure_policy_failures Calls in which a policy trapped, exceeded a limit or returned an invalid answer, by kind.
+    # HELP tenure_policy_host_calls Host functions that a policy has called.
     # HELP tenure_policy_lines_dropped Log lines of a policy that were dropped because there were too many.
+    # HELP tenure_policy_memory_peak_bytes The most memory that one call of a policy has used.
+    # HELP tenure_policy_processor_seconds Processor time of a policy's calls.
+    # HELP tenure_policy_refusals Calls in which a policy refused to answer, by kind.
+    # HELP tenure_policy_rejections Answers of a policy that the ledger rejected, by rule.
     # HELP tenure_recovery_findings Findings when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.

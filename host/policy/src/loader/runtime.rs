@@ -10,6 +10,7 @@ use wasmtime::component::Component;
 use super::cache::{CompiledCache, trust};
 use super::compile::Compiler;
 use super::verify;
+use crate::decisions::Recorder;
 use crate::digest::sha256;
 use crate::sandbox::{Limits, Sandbox, WasmPolicy, named};
 use crate::text::clean;
@@ -91,6 +92,12 @@ impl Runtime {
     /// files.
     pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
         self.cache.as_ref().map_or(0, |cache| cache.prune(self.sandbox.engine(), named))
+    }
+
+    /// Records the calls of networks that are to be recorded.
+    #[must_use]
+    pub fn recorder(&self) -> &Arc<Recorder> {
+        self.sandbox.recorder()
     }
 
     pub(crate) fn limits(&self) -> &Limits {

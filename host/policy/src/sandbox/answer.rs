@@ -69,11 +69,11 @@ impl Nonsense {
 }
 
 /// Reads a definition.
-pub(super) fn definition(answer: types::Definition) -> Result<Definition, Nonsense> {
-    let cooling = match answer.cooling {
+pub(super) fn definition(answer: &types::Definition) -> Result<Definition, Nonsense> {
+    let cooling = match &answer.cooling {
         types::Cooling::Strict => Cooling::Strict,
         types::Cooling::Preferred => Cooling::Preferred,
-        types::Cooling::Other(name) => return Err(Nonsense::unknown("a cooling mode", &name)),
+        types::Cooling::Other(name) => return Err(Nonsense::unknown("a cooling mode", name)),
     };
     Ok(Definition {
         pools: answer.pools.iter().map(pool).collect::<Result<_, _>>()?,
@@ -144,11 +144,11 @@ fn address(text: &str) -> Result<IpAddr, Nonsense> {
 ///
 /// The embedded host-local uses the reference plugin's texts. CNI callers compare them as a whole, so they get them
 /// unprefixed.
-pub(super) fn refusal(stamp: &PolicyStamp, refusal: types::Refusal) -> Error {
+pub(super) fn refusal(stamp: &PolicyStamp, refusal: &types::Refusal) -> Error {
     let (code, text) = match refusal {
         types::Refusal::InvalidConfig(types::ConfigError { path, message, .. }) => {
-            let message = said(&message, "the network's configuration is wrong");
-            let at = if path.is_empty() { String::new() } else { format!("{}: ", clean(&path)) };
+            let message = said(message, "the network's configuration is wrong");
+            let at = if path.is_empty() { String::new() } else { format!("{}: ", clean(path)) };
             (ErrorCode::InvalidConfig, format!("{at}{message}"))
         }
         types::Refusal::Exhausted(reason) => {
@@ -185,7 +185,7 @@ mod tests {
         types::Reason { message: message.into(), attributes: Vec::new() }
     }
 
-    fn told(stamp: &PolicyStamp, refused: types::Refusal) -> (u32, String, Option<Box<str>>) {
+    fn told(stamp: &PolicyStamp, refused: &types::Refusal) -> (u32, String, Option<Box<str>>) {
         let error = refusal(stamp, refused);
         (error.code.cni(), error.cause, error.reference)
     }
@@ -210,7 +210,7 @@ mod tests {
             (types::Refusal::Other(reason("quota")), 104, "quota"),
             (types::Refusal::Other(reason("")), 104, "it refused without a reason"),
         ] {
-            assert_eq!(told(&mine, refused), (code, format!("policy mine@0123456789ab: {cause}"), None));
+            assert_eq!(told(&mine, &refused), (code, format!("policy mine@0123456789ab: {cause}"), None));
         }
     }
 
@@ -218,9 +218,9 @@ mod tests {
     fn the_embedded_host_local_speaks_as_the_reference_and_no_other_policy_of_its_name() {
         let refused = || types::Refusal::Exhausted(reason("no IP addresses available in range set: x"));
         let embedded = stamp("host-local", &crate::sha256(embedded::HOST_LOCAL));
-        let (_, cause, reference) = told(&embedded, refused());
+        let (_, cause, reference) = told(&embedded, &refused());
         assert_eq!(reference.as_deref(), Some("no IP addresses available in range set: x"));
         assert_eq!(cause, format!("policy {embedded}: no IP addresses available in range set: x"));
-        assert_eq!(told(&stamp("host-local", "0123456789abcdef"), refused()).2, None);
+        assert_eq!(told(&stamp("host-local", "0123456789abcdef"), &refused()).2, None);
     }
 }

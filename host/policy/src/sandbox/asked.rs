@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
 use tenure_types::{
-    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyStamp, Proposal, Request, Result,
+    Definition, Error, ErrorCode, Meter, NetworkConfig, NetworkName, PolicyStamp, Proposal, Request, Result,
 };
 use tokio::sync::oneshot;
 
@@ -21,6 +21,7 @@ use super::question::{configuration, question};
 use super::threads::Job;
 use super::trust::{Place, Trust};
 use super::watch::Watch;
+use crate::decisions::Function;
 
 /// A loaded policy, and what is known about the duration of its calls.
 #[derive(Debug)]
@@ -44,8 +45,11 @@ impl AskedPolicy {
             return None;
         }
         let start = processor::time();
-        let answer = self.policy.propose_briefly(request, Arc::clone(book), start);
-        self.proposals.learn(processor::time().saturating_sub(start));
+        let tape = self.policy.tape(&request.network, Function::Propose, request);
+        let answer = self.policy.propose_briefly(request, Arc::clone(book), start, tape);
+        let used = processor::time().saturating_sub(start);
+        self.proposals.learn(used);
+        self.policy.meters().used(used);
         answer
     }
 
@@ -74,7 +78,9 @@ impl AskedPolicy {
                 }
                 let start = processor::time();
                 let answer = call(&policy, &watch);
-                watch.has_ended(processor::time().saturating_sub(start));
+                let used = processor::time().saturating_sub(start);
+                watch.has_ended(used);
+                policy.meters().used(used);
                 // The caller may be gone.
                 let _ = sender.send(answer);
             }),
@@ -107,9 +113,21 @@ impl Policy for AskedPolicy {
         self.policy.silenced()
     }
 
+    fn rejected(&self, rule: &'static str) {
+        self.policy.meters().rejected(rule);
+    }
+
+    fn meter(&self) -> Meter {
+        self.policy.meters().read()
+    }
+
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
         let config = configuration(network, config);
-        Box::pin(self.ask(&self.definitions, move |policy, watch| policy.define_watched(config, Some(watch))))
+        let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
+            let tape = policy.tape(&config.name, Function::Define, &config);
+            policy.define_watched(config, Some(watch), tape)
+        };
+        Box::pin(self.ask(&self.definitions, call))
     }
 
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
@@ -119,7 +137,8 @@ impl Policy for AskedPolicy {
                 return answer;
             }
             let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
-                policy.propose_watched(&request, book, Some(watch))
+                let tape = policy.tape(&request.network, Function::Propose, &request);
+                policy.propose_watched(&request, book, Some(watch), tape)
             };
             self.ask(&self.proposals, call).await
         })

@@ -1,6 +1,13 @@
 //! The host side of `wit/`, generated.
 
-wasmtime::component::bindgen!({ path: "../../wit/ipam/next", world: "policy" });
+wasmtime::component::bindgen!({
+    path: "../../wit/ipam/next",
+    world: "policy",
+    // A question that a recording cannot answer ends the call.
+    imports: { default: trappable },
+    // Questions, answers and outcomes are recorded.
+    additional_derives: [serde::Serialize, serde::Deserialize],
+});
 
 /// The exports of a policy that plans, in addition to the required ones.
 pub(crate) mod planner {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_types::{PolicyFailure, PolicyStamp};
+use tracing::Level;
 use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
 
 use super::gate::TICK;
@@ -11,9 +12,11 @@ use super::limits::{Limits, TABLE_ELEMENTS};
 use super::lines::Lines;
 use super::log::CallLog;
 use super::processor;
+use super::questions::Question;
 use super::sight::Sight;
 use super::trust::{BRIEF, SLOW};
 use super::watch::Watch;
+use crate::decisions::Tape;
 use crate::text::clean;
 
 /// wasmtime's message if too much data crosses from the policy to the host.
@@ -44,13 +47,17 @@ struct Memory {
 #[derive(Debug)]
 pub(super) struct Call {
     /// What it can see.
-    pub(super) sight: Sight,
+    sight: Sight,
+    /// Records the call, if its network is recorded.
+    pub(super) tape: Option<Box<Tape>>,
+    /// The number of host functions that the policy has called.
+    asked: u64,
     memory: Memory,
     /// Whether the policy was denied more memory.
     denied: bool,
     pub(super) log: CallLog,
     /// The last warning: a policy that panics logs the reason before it traps.
-    pub(super) warning: Option<String>,
+    warning: Option<String>,
 }
 
 impl Call {
@@ -69,7 +76,7 @@ impl Call {
             Patience::Brief(_) => CallLog::held(policy, lines),
         };
         let memory = Memory { used: 0, most: limits.memory };
-        let call = Self { sight, memory, denied: false, log, warning: None };
+        let call = Self { sight, tape: None, asked: 0, memory, denied: false, log, warning: None };
         let mut store = Store::new(engine, call);
         store.limiter(|call| call);
         store.set_hostcall_fuel(limits.answer);
@@ -78,6 +85,30 @@ impl Call {
             Patience::Brief(start) => is_brief(&mut store, start),
         }
         store
+    }
+
+    /// Answers a question of the policy.
+    pub(super) fn ask<Q: Question>(&mut self, question: &Q) -> wasmtime::Result<Q::Answer> {
+        self.asked += 1;
+        let answer = self.sight.answer(question)?;
+        if let Some(tape) = &mut self.tape {
+            tape.asked(Q::FUNCTION, question, &answer);
+        }
+        Ok(answer)
+    }
+
+    /// Takes a log line of the policy.
+    pub(super) fn told(&mut self, level: Level, message: String) {
+        self.asked += 1;
+        self.log.write(level, &message);
+        if level == Level::WARN {
+            self.warning = Some(message);
+        }
+    }
+
+    /// The number of host functions that the policy has called, and the bytes of memory that it has used.
+    pub(super) fn used(&self) -> (u64, usize) {
+        (self.asked, self.memory.used)
     }
 
     /// How and why a call ended without an answer, in one line.

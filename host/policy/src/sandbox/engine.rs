@@ -1,5 +1,7 @@
 //! The engine that all policies of a node share: its instance pool, its linker, and the limits of its calls.
 
+use std::sync::Arc;
+
 use tenure_types::{Error, ErrorCode};
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -9,6 +11,7 @@ use super::call::Call;
 use super::gate::Gate;
 use super::limits::{Limits, MEMORIES, TABLE_ELEMENTS};
 use super::threads::{Priority, Threads};
+use crate::decisions::Recorder;
 
 /// The most core instances of one component: its own modules and the adapters between them. Python's toolchain
 /// creates the most.
@@ -26,6 +29,7 @@ pub(crate) struct Sandbox {
     threads: Threads,
     behind: Threads,
     limits: Limits,
+    recorder: Arc<Recorder>,
 }
 
 impl Sandbox {
@@ -45,7 +49,7 @@ impl Sandbox {
         let threads = Threads::new(limits.concurrency, Priority::Usual);
         // Slow calls get at most three quarters of the gate's places, however long they take.
         let behind = Threads::new(limits.concurrency - limits.concurrency / 4, Priority::Last);
-        Ok(Self { engine, linker, gate, threads, behind, limits })
+        Ok(Self { engine, linker, gate, threads, behind, limits, recorder: Arc::default() })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -72,6 +76,11 @@ impl Sandbox {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Records the calls of networks that are to be recorded.
+    pub(crate) fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
     }
 }
 

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use crate::decisions::RecordedLimits;
+
 /// The most elements of a table; each function that a policy calls by pointer needs one.
 pub(super) const TABLE_ELEMENTS: usize = 20_000;
 
 /// The most memories of one component; QuickJS has three. Their sum counts against the memory limit of a call.
 pub(super) const MEMORIES: u32 = 4;
+
+/// How many times as long a replayed call may take.
+const REPLAY_PATIENCE: u32 = 20;
 
 /// The limits of a policy call, and how many calls may run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +40,25 @@ impl Default for Limits {
             component: 64 << 20,
             compile: Duration::from_secs(20),
         }
+    }
+}
+
+impl Limits {
+    /// The limits that recorded calls depend on.
+    #[must_use]
+    pub fn recorded(&self) -> RecordedLimits {
+        let deadline_ms = u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX);
+        RecordedLimits { deadline_ms, memory: self.memory, answer: self.answer }
+    }
+
+    /// Limits for making recorded calls again, one at a time.
+    ///
+    /// Processor time is not reproducible, so a call may take many times as long as when it was recorded.
+    #[must_use]
+    pub fn replaying(recorded: &RecordedLimits) -> Self {
+        let deadline = Duration::from_millis(recorded.deadline_ms).saturating_mul(REPLAY_PATIENCE);
+        let (memory, answer) = (recorded.memory, recorded.answer);
+        Self { deadline, memory, answer, concurrency: 1, ..Self::default() }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use tenure_ledger::Book;
 use tenure_types::{
     Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, PolicyStamp, Proposal, Request,
@@ -17,15 +18,20 @@ use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{Call, Patience, is_interrupted};
 use super::engine::Sandbox;
 use super::lines::Lines;
+use super::meters::Meters;
 use super::question::{configuration, question};
+use super::recording::NotRecorded;
 use super::sight::Sight;
+use super::verdict::Verdict;
 use super::watch::Watch;
+use crate::decisions::{Function, Tape};
 
 /// A policy that is a component. Each call runs in a fresh instance.
 pub struct WasmPolicy {
     sandbox: Arc<Sandbox>,
     stamp: Arc<PolicyStamp>,
     lines: Arc<Lines>,
+    meters: Meters,
     /// Imports are linked and exports found once, not per call; a call looks only at the types of its own function.
     instance: InstancePre<Call>,
     network: network::GuestIndices,
@@ -45,7 +51,8 @@ impl WasmPolicy {
         let network = network::GuestIndices::new(&instance)?;
         let allocation = allocation::GuestIndices::new(&instance)?;
         let (stamp, lines) = (Arc::new(stamp), Arc::default());
-        Ok(Self { sandbox, stamp, lines, instance, network, allocation, abilities })
+        let meters = Meters::default();
+        Ok(Self { sandbox, stamp, lines, meters, instance, network, allocation, abilities })
     }
 
     pub(super) fn store(&self, sight: Sight, patience: Patience) -> Store<Call> {
@@ -53,14 +60,15 @@ impl WasmPolicy {
         Call::store(engine, limits, &self.stamp, &self.lines, sight, patience)
     }
 
-    /// The outcome of a call, with the host's errors for refusals and failures.
+    /// Meters a call; its answer, or the host's error for a refusal or failure.
     pub(super) fn told<A>(
         &self,
         call: &Call,
         outcome: wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
+        self.meter(call);
         match outcome {
-            Ok(answer) => answer.map_err(|refusal| answer::refusal(&self.stamp, refusal)),
+            Ok(answer) => answer.map_err(|refusal| self.refused(&refusal)),
             Err(error) => {
                 let (failure, cause) = call.failure(&error, self.sandbox.limits());
                 Err(self.failed(failure, cause))
@@ -68,7 +76,44 @@ impl WasmPolicy {
         }
     }
 
-    fn call_define(
+    /// Meters a call and reads its answer; returns the outcome as it is recorded, and as the host sees it.
+    pub(super) fn judge<'a, A, R>(
+        &self,
+        call: &Call,
+        outcome: &'a wasmtime::Result<Result<A, Refusal>>,
+        read: impl FnOnce(&A) -> Result<R, Nonsense>,
+        verdict: impl FnOnce(&'a A) -> Verdict<'a>,
+    ) -> (Verdict<'a>, Result<R, Error>) {
+        self.meter(call);
+        let (failure, cause) = match outcome {
+            Ok(Ok(answer)) => match read(answer) {
+                Ok(read) => return (verdict(answer), Ok(read)),
+                Err(nonsense) => (PolicyFailure::Nonsense, nonsense.to_string()),
+            },
+            Ok(Err(refusal)) => return (Verdict::Refusal(refusal), Err(self.refused(refusal))),
+            Err(error) => match error.downcast_ref::<NotRecorded>() {
+                Some(missing) => {
+                    let error = Error::new(ErrorCode::Internal, missing);
+                    return (Verdict::NotRecorded(missing.0.clone()), Err(error));
+                }
+                None => call.failure(error, self.sandbox.limits()),
+            },
+        };
+        let error = self.failed(failure, &cause);
+        (Verdict::Failure { kind: failure.name(), cause: cause.into() }, Err(error))
+    }
+
+    fn meter(&self, call: &Call) {
+        let (host_calls, memory) = call.used();
+        self.meters.called(host_calls, memory);
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Error {
+        self.meters.refused(refusal);
+        answer::refusal(&self.stamp, refusal)
+    }
+
+    pub(super) fn call_define(
         &self,
         store: &mut Store<Call>,
         config: &types::Config,
@@ -77,7 +122,7 @@ impl WasmPolicy {
         self.network.load(&mut *store, &instance)?.call_define(store, config)
     }
 
-    fn call_propose(
+    pub(super) fn call_propose(
         &self,
         store: &mut Store<Call>,
         request: &types::Request,
@@ -86,12 +131,20 @@ impl WasmPolicy {
         self.allocation.load(&mut *store, &instance)?.call_propose(store, request)
     }
 
-    fn proposal(
+    /// Ends a call: reads its answer, and hands the recorded call to the writer.
+    fn end<A, R>(
         &self,
-        call: &Call,
-        outcome: wasmtime::Result<Result<types::Proposal, Refusal>>,
-    ) -> Result<Proposal, Error> {
-        self.read(answer::proposal(&self.told(call, outcome)?))
+        store: &mut Store<Call>,
+        outcome: &wasmtime::Result<Result<A, Refusal>>,
+        read: impl FnOnce(&A) -> Result<R, Nonsense>,
+        verdict: impl for<'a> FnOnce(&'a A) -> Verdict<'a>,
+    ) -> Result<R, Error> {
+        let tape = store.data_mut().tape.take();
+        let (verdict, answer) = self.judge(store.data(), outcome, read, verdict);
+        if let Some(tape) = tape {
+            tape.ended(&verdict);
+        }
+        answer
     }
 
     /// An answer that has been read, or the failure of the policy.
@@ -100,6 +153,7 @@ impl WasmPolicy {
     }
 
     fn failed(&self, failure: PolicyFailure, cause: impl std::fmt::Display) -> Error {
+        self.meters.failed(failure);
         Error::new(ErrorCode::PolicyFailed, format_args!("policy {} failed: {cause}", self.stamp))
             .failed_by(failure)
     }
@@ -120,33 +174,49 @@ impl WasmPolicy {
         self.lines.take_silenced()
     }
 
-    /// Makes a definition from a network's configuration, on the calling thread.
+    pub(super) fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// Begins to record a call, if its network is recorded.
+    pub(super) fn tape<G: Serialize>(
+        &self,
+        network: &str,
+        function: Function,
+        given: &G,
+    ) -> Option<Box<Tape>> {
+        Tape::begin(self.sandbox.recorder(), network, &self.stamp, function, given)
+    }
+
+    /// Makes a definition from a network's configuration, on the calling thread. It is not recorded.
     ///
     /// # Errors
     /// As [`Policy::define`](tenure_engine::ports::Policy::define).
     pub fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
-        self.define_watched(configuration(network, config), None)
+        self.define_watched(configuration(network, config), None, None)
     }
 
-    /// Proposes addresses, on the calling thread.
+    /// Proposes addresses, on the calling thread. It is not recorded.
     ///
     /// # Errors
     /// As [`Policy::propose`](tenure_engine::ports::Policy::propose).
     pub fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
-        self.propose_watched(&question(request), Arc::clone(book), None)
+        self.propose_watched(&question(request), Arc::clone(book), None, None)
     }
 
     pub(super) fn define_watched(
         &self,
         config: types::Config,
         watch: Option<&Arc<Watch>>,
+        tape: Option<Box<Tape>>,
     ) -> Result<Definition, Error> {
         let _place = self.sandbox.gate().enter();
         let config = Arc::new(config);
         let sight = Sight::Configuration(Arc::clone(&config));
         let mut store = self.store(sight, Patience::Long(watch.cloned()));
+        store.data_mut().tape = tape;
         let outcome = self.call_define(&mut store, &config);
-        self.read(answer::definition(self.told(store.data(), outcome)?))
+        self.end(&mut store, &outcome, answer::definition, |definition| Verdict::Definition(definition))
     }
 
     pub(super) fn propose_watched(
@@ -154,11 +224,13 @@ impl WasmPolicy {
         request: &types::Request,
         book: Arc<Book>,
         watch: Option<&Arc<Watch>>,
+        tape: Option<Box<Tape>>,
     ) -> Result<Proposal, Error> {
         let _place = self.sandbox.gate().enter();
         let mut store = self.store(Sight::Book(book), Patience::Long(watch.cloned()));
+        store.data_mut().tape = tape;
         let outcome = self.call_propose(&mut store, request);
-        self.proposal(store.data(), outcome)
+        self.end(&mut store, &outcome, answer::proposal, |proposal| Verdict::Proposal(proposal))
     }
 
     /// Proposes on a thread that has other work, and never waits. `start` is the thread's processor time at the
@@ -170,15 +242,17 @@ impl WasmPolicy {
         request: &types::Request,
         book: Arc<Book>,
         start: Duration,
+        tape: Option<Box<Tape>>,
     ) -> Option<Result<Proposal, Error>> {
         let _place = self.sandbox.gate().try_enter()?;
         let mut store = self.store(Sight::Book(book), Patience::Brief(start));
+        store.data_mut().tape = tape;
         let outcome = self.call_propose(&mut store, request);
         if outcome.as_ref().is_err_and(is_interrupted) {
             return None;
         }
         store.data_mut().log.release();
-        Some(self.proposal(store.data(), outcome))
+        Some(self.end(&mut store, &outcome, answer::proposal, |proposal| Verdict::Proposal(proposal)))
     }
 }
 

@@ -9,6 +9,8 @@ mod hostile;
 mod keeping;
 mod loading;
 mod memories;
+mod metering;
 mod node;
 mod planning;
 mod pruning;
+mod recording;

@@ -30,9 +30,14 @@ pub(crate) fn build(package: &str) -> Vec<u8> {
     built(|builder| builder.component(package))
 }
 
+/// Builds one of the SDK's example policies.
+pub(crate) fn build_example(name: &str) -> Vec<u8> {
+    built(|builder| builder.example("tenure-sdk", name))
+}
+
 /// Builds and loads one of the SDK's example policies.
 pub(crate) fn example(name: &str) -> Arc<WasmPolicy> {
-    load(name, &built(|builder| builder.example("tenure-sdk", name)))
+    load(name, &build_example(name))
 }
 
 fn built(build: impl FnOnce(&Builder) -> Result<Vec<u8>, BuildError>) -> Vec<u8> {

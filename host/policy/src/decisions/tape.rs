@@ -1,0 +1,97 @@
+//! Collects one call for the record, as JSON text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use tenure_types::{NetworkName, PolicyStamp};
+
+use super::decision::Function;
+use super::recorder::Recorder;
+
+/// The most bytes of one decision. A longer one is dropped.
+const LONGEST: usize = 1 << 20;
+
+/// The bytes of most decisions.
+const USUAL: usize = 1 << 10;
+
+/// One call that is being recorded. Dropping it leaves no trace of the call.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    recorder: Arc<Recorder>,
+    network: NetworkName,
+    /// The decision's text, without its first brace, which the writer adds together with the number.
+    text: Vec<u8>,
+    /// Whether anything was asked.
+    any: bool,
+    /// Whether the text is too long, or cannot be written.
+    broken: bool,
+}
+
+impl Tape {
+    /// Begins to record a call, if its network is recorded.
+    pub(crate) fn begin<G: Serialize>(
+        recorder: &Arc<Recorder>,
+        network: &str,
+        policy: &PolicyStamp,
+        function: Function,
+        given: &G,
+    ) -> Option<Box<Self>> {
+        let network = recorder.recorded(network)?;
+        Some(Box::new(Self::new(Arc::clone(recorder), network, policy, function, given)))
+    }
+
+    fn new<G: Serialize>(
+        recorder: Arc<Recorder>,
+        network: NetworkName,
+        policy: &PolicyStamp,
+        function: Function,
+        given: &G,
+    ) -> Self {
+        let mut tape = Self { recorder, network, text: Vec::with_capacity(USUAL), any: false, broken: false };
+        let now = Duration::try_from(clock_gettime(ClockId::Realtime)).unwrap_or_default();
+        let network = tape.network.clone();
+        tape.field("\"at_ms\":", &u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        tape.field(",\"network\":", &network);
+        tape.field(",\"policy\":", &policy.name);
+        tape.field(",\"digest\":", &policy.digest);
+        tape.field(",\"function\":", &function);
+        tape.field(",\"given\":", given);
+        tape.text.extend_from_slice(b",\"asked\":[");
+        tape
+    }
+
+    /// Records a question and its answer.
+    pub(crate) fn asked<Q: Serialize, A: Serialize>(&mut self, function: &str, question: &Q, answer: &A) {
+        let separator = if std::mem::replace(&mut self.any, true) { "," } else { "" };
+        self.text.extend_from_slice(separator.as_bytes());
+        self.field("{\"function\":", function);
+        self.field(",\"with\":", question);
+        self.field(",\"answer\":", answer);
+        self.text.push(b'}');
+    }
+
+    /// Records how the call ended, and hands the decision to the writer.
+    pub(crate) fn ended<O: Serialize>(mut self, outcome: &O) {
+        self.text.push(b']');
+        self.field(",\"outcome\":", outcome);
+        self.text.push(b'}');
+        if self.broken {
+            self.recorder.drop_some(1);
+        } else {
+            self.recorder.push(self.network, self.text);
+        }
+    }
+
+    fn field<V: Serialize + ?Sized>(&mut self, name: &str, value: &V) {
+        if self.broken {
+            return;
+        }
+        self.text.extend_from_slice(name.as_bytes());
+        self.broken = serde_json::to_writer(&mut self.text, value).is_err() || self.text.len() > LONGEST;
+        if self.broken {
+            self.text = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Makes recorded decisions again, with any policy.
+
+use std::sync::Arc;
+
+use tenure_types::{Error, ErrorCode};
+
+use super::answer;
+use super::bindings::tenure::ipam::types::{Config, Request};
+use super::call::Patience;
+use super::policy::WasmPolicy;
+use super::recording::Recording;
+use super::sight::Sight;
+use super::verdict::Verdict;
+use crate::decisions::{Decision, Function, Outcome};
+
+impl WasmPolicy {
+    /// Makes a decision again: gives this policy what was given then, and answers its questions from the record.
+    ///
+    /// The policy that was recorded decides the same, to the bit, in a sandbox with the same limits; only a call that
+    /// failed for its processor time may end otherwise.
+    ///
+    /// # Errors
+    /// `InputOutput` if the record does not have the form of this version's interface.
+    pub fn replay(&self, decision: &Decision) -> Result<Outcome, Error> {
+        let wrong = |error: serde_json::Error| {
+            Error::new(ErrorCode::InputOutput, format_args!("decision {}: {error}", decision.number))
+        };
+        let given = decision.given.clone();
+        let sight = |config| Sight::Recording(Arc::new(Recording::new(decision.asked.clone(), config)));
+        let _place = self.sandbox().gate().enter();
+        let outcome = match decision.function {
+            Function::Propose => {
+                let request: Request = serde_json::from_value(given).map_err(wrong)?;
+                let mut store = self.store(sight(None), Patience::Long(None));
+                let ended = self.call_propose(&mut store, &request);
+                self.judge(store.data(), &ended, answer::proposal, Verdict::Proposal).0.outcome()
+            }
+            Function::Define => {
+                let config: Arc<Config> = Arc::new(serde_json::from_value(given).map_err(wrong)?);
+                let mut store = self.store(sight(Some(Arc::clone(&config))), Patience::Long(None));
+                let ended = self.call_define(&mut store, &config);
+                self.judge(store.data(), &ended, answer::definition, Verdict::Definition).0.outcome()
+            }
+        };
+        outcome.map_err(wrong)
+    }
+}

@@ -1,0 +1,277 @@
+//! Recorded decisions: the policy that was recorded decides the same again, to the bit, from the record alone.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tenure_engine::ports::Policy;
+use tenure_fixtures::random::{self, Random};
+use tenure_ledger::{Book, Defined, LedgerFact};
+use tenure_policy::decisions::{Decision, DecisionFiles, Function, Outcome, RecordedLimits, Writer};
+use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
+use tenure_types::{
+    ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName,
+    Proposal, Request, Sandbox,
+};
+
+use crate::node::{build, build_example, wait};
+
+const NAMESPACES: [&str; 3] = ["blue", "red", "green"];
+
+fn network() -> NetworkName {
+    NetworkName::new("net").unwrap()
+}
+
+fn load(runtime: &Runtime, name: &str, bytes: &[u8]) -> WasmPolicy {
+    runtime.load(&PolicyName::new(name).unwrap(), bytes, None).unwrap()
+}
+
+/// Records what `work` does with a policy, and returns the decisions.
+fn recorded(name: &str, bytes: &[u8], work: impl FnOnce(&AskedPolicy)) -> (Vec<Decision>, RecordedLimits) {
+    let limits = Limits { concurrency: 2, ..Limits::default() };
+    let runtime = Runtime::new(limits.clone(), Compiler::InProcess).unwrap();
+    let policy = AskedPolicy::new(load(&runtime, name, bytes));
+    let (directory, recorder) = (tempfile::tempdir().unwrap(), runtime.recorder());
+    recorder.set(HashMap::from([(network(), 100_000)]));
+    let writer = Writer::new(Arc::clone(recorder), directory.path(), limits.recorded());
+    std::thread::scope(|scope| {
+        scope.spawn(|| writer.run());
+        work(&policy);
+        recorder.close();
+    });
+    assert_eq!(recorder.counts().1, 0, "dropped");
+    read(&directory.path().join("decisions"))
+}
+
+fn read(folder: &Path) -> (Vec<Decision>, RecordedLimits) {
+    let mut files = DecisionFiles::at(folder).unwrap();
+    let (mut decisions, mut limits) = (Vec::new(), None);
+    while let Some(recorded) = files.next_decision().unwrap() {
+        decisions.push(recorded.decision);
+        limits = Some(recorded.limits);
+    }
+    assert_eq!(files.passed_over(), 0);
+    (decisions, limits.unwrap())
+}
+
+/// A network whose owners come and go.
+struct Network<'a> {
+    policy: &'a AskedPolicy,
+    book: Arc<Book>,
+    clock: u64,
+    held: Vec<Owner>,
+    /// The addresses of each proposal, or the error's cause.
+    answers: Vec<String>,
+}
+
+impl<'a> Network<'a> {
+    fn define(policy: &'a AskedPolicy, ipam: &str) -> Self {
+        let config = Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() });
+        let definition = wait(policy.define(&network(), &config)).unwrap();
+        let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
+        let book = Book::defined(&network(), defined, Moment::default()).unwrap();
+        Self { policy, book: Arc::new(book), clock: 0, held: Vec::new(), answers: Vec::new() }
+    }
+
+    fn now(&mut self) -> Moment {
+        self.clock += 1;
+        Moment { boot_ns: self.clock * 1_000_000, wall_ms: self.clock }
+    }
+
+    fn add(&mut self, random: &mut Random) {
+        let number = self.clock;
+        let namespace = *pick(random, &NAMESPACES);
+        let pod = PodIdentity {
+            namespace: namespace.into(),
+            name: format!("pod-{}", random.below(12)).as_str().into(),
+            uid: "".into(),
+        };
+        let requested = random
+            .one_in_thousand(250)
+            .then(|| format!("10.1.{}.{}", random.below(3), random.below(20)).parse().unwrap());
+        let owner = Owner::Attachment {
+            container: ContainerId::new(format!("c{number}")).unwrap(),
+            interface: InterfaceName::new("eth0").unwrap(),
+        };
+        let pod = random.one_in_thousand(900).then_some(pod);
+        let request = Request {
+            network: network(),
+            owner: owner.clone(),
+            requested: requested.into_iter().collect(),
+            sandbox: Sandbox { pod, ..Sandbox::default() },
+            requested_at: self.now(),
+        };
+        let answer = wait(self.policy.propose(&request, Arc::clone(&self.book)));
+        let now = self.now();
+        if let Ok(proposal) = &answer
+            && let Ok(allocation) = self.book.admit(&request, proposal, self.policy.stamp(), now)
+        {
+            self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
+            self.held.push(owner);
+        }
+        self.answers.push(answer.map_or_else(|error| error.cause, |proposal| addresses(&proposal)));
+    }
+
+    fn release(&mut self, random: &mut Random) {
+        let index = usize::try_from(random.below(u64::try_from(self.held.len()).unwrap())).unwrap();
+        if index < self.held.len() {
+            let (owner, now) = (self.held.swap_remove(index), self.now());
+            let fact = self.book.release(&owner, now, "del").unwrap();
+            self.apply(&fact);
+        }
+    }
+
+    fn thaw(&mut self) {
+        let now = self.now();
+        Arc::make_mut(&mut self.book).expire(now, std::time::Duration::ZERO);
+    }
+
+    fn apply(&mut self, fact: &LedgerFact) {
+        let place = self.book.through() + 1;
+        Arc::make_mut(&mut self.book).apply(place, fact).unwrap();
+    }
+}
+
+fn addresses(proposal: &Proposal) -> String {
+    let addresses: Vec<_> = proposal.assignments.iter().map(|one| one.address.to_string()).collect();
+    addresses.join(", ")
+}
+
+fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
+    from.get(usize::try_from(random.below(u64::try_from(from.len()).unwrap())).unwrap()).unwrap()
+}
+
+/// A random configuration: one or two pools of small ranges, some of them for a namespace.
+fn ipam(random: &mut Random) -> String {
+    let mut third = 0;
+    let mut range = |random: &mut Random| {
+        let length = 27 + random.below(3);
+        let label = match random.below(2) {
+            0 => format!(r#", "rangeAttributes": {{"namespace": "{}"}}"#, pick(random, &NAMESPACES)),
+            _ => String::new(),
+        };
+        third += 1;
+        format!(r#"{{"subnet": "10.1.{}.0/{length}"{label}}}"#, third - 1)
+    };
+    let mut set = |random: &mut Random| {
+        let ranges: Vec<_> = (0..=random.below(2)).map(|_| range(random)).collect();
+        format!("[{}]", ranges.join(", "))
+    };
+    let sets: Vec<_> = (0..=random.below(2)).map(|_| set(random)).collect();
+    let quota = 1 + random.below(6);
+    format!(r#"{{"ranges": [{}], "quota": {{"*": {quota}}}}}"#, sets.join(", "))
+}
+
+#[test]
+fn the_recorded_policy_decides_the_same_again_on_random_books() {
+    let mut random = Random::new(random::seed().unwrap());
+    let highest_first = load(
+        &Runtime::new(Limits { concurrency: 1, ..Limits::default() }, Compiler::InProcess).unwrap(),
+        "highest-first",
+        embedded::HIGHEST_FIRST,
+    );
+    for (name, bytes) in [
+        ("host-local", embedded::HOST_LOCAL.to_vec()),
+        ("highest-first", embedded::HIGHEST_FIRST.to_vec()),
+        ("zones", build_example("zones")),
+        ("quota", build_example("quota")),
+        ("sticky", build_example("sticky")),
+    ] {
+        let mut answers = Vec::new();
+        let (decisions, limits) = recorded(name, &bytes, |policy| {
+            for _ in 0..6 {
+                let mut network = Network::define(policy, &ipam(&mut random));
+                for _ in 0..60 {
+                    match random.below(10) {
+                        0..=5 => network.add(&mut random),
+                        6..=8 => network.release(&mut random),
+                        _ => network.thaw(),
+                    }
+                }
+                answers.extend(network.answers);
+            }
+        });
+        let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+        let policy = load(&runtime, name, &bytes);
+        let mut told = Vec::new();
+        for decision in &decisions {
+            assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{name}: {decision:?}");
+            if decision.function == Function::Propose {
+                told.push(decision.outcome.to_string());
+            }
+        }
+        assert_eq!(told.len(), answers.len(), "each call is recorded once");
+        for (told, answer) in told.iter().zip(&answers) {
+            let reason = told.split_once(": ").map_or(told.as_str(), |(_, reason)| reason);
+            assert!(answer == told || answer.ends_with(reason), "recorded {told:?}, answered {answer:?}");
+        }
+        let numbers: Vec<_> = decisions.iter().map(|decision| decision.number).collect();
+        assert!(numbers.iter().copied().eq(1..=u64::try_from(decisions.len()).unwrap()), "{numbers:?}");
+        let of = |is: fn(&Outcome) -> bool| decisions.iter().filter(|decision| is(&decision.outcome)).count();
+        assert!(of(|outcome| matches!(outcome, Outcome::Refusal(_))) > 0, "{name} refused nothing");
+        assert!(of(|outcome| matches!(outcome, Outcome::Proposal(_))) > 0, "{name} proposed nothing");
+
+        // Another policy decides otherwise, and asks what was not asked.
+        let differs = |decision: &&Decision| highest_first.replay(decision).unwrap() != decision.outcome;
+        let differences = decisions.iter().filter(differs).count();
+        assert_eq!(differences == 0, name == "highest-first", "{name}: {differences} differences");
+    }
+}
+
+#[test]
+fn failures_are_recorded_and_happen_again() {
+    let bytes = build("tenure-hostile");
+    let misbehaviours = ["trap", "panic", "recurse", "grow", "long-text", "not-an-address", "spin"];
+    let (decisions, limits) = recorded("hostile", &bytes, |policy| {
+        for misbehaviour in misbehaviours {
+            let ipam = format!(r#"{{"subnet": "10.1.0.0/29", "misbehave": "{misbehaviour}"}}"#);
+            Network::define(policy, &ipam).add(&mut Random::new(1));
+        }
+        let refused = NetworkConfig { ipam: r#"{"subnet": 7}"#.into(), attributes: Vec::new() };
+        wait(policy.define(&network(), &refused)).unwrap_err();
+    });
+    // With the recorded time limit, since one of them only ends by it.
+    let replaying = Limits { deadline: Limits::default().deadline, ..Limits::replaying(&limits) };
+    let runtime = Runtime::new(replaying, Compiler::InProcess).unwrap();
+    let policy = load(&runtime, "hostile", &bytes);
+    for decision in &decisions {
+        assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+    }
+    let kinds: Vec<_> = decisions
+        .iter()
+        .filter_map(|decision| match &decision.outcome {
+            Outcome::Failure { kind, .. } => Some(kind.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds, ["trap", "trap", "trap", "memory", "length", "nonsense", "deadline"]);
+    assert_eq!(decisions.len(), 2 * misbehaviours.len() + 1, "definitions too");
+    let last = decisions.last().unwrap();
+    assert!(last.outcome.to_string().starts_with("invalid-config: ipam.subnet: "), "{}", last.outcome);
+}
+
+#[test]
+fn nothing_is_recorded_of_other_networks_and_after_it_is_switched_off() {
+    let limits = Limits { concurrency: 1, ..Limits::default() };
+    let runtime = Runtime::new(limits.clone(), Compiler::InProcess).unwrap();
+    let policy = AskedPolicy::new(load(&runtime, "host-local", embedded::HOST_LOCAL));
+    let directory = tempfile::tempdir().unwrap();
+    let recorder = runtime.recorder();
+    let writer = Writer::new(Arc::clone(recorder), directory.path(), limits.recorded());
+    let define = || {
+        Network::define(&policy, r#"{"subnet": "10.1.0.0/29"}"#).add(&mut Random::new(1));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| writer.run());
+        define();
+        recorder.set(HashMap::from([(NetworkName::new("other").unwrap(), 10)]));
+        define();
+        recorder.set(HashMap::from([(network(), 10)]));
+        define();
+        recorder.set(HashMap::from([(network(), 0)]));
+        define();
+        recorder.close();
+    });
+    assert_eq!(read(&directory.path().join("decisions")).0.len(), 2);
+    assert_eq!(recorder.counts(), (2, 0));
+}
