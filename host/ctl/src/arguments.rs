@@ -3,6 +3,7 @@
 mod author;
 mod network;
 mod policy;
+mod replay;
 mod source;
 
 use std::net::IpAddr;
@@ -14,6 +15,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use self::author::Author;
 pub(crate) use self::network::Network;
 pub(crate) use self::policy::Policy;
+pub(crate) use self::replay::Replay;
 pub(crate) use self::source::Source;
 use crate::values;
 

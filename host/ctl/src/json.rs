@@ -7,6 +7,7 @@ mod author;
 mod check;
 mod networks;
 mod policies;
+mod replay;
 
 use serde_json::{Value, json};
 use tenure_rpc::v1;
@@ -36,6 +37,7 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Defined(done) => defined(done),
         Report::Removed(done) => removed(done),
         Report::Reloaded(answer) => reloaded(answer),
+        Report::Replayed(replayed) => replay::replayed(replayed),
         Report::Work(work) => author::work(work),
     }
 }

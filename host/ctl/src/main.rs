@@ -30,6 +30,10 @@ use daemon::Daemon;
 use exit::Exit;
 
 fn main() -> ExitCode {
+    // The program runs itself as a child process to compile a policy; that process does nothing else.
+    if let Some(code) = tenure_policy::maybe_run_compiler_child() {
+        return code;
+    }
     let arguments = Arguments::parse();
     let output = arguments.output;
     match run(arguments) {

@@ -14,6 +14,7 @@ mod policies;
 mod release;
 mod reload;
 mod repair;
+mod replay;
 mod status;
 mod table;
 
@@ -39,6 +40,7 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Defined(defined) => network::defined(defined),
         Report::Removed(removed) => network::removed(removed),
         Report::Reloaded(answer) => reload::reloaded(answer),
+        Report::Replayed(replayed) => replay::replayed(replayed),
         Report::Work(work) => author::work(work),
     }
 }

@@ -1,9 +1,12 @@
 //! The result of a verb as plain data, which is rendered for people and for programs, and its exit code.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::Deserialize;
+use tenure_policy::decisions::{Decision, Outcome};
 use tenure_rpc::v1;
+use tenure_types::PolicyName;
 
 use crate::author::Work;
 use crate::exit::Exit;
@@ -23,7 +26,30 @@ pub(crate) enum Report {
     Defined(Defined),
     Removed(Removed),
     Reloaded(v1::ReloadResponse),
+    Replayed(Replayed),
     Work(Work),
+}
+
+/// Recorded decisions that a component has made again.
+pub(crate) struct Replayed {
+    /// The component's name and digest.
+    pub(crate) policy: PolicyName,
+    pub(crate) digest: String,
+    /// The names and digests of the policies that were recorded.
+    pub(crate) recorded: BTreeSet<(String, String)>,
+    /// How many decisions there are.
+    pub(crate) decisions: u64,
+    /// Those that the component made otherwise.
+    pub(crate) differences: Vec<Difference>,
+    /// Lines of the record that could not be read.
+    pub(crate) passed_over: u64,
+}
+
+/// A decision that was made otherwise.
+pub(crate) struct Difference {
+    pub(crate) decision: Decision,
+    /// The outcome of the replay.
+    pub(crate) now: Outcome,
 }
 
 /// Everything about one address.
@@ -133,6 +159,7 @@ impl Report {
                     |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
                 import.passed_over.is_empty() && !import.judged.iter().any(problem)
             }
+            Self::Replayed(replayed) => replayed.differences.is_empty(),
             Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
             Self::Networks(_)
             | Self::Address(_)

@@ -8,6 +8,7 @@ mod file;
 mod import;
 mod log;
 mod repair;
+mod replay;
 mod status;
 
 use tenure_rpc::v1;
@@ -86,6 +87,7 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::Activated(Activated { network, answer }))
         }
+        Question::Policy(Policy::Replay(arguments)) => replay::replay(&arguments).map(Report::Replayed),
         Question::Policy(Policy::Author(verb)) => author::run(verb),
     }
 }

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::author::Author;
+use super::replay::Replay;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
@@ -25,6 +26,15 @@ ranges is refused unless --change-ranges is given.")]
         #[arg(long)]
         change_ranges: bool,
     },
+    /// Run a component over recorded decisions and list what it decides otherwise; needs no daemon.
+    #[command(after_help = "Examples:
+  tenurectl policy replay mine.wasm --record /var/lib/tenure/decisions/pods
+  tenurectl policy replay mine.wasm --record now.jsonl --output json | jq '.differences[].now'
+
+With `record = N` in a network's table of tenured.toml, the daemon records its decisions. The component's questions are answered from the
+record; a question that was not asked then has no answer and ends that decision. The component that was recorded decides the same, to the
+bit. Exits with 0 if everything is the same, and with 1 if not.")]
+    Replay(Replay),
     #[command(flatten)]
     Author(Author),
 }

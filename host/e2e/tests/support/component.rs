@@ -8,15 +8,19 @@ use sha2::{Digest, Sha256};
 use tenure_e2e::Daemon;
 use tenure_sdk_build::Builder;
 
-/// Builds a policy of this workspace and writes it to a file that a configuration can name.
-pub(crate) fn build(package: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
+/// Builds a policy of this workspace, a package or `PACKAGE/EXAMPLE`, and writes it to a file that a configuration can name.
+pub(crate) fn build(policy: &str, daemon: &Daemon) -> anyhow::Result<PathBuf> {
     /// One build at a time: they share a target directory.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
-    let component = Builder::new(workspace, target)?.component(package)?;
-    let path = daemon.path(&format!("{package}.wasm"));
+    let builder = Builder::new(workspace, target)?;
+    let (name, component) = match policy.split_once('/') {
+        Some((package, example)) => (example, builder.example(package, example)?),
+        None => (policy, builder.component(policy)?),
+    };
+    let path = daemon.path(&format!("{name}.wasm"));
     std::fs::write(&path, component)?;
     Ok(path)
 }

@@ -22,7 +22,8 @@ impl fmt::Display for Outcome {
                 let ranges: Vec<_> = pools.iter().flat_map(|pool| ranges(pool.get("ranges"))).collect();
                 let shown: Vec<_> = ranges.iter().take(SHOWN).map(String::as_str).collect();
                 let more = ranges.len().saturating_sub(SHOWN);
-                write!(formatter, "{} pools: {}", pools.len(), clean(&shown.join(", ")))?;
+                let plural = if pools.len() == 1 { "" } else { "s" };
+                write!(formatter, "{} pool{plural}: {}", pools.len(), clean(&shown.join(", ")))?;
                 if more > 0 { write!(formatter, " and {more} more ranges") } else { Ok(()) }
             }
             Self::Refusal(refusal) => {
@@ -68,12 +69,16 @@ fn or_else(text: &str, otherwise: &str) -> String {
     if text.is_empty() { otherwise.to_owned() } else { text.to_owned() }
 }
 
-/// A question as a call: `free(pool 0, after 10.1.0.7, direction Ascending, limit 1)`.
+/// A question as a call: `free(pool 0, after 10.1.0.7, direction ascending, limit 1)`.
 pub(crate) fn question(function: &str, with: &Value) -> String {
     let mut fields: Vec<_> =
         with.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).collect();
     fields.sort_by_key(|(name, _)| name.as_str() != "pool");
-    let fields: Vec<_> = fields.into_iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    let words = |name: &str, value| match name {
+        "direction" => format!("{name} {}", plain(value).to_lowercase()),
+        _ => format!("{name} {}", plain(value)),
+    };
+    let fields: Vec<_> = fields.into_iter().map(|(name, value)| words(name, value)).collect();
     format!("{function}({})", fields.join(", "))
 }
 
@@ -109,11 +114,11 @@ mod tests {
         assert_eq!(Outcome::Refusal(refusal).to_string(), "exhausted: none\u{fffd}left");
         let refusal = json!({ "InvalidConfig": { "path": "ipam.x", "message": "wrong" } });
         assert_eq!(Outcome::Refusal(refusal).to_string(), "invalid-config: ipam.x: wrong");
-        let with = json!({ "limit": 1, "label": { "name": "zone", "value": "a" }, "after": null, "pool": 0 });
+        let with = json!({ "direction": "Descending", "limit": 1, "label": { "name": "zone", "value": "a" }, "after": null, "pool": 0 });
         let asked = Outcome::NotRecorded(question("free", &with)).to_string();
         assert_eq!(
             asked,
-            "asked something that the record does not contain: free(pool 0, label zone=a, limit 1)"
+            "asked something that the record does not contain: free(pool 0, direction descending, label zone=a, limit 1)"
         );
     }
 }

@@ -57,6 +57,23 @@ pub(crate) async fn rates<const N: usize>(
     Ok(seconds.map(|seconds| f64::from(count / ROUNDS * ROUNDS) / seconds))
 }
 
+/// The rates of durable ADDs per second on each of some networks with 64 callers, measured in rounds in which they take turns.
+pub(crate) async fn rates_of<const N: usize>(
+    daemon: &Daemon,
+    count: u32,
+    networks: [&str; N],
+) -> anyhow::Result<[f64; N]> {
+    let mut seconds = [0.0; N];
+    for round in 0..ROUNDS {
+        for (network, seconds) in networks.into_iter().zip(&mut seconds) {
+            let prefix = format!("rate-of-{round}");
+            let took = send(daemon, &own_network(network), &prefix, count / ROUNDS, 64).await?;
+            *seconds += took.as_secs_f64();
+        }
+    }
+    Ok(seconds.map(|seconds| f64::from(count / ROUNDS * ROUNDS) / seconds))
+}
+
 /// The latencies under a steady load.
 pub(crate) struct Steady {
     /// The time from when each ADD was due until it was answered.

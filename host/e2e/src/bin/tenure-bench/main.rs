@@ -163,7 +163,7 @@ fn us(microseconds: f64) -> Figure {
 fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     let mut daemon = Daemon::prepare()?;
     let metrics = format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address());
-    daemon.configure(&format!("{metrics}{}", many_ranges()))?;
+    daemon.configure(&format!("{metrics}{}{}", many_ranges(), recorded()))?;
     let machine = machine::describe(&daemon.path(""), needs_disk)?;
     daemon.start_again()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -224,6 +224,8 @@ impl Bench<'_> {
             json!({ "cniVersion": "1.0.0", "name": RANGES, "type": "bench", "ipam": { "type": "tenure" } });
         let place = turns.join(Subject::tenure(&self.daemon, vec![defined])?);
         beside.push(("... in a pool of 1000 ranges, over one".to_owned(), place, None));
+        let place = turns.join(self.subject(RECORDED, "10.1.0.0/16")?);
+        beside.push(("... recorded (`record = 1000`), over not recorded".to_owned(), place, Some(1.05)));
         let place = turns.join(self.subject("bench-again", "10.1.0.0/16")?);
         beside.push(("... in another empty /16: the noise of this run".to_owned(), place, None));
 
@@ -288,7 +290,21 @@ impl Bench<'_> {
             let row = Row::new(format!("gRPC ADD, {callers} in flight, durable"), Unit::PerSecond.of(rate));
             if callers == 64 { row.at_least(15_000.0) } else { row }
         });
-        Ok(rows.collect())
+        let mut rows: Vec<_> = rows.collect();
+        let [plain, recorded] = self.runtime.block_on(load::rates_of(
+            &self.daemon,
+            self.scale.throughput,
+            ["bench-rate-plain", RATE_RECORDED],
+        ))?;
+        rows.push(
+            Row::new(
+                "gRPC ADD, 64 in flight, recorded (`record = 1000`), time over not recorded",
+                Unit::Times.of(plain / recorded),
+            )
+            .raw("recorded", Unit::PerSecond.of(recorded))
+            .raw("not recorded", Unit::PerSecond.of(plain)),
+        );
+        Ok(rows)
     }
 
     fn steadily(&self) -> anyhow::Result<Row> {
@@ -400,11 +416,19 @@ impl Bench<'_> {
 /// The network of a thousand ranges; the configuration defines it, so that no call carries them.
 const RANGES: &str = "bench-ranges";
 
+/// The networks whose decisions are recorded.
+const RECORDED: &str = "bench-recorded";
+const RATE_RECORDED: &str = "bench-rate-recorded";
+
 /// A thousand /29s in one pool.
 fn many_ranges() -> String {
     let range = |number: u32| format!("{{ subnet = \"10.5.{}.{}/29\" }}", number / 32, number % 32 * 8);
     let ranges: Vec<String> = (0..1000).map(range).collect();
     format!("[networks.{RANGES}.ipam]\ntype = \"tenure\"\nranges = [[{}]]\n", ranges.join(", "))
+}
+
+fn recorded() -> String {
+    [RECORDED, RATE_RECORDED].map(|name| format!("[networks.{name}]\nrecord = 1000\n")).concat()
 }
 
 fn say(what: &str) {

@@ -1,0 +1,71 @@
+//! `tenurectl policy replay`: makes recorded decisions again with any component, without a daemon.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tenure_policy::decisions::{DecisionFiles, Recorded, RecordedLimits, Unreadable};
+use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_types::{Error, ErrorCode, PolicyName};
+
+use super::file::read;
+use crate::arguments::Replay;
+use crate::report::{Difference, Replayed};
+
+/// Replays every decision of a record.
+pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
+    let component = read(&arguments.file)?;
+    let mut files = DecisionFiles::at(&arguments.record).map_err(unreadable)?;
+    let mut player = Player { name: name(&arguments.file)?, component: &component, made: None };
+    let mut replayed = Replayed {
+        policy: player.name.clone(),
+        digest: tenure_policy::sha256(&component),
+        recorded: BTreeSet::new(),
+        decisions: 0,
+        differences: Vec::new(),
+        passed_over: 0,
+    };
+    while let Some(Recorded { decision, limits }) = files.next_decision().map_err(unreadable)? {
+        replayed.decisions += 1;
+        let stamp = (decision.policy.clone(), decision.digest.clone());
+        if !replayed.recorded.contains(&stamp) {
+            replayed.recorded.insert(stamp);
+        }
+        let now = player.with(&limits)?.replay(&decision)?;
+        if !decision.outcome.is_same(&now) {
+            replayed.differences.push(Difference { decision, now });
+        }
+    }
+    replayed.passed_over = files.passed_over();
+    Ok(replayed)
+}
+
+/// The component, loaded for the limits of the last decision.
+struct Player<'a> {
+    name: PolicyName,
+    component: &'a [u8],
+    made: Option<(RecordedLimits, WasmPolicy)>,
+}
+
+impl Player<'_> {
+    fn with(&mut self, limits: &RecordedLimits) -> Result<&WasmPolicy, Error> {
+        let made = match self.made.take().filter(|(made, _)| made == limits) {
+            Some(made) => made,
+            None => {
+                let runtime = Runtime::new(Limits::replaying(limits), Compiler::Child)?;
+                (limits.clone(), runtime.load(&self.name, self.component, None)?)
+            }
+        };
+        Ok(&self.made.insert(made).1)
+    }
+}
+
+/// A name for the component: its file's.
+fn name(file: &Path) -> Result<PolicyName, Error> {
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let name = PolicyName::new(stem).or_else(|_| PolicyName::new("component"));
+    name.map_err(|error| Error::new(ErrorCode::Internal, error))
+}
+
+fn unreadable(error: Unreadable) -> Error {
+    Error::new(ErrorCode::InputOutput, error)
+}
