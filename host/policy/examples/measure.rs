@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "measuring is what this program is for")]
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use tenure_engine::ports::Policy;
 use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf};
+use tenure_policy::decisions::Writer;
 use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, Need, NetworkConfig,
@@ -45,13 +47,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // definition always runs on a thread of the sandbox while this one sleeps.
     let policy = AskedPolicy::new(policy);
     let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
+    let recorded = recorded(calls, &runtime, &policy, &request, &book)?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
     let one = ledger(calls, 1, 1)?;
     let (pools, ranges) = (ledger(calls, 100, 1)?, ledger(calls, 1, 1000)?);
     println!(
-        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
+        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "recorded": {recorded}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
     );
     Ok(())
+}
+
+/// The daemon's calls while they are recorded.
+fn recorded(
+    calls: usize,
+    runtime: &Runtime,
+    policy: &AskedPolicy,
+    request: &Request,
+    book: &Arc<Book>,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let (directory, recorder) = (tempfile::tempdir()?, runtime.recorder());
+    let writer = Writer::new(Arc::clone(recorder), directory.path(), Limits::default().recorded());
+    recorder.set(HashMap::from([(request.network.clone(), 1000)]));
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| writer.run());
+        let report = report(calls, || wait(Policy::propose(policy, request, Arc::clone(book))).map(drop));
+        recorder.set(HashMap::new());
+        recorder.close();
+        report
+    });
+    let (written, dropped) = recorder.counts();
+    let report = report?;
+    Ok(format!(r#"{}, "written": {written}, "dropped": {dropped}}}"#, report.trim_end_matches('}')))
 }
 
 /// Allocates and releases an address of the first of `pools` pools, which has `ranges` ranges.

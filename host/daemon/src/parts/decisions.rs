@@ -70,6 +70,13 @@ impl Decisions {
     }
 }
 
+impl Drop for Decisions {
+    /// Ends the thread even if the part was aborted.
+    fn drop(&mut self) {
+        self.writer.recorder().close();
+    }
+}
+
 #[tonic::async_trait]
 impl Part for Decisions {
     fn name(&self) -> &'static str {

@@ -34,3 +34,6 @@ pub(super) trait Question: Serialize {
     /// The answer while the network is being defined: that of an empty network, except about the configuration.
     fn of_configuration(&self, config: &Config) -> Self::Answer;
 }
+
+#[cfg(test)]
+mod tests;
