@@ -95,3 +95,63 @@ impl Tape {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use serde_json::json;
+    use tenure_types::PolicyName;
+
+    use super::super::decision::{Decision, Outcome};
+    use super::*;
+
+    fn recorder() -> Arc<Recorder> {
+        let recorder = Arc::new(Recorder::default());
+        recorder.set(HashMap::from([(NetworkName::new("pods").unwrap(), 10)]));
+        recorder
+    }
+
+    fn tape(recorder: &Arc<Recorder>, network: &str) -> Option<Box<Tape>> {
+        let policy = PolicyStamp { name: PolicyName::new("mine").unwrap(), digest: "00".into() };
+        Tape::begin(recorder, network, &policy, Function::Propose, &json!({ "requested": [] }))
+    }
+
+    #[test]
+    fn a_tape_that_has_ended_is_a_decision() {
+        let recorder = recorder();
+        assert!(tape(&recorder, "others").is_none());
+        let mut ended = tape(&recorder, "pods").unwrap();
+        ended.asked("last", &json!({ "pool": 0 }), &"10.1.0.2");
+        ended.asked("free", &json!({ "pool": 0 }), &["10.1.0.3"]);
+        ended.ended(&Outcome::Proposal(json!({})));
+        drop(tape(&recorder, "pods"));
+        let [line] = recorder.queue.take().unwrap().try_into().unwrap();
+        let text = [b"{\"number\":7,", line.body.as_slice()].concat();
+        let decision: Decision = serde_json::from_slice(&text).unwrap();
+        let functions: Vec<_> = decision.asked.iter().map(|asked| asked.function.as_str()).collect();
+        assert_eq!((decision.number, functions), (7, vec!["last", "free"]));
+        assert_eq!(decision.outcome, Outcome::Proposal(json!({})));
+        assert!(decision.at_ms > 0 && decision.given == json!({ "requested": [] }));
+        assert_eq!(recorder.counts(), (0, 0));
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_much_is_dropped_and_counted() {
+        let recorder = recorder();
+        let mut long = tape(&recorder, "pods").unwrap();
+        for _ in 0..3 {
+            long.asked("ranges", &json!({}), &"x".repeat(LONGEST / 2));
+        }
+        assert!(long.text.len() < USUAL, "it frees its memory");
+        long.ended(&Outcome::Proposal(json!({})));
+        assert_eq!(recorder.counts(), (0, 1));
+        // Nobody writes.
+        for _ in 0..9_000 {
+            tape(&recorder, "pods").unwrap().ended(&Outcome::Proposal(json!({})));
+        }
+        let waiting = recorder.queue.take().unwrap().len();
+        assert_eq!(recorder.counts(), (0, 1 + 9_000 - u64::try_from(waiting).unwrap()));
+        assert!(waiting < 9_000, "{waiting}");
+    }
+}
