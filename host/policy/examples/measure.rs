@@ -24,9 +24,11 @@ use tenure_types::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = std::env::args().nth(1).map_or(Ok(20_000), |count| count.parse())?;
     let only_call = std::env::args().nth(2).is_some_and(|argument| argument == "--only-call");
-    // Such a profiler lacks the address space for many concurrent calls.
-    let concurrency = if only_call { 1 } else { Limits::default().concurrency };
-    let limits = Limits { concurrency, ..Limits::default() };
+    // Such a profiler lacks the address space for many concurrent calls, and makes each take many times as long.
+    let limits = match only_call {
+        true => Limits { concurrency: 1, deadline: Duration::from_secs(60), ..Limits::default() },
+        false => Limits::default(),
+    };
     let runtime = Arc::new(Runtime::new(limits, Compiler::InProcess)?);
     let policy = runtime.load(&PolicyName::new("host-local")?, embedded::HOST_LOCAL, None)?;
 
