@@ -18,6 +18,7 @@
 //! uses none of them.
 
 mod catalogue;
+mod contents;
 pub mod decisions;
 mod digest;
 pub mod embedded;
@@ -26,6 +27,7 @@ mod sandbox;
 mod text;
 
 pub use catalogue::Policies;
+pub use contents::Contents;
 pub use digest::sha256;
 pub use loader::{CatalogueSource, Compiler, Runtime, maybe_run_compiler_child};
 pub use sandbox::{AskedPolicy, Demand, Effect, EffectKind, Limits, Object, Outcome, PlanState, WasmPolicy};

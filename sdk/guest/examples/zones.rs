@@ -16,11 +16,8 @@ pub struct Zones;
 
 impl Policy for Zones {
     fn define(_: &Config) -> Result<Definition, Refusal> {
-        let mut definition = Definition::new(configuration::ranges("ipam")?, Cooling::Preferred);
-        for range in definition.ranges_mut().filter(|range| range.attributes.get(LABEL).is_none()) {
-            range.attributes.set(LABEL, EVERYBODY);
-        }
-        Ok(definition)
+        let definition = Definition::new(configuration::ranges("ipam")?, Cooling::Preferred);
+        Ok(definition.with_label(LABEL, EVERYBODY))
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {

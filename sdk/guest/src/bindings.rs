@@ -1,8 +1,8 @@
-//! The interface as defined in `wit/`, generated.
-#![expect(missing_docs, reason = "generated from wit/, which documents it")]
+//! The interface as defined in `wit/ipam.wit` of this package, generated.
+#![expect(missing_docs, reason = "generated from ipam.wit, which documents it")]
 
 wit_bindgen::generate!({
-    path: "../../wit/ipam/next",
+    path: "wit",
     world: "policy",
     pub_export_macro: true,
     export_macro_name: "export_component",
@@ -12,7 +12,7 @@ wit_bindgen::generate!({
 /// The exports of a policy that plans, in addition to the required ones.
 pub mod planner {
     wit_bindgen::generate!({
-        path: "../../wit/ipam/next",
+        path: "wit",
         inline: "package tenure:sdk; world planner { export tenure:ipam/planning@0.1.0; }",
         with: { "tenure:ipam/types@0.1.0": crate::bindings::tenure::ipam::types },
         pub_export_macro: true,
@@ -24,7 +24,7 @@ pub mod planner {
 /// The exports of a policy that keeps state, in addition to the required ones.
 pub mod stateful {
     wit_bindgen::generate!({
-        path: "../../wit/ipam/next",
+        path: "wit",
         inline: "package tenure:sdk; world stateful { export tenure:ipam/stateful-allocation@0.1.0; }",
         with: { "tenure:ipam/types@0.1.0": crate::bindings::tenure::ipam::types },
         pub_export_macro: true,

@@ -1,7 +1,7 @@
 //! The network's configuration and definition, read from the host.
 
-use crate::bindings::tenure::ipam::configuration as host;
-use crate::{Attributes, Config, ConfigError, RangeSet, convert};
+use crate::host::configuration as host;
+use crate::{Attributes, Config, ConfigError, Node, RangeSet, convert};
 
 /// The configuration that was passed to [`define`](crate::Policy::define).
 ///
@@ -14,6 +14,24 @@ use crate::{Attributes, Config, ConfigError, RangeSet, convert};
 #[must_use]
 pub fn get() -> Config {
     host::get().into()
+}
+
+/// The parsed `ipam` object of the configuration, in [`define`](crate::Policy::define) and in
+/// [`propose`](crate::Policy::propose) alike.
+///
+/// ```no_run
+/// # fn propose() -> Result<(), tenure_sdk::Refusal> {
+/// let spare = match tenure_sdk::configuration::root()?.get("spare")? {
+///     Some(spare) => spare.address()?, // a wrong value: "ipam.spare: invalid IP address: 10.1.2"
+///     None => None,
+/// };
+/// # let _ = spare; Ok(()) }
+/// ```
+///
+/// # Errors
+/// If it is not valid JSON.
+pub fn root() -> Result<Node, ConfigError> {
+    get().root()
 }
 
 /// The attributes of the network's definition; none during [`define`](crate::Policy::define).

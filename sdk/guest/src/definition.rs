@@ -169,6 +169,26 @@ impl Definition {
         Self { pools, cooling, attributes: Attributes::new() }
     }
 
+    /// This definition, with an attribute of every range that does not have one of this name yet: so each range has one,
+    /// for queries such as [`Pool::labelled`](crate::ledger::Pool::labelled).
+    ///
+    /// ```
+    /// # use tenure_sdk::{Config, Cooling, Definition, ranges};
+    /// let ipam = r#"{"ranges": [[{"subnet": "10.1.1.0/24", "rangeAttributes": {"zone": "blue"}}, {"subnet": "10.1.2.0/24"}]]}"#;
+    /// let sets = ranges::read(&Config::new("net", ipam, &[]))?;
+    /// let definition = Definition::new(sets, Cooling::Strict).with_label("zone", "shared");
+    /// let zones = definition.pools[0].ranges.0.iter().filter_map(|range| range.attributes.get("zone"));
+    /// assert_eq!(zones.collect::<Vec<_>>(), ["blue", "shared"]);
+    /// # Ok::<(), tenure_sdk::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn with_label(mut self, name: &str, otherwise: &str) -> Self {
+        for range in self.ranges_mut().filter(|range| range.attributes.get(name).is_none()) {
+            range.attributes.set(name, otherwise);
+        }
+        self
+    }
+
     /// All ranges, for a policy that labels them.
     ///
     /// ```

@@ -5,12 +5,19 @@ mod shelf;
 use std::net::IpAddr;
 
 pub use self::shelf::{Direction, RangeView, Shelf, room};
-use crate::bindings::tenure::ipam::ledger as host;
 pub use crate::bindings::tenure::ipam::ledger::Usage;
 use crate::convert::{attributes, range};
+use crate::host::ledger as host;
 use crate::{Attributes, Need, Range, Supply};
 
 /// The state of an address.
+///
+/// ```
+/// use tenure_sdk::ledger::Standing;
+///
+/// let may_be_proposed = |standing| matches!(standing, Standing::Free | Standing::Cooling);
+/// assert!(may_be_proposed(Standing::Free) && !may_be_proposed(Standing::Draining));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It may be proposed.

@@ -4,7 +4,8 @@
 //! answers each request with a proposal of addresses. Everything else, such as who holds which address, it reads from
 //! the [`ledger`]. A policy that also plans implements [`Planner`], one that keeps state [`Stateful`].
 //!
-//! The types of this crate contain parsed addresses; [`bindings`] has the interface as defined in `wit/`.
+//! The types of this crate contain parsed addresses; [`bindings`] has the interface itself. On other targets than
+//! WebAssembly, a policy is a plain library that its tests call: with the crate `tenure-testkit`, against a ledger.
 //!
 //! ```
 //! use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
@@ -40,8 +41,11 @@ mod definition;
 // On other targets a policy is a library in its unit tests, which have their own heap.
 #[cfg(any(test, all(feature = "heap", target_family = "wasm")))]
 mod heap;
+mod host;
 pub mod ledger;
 mod log;
+#[cfg(not(target_family = "wasm"))]
+pub mod native;
 mod planner;
 mod policy;
 pub mod ranges;

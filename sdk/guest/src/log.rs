@@ -1,6 +1,6 @@
 //! A policy's log. The host truncates long lines and limits their number.
 
-use crate::bindings::tenure::ipam::log::{Level, write};
+use crate::host::log::{Level, write};
 
 /// Logs a message for the policy's author.
 ///

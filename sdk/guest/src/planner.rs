@@ -115,7 +115,7 @@ impl Object {
     }
 }
 
-/// What an effect does; the attributes of each are in `wit/README.md`.
+/// What an effect does; the interface's description, `wit/README.md` in this package, lists the attributes of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EffectKind {
     /// Attaches one more network interface.

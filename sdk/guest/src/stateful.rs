@@ -45,6 +45,13 @@ pub trait Stateful: Policy {
 }
 
 /// The answer of a policy that keeps state.
+///
+/// ```
+/// use tenure_sdk::{Outcome, Proposal};
+///
+/// let unchanged = Outcome { proposal: Proposal::new(), state: None };
+/// # let _ = unchanged;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The proposal.

@@ -10,6 +10,7 @@ mod keeping;
 mod loading;
 mod memories;
 mod metering;
+mod native;
 mod node;
 mod planning;
 mod pruning;

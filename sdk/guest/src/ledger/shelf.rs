@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::Usage;
-use crate::bindings::tenure::ipam::ledger as host;
 use crate::bindings::tenure::ipam::types;
 use crate::convert::{addresses, range};
+use crate::host::ledger as host;
 use crate::{Range, RangeSet};
 
 /// How many ranges or values are requested from the host at once.
@@ -94,6 +94,12 @@ impl<'a> Shelf<'a> {
     /// down the longest.
     ///
     /// This is host-local's rule: a freed address stays unused for as long as possible.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::ledger;
+    /// let addresses: Vec<_> = ledger::pools().filter_map(|pool| pool.shelf().next_in_turn()).collect();
+    /// # let _ = addresses;
+    /// ```
     #[must_use]
     pub fn next_in_turn(self) -> Option<IpAddr> {
         let free = self.free(self.last(), Direction::Ascending, 1).first().copied();
@@ -101,6 +107,13 @@ impl<'a> Shelf<'a> {
     }
 
     /// How many addresses are in use.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::ledger::Shelf;
+    /// let usage = Shelf::of(0).usage();
+    /// let is_half_full = usage.held >= usage.total / 2;
+    /// # let _ = is_half_full;
+    /// ```
     #[must_use]
     pub fn usage(self) -> Usage {
         host::usage_of(self.pool, self.label().as_ref())

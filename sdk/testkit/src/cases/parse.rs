@@ -1,0 +1,156 @@
+//! Reads a case file.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde::de::IgnoredAny;
+
+use super::Outcome;
+
+/// A case file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its steps, each with its line.
+    pub steps: Vec<(usize, Step)>,
+}
+
+/// A step of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Defines the network.
+    Network {
+        /// The `ipam` object.
+        ipam: String,
+        /// Why it must be refused; without it, it must be accepted.
+        refused: Option<Outcome>,
+    },
+    /// Adds an owner.
+    Add {
+        /// The owner.
+        owner: String,
+        /// The addresses that it requests.
+        requested: Vec<IpAddr>,
+        /// What it must get.
+        outcome: Outcome,
+    },
+    /// Deletes an owner, which must hold something.
+    Del {
+        /// The owner.
+        owner: String,
+    },
+    /// Ends the cooling of all addresses.
+    Thaw,
+}
+
+/// A line that is no step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Reads the text of a case file.
+///
+/// ```
+/// use tenure_testkit::cases::{Outcome, Step, parse};
+///
+/// let steps = parse("network { }\nadd shop/web-0 -> any")?;
+/// let add = Step::Add { owner: "shop/web-0".into(), requested: Vec::new(), outcome: Outcome::Any };
+/// assert_eq!(steps[1], (2, add));
+/// assert_eq!(parse("\nadd shop/web-0").unwrap_err().line, 2);
+/// # Ok::<(), tenure_testkit::cases::Malformed>(())
+/// ```
+///
+/// # Errors
+/// [`Malformed`] with the first line that is no step.
+pub fn parse(text: &str) -> Result<Vec<(usize, Step)>, Malformed> {
+    let mut steps = Vec::new();
+    let (mut rest, mut line) = (text, 1);
+    while !rest.is_empty() {
+        let (first, mut behind) = rest.split_once('\n').unwrap_or((rest, ""));
+        let wrong = |message: String| Malformed { line, message };
+        let (mut words, here) = (first.trim(), line);
+        let found = if let Some(after) = words.strip_prefix("network") {
+            // The object may go on for several lines; the outcome is on its last one.
+            let start = first.len() - first.trim_start().len() + "network".len();
+            let json = rest.get(start..).unwrap_or(after);
+            let (ipam, length) = object(json).map_err(wrong)?;
+            let after = json.get(length..).unwrap_or_default();
+            let (end, next) = after.split_once('\n').unwrap_or((after, ""));
+            line += ipam.matches('\n').count();
+            behind = next;
+            words = end.trim();
+            Some(network(ipam.to_owned(), words))
+        } else if words.is_empty() || words.starts_with('#') {
+            None
+        } else {
+            Some(step(words))
+        };
+        if let Some(found) = found {
+            steps.push((here, found.map_err(|message| Malformed { line: here, message })?));
+        }
+        rest = behind;
+        line += 1;
+    }
+    if steps.is_empty() {
+        return Err(Malformed { line: 1, message: "the file has no steps".into() });
+    }
+    Ok(steps)
+}
+
+/// The JSON object at the start of a text, and the length of what was read.
+fn object(text: &str) -> Result<(&str, usize), String> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => {
+            let length = values.byte_offset();
+            Ok((text.get(..length).unwrap_or_default().trim(), length))
+        }
+        Some(Err(error)) => Err(format!("after `network`: {error}")),
+        None => Err("expected the ipam object after `network`".into()),
+    }
+}
+
+fn network(ipam: String, outcome: &str) -> Result<Step, String> {
+    let refused = match outcome.strip_prefix("->") {
+        Some(outcome) => Some(Outcome::read(outcome.trim())?),
+        None if outcome.is_empty() || outcome.starts_with('#') => None,
+        None => return Err(format!("expected `->` or nothing after the ipam object, found `{outcome}`")),
+    };
+    Ok(Step::Network { ipam, refused })
+}
+
+fn step(words: &str) -> Result<Step, String> {
+    let (verb, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    match verb {
+        "add" => {
+            let (owner, outcome) =
+                rest.split_once("->").ok_or("expected `-> OUTCOME` at the end of `add OWNER`")?;
+            let (owner, requested) = match owner.split_once(" requesting ") {
+                Some((owner, list)) => (owner, list.split(',').map(address).collect::<Result<_, _>>()?),
+                None => (owner, Vec::new()),
+            };
+            Ok(Step::Add { owner: self::owner(owner)?, requested, outcome: Outcome::read(outcome.trim())? })
+        }
+        "del" => Ok(Step::Del { owner: owner(rest)? }),
+        "thaw" if rest.trim().is_empty() => Ok(Step::Thaw),
+        _ => Err(format!("`{verb}` is not a step; the steps are network, add, del and thaw")),
+    }
+}
+
+fn owner(text: &str) -> Result<String, String> {
+    let owner = text.trim();
+    let words = owner.strip_prefix("claim ").unwrap_or(owner);
+    if words.is_empty() || words.contains(char::is_whitespace) {
+        return Err(format!("`{owner}` is not an owner; write NAMESPACE/NAME, or claim AGENT/NAME"));
+    }
+    Ok(owner.to_owned())
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.trim().parse().map_err(|_| format!("`{}` is not an address", text.trim()))
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod cases;
+mod convert;
+pub mod histories;
+mod host;
+mod macros;
+mod native;
+mod node;
+mod subject;
+
+pub use histories::histories;
+pub use native::Native;
+pub use node::{Node, define};
+pub use subject::Subject;
+pub use tenure_types::{Error, ErrorCode};
+
+#[doc(hidden)]
+pub use macros::run_folder;

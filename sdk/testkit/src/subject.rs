@@ -1,0 +1,21 @@
+//! What is tested: a policy, however it is called.
+
+use std::sync::Arc;
+
+use tenure_ledger::Book;
+use tenure_types::{Definition, Error, NetworkConfig, NetworkName, Proposal, Request};
+
+/// A policy that can be called: natively, as [`Native`](crate::Native), or in a sandbox.
+pub trait Subject {
+    /// Makes a definition from a network's configuration.
+    ///
+    /// # Errors
+    /// With the policy's refusal, or why it failed.
+    fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error>;
+
+    /// Proposes addresses for a request.
+    ///
+    /// # Errors
+    /// With the policy's refusal, or why it failed.
+    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error>;
+}
