@@ -1,6 +1,15 @@
 //! The wall clock, for ages and durations.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
+
+/// The processor's monotonic time, for measuring.
+pub(crate) fn monotonic() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or_default(), nanoseconds)
+}
 
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {

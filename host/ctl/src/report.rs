@@ -161,14 +161,14 @@ impl Report {
             }
             Self::Replayed(replayed) => replayed.differences.is_empty(),
             Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
+            Self::Work(work) => work.is_well(),
             Self::Networks(_)
             | Self::Address(_)
             | Self::Adopted(_)
             | Self::Policies(_)
             | Self::Activated(_)
             | Self::Defined(_)
-            | Self::Removed(_)
-            | Self::Work(_) => true,
+            | Self::Removed(_) => true,
         };
         if is_well { Exit::Done } else { Exit::Problems }
     }

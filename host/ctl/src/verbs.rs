@@ -88,6 +88,6 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             Ok(Report::Activated(Activated { network, answer }))
         }
         Question::Policy(Policy::Replay(arguments)) => replay::replay(&arguments).map(Report::Replayed),
-        Question::Policy(Policy::Author(verb)) => author::run(verb),
+        Question::Policy(Policy::Author(verb)) => author::run(verb).map(Report::Work),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Subcommand, ValueHint};
 
-use crate::author;
+use crate::author::language;
 
 /// The environment variable for where the SDK comes from.
 const SDK: &str = "TENURE_SDK";
@@ -22,7 +22,7 @@ pub(crate) enum Author {
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
         /// The language of the policy.
-        #[arg(long, default_value = "rust", value_parser = PossibleValuesParser::new(author::names()))]
+        #[arg(long, default_value = "rust", value_parser = PossibleValuesParser::new(language::names()))]
         language: String,
         /// Where the SDK comes from: a version, the address of a git repository, or the path of its `sdk` folder
         /// [default: this program's version].
@@ -38,5 +38,76 @@ If a tool is missing, the error says which, and how to get it.")]
         /// The folder of the policy.
         #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         folder: PathBuf,
+    },
+    /// Run a policy's case files in the sandbox: each .txt in DIR/cases.
+    #[command(after_help = "Examples:
+  tenurectl policy test zones
+  tenurectl policy test zones --component zones/policy.wasm
+
+Builds the policy first, unless --component is given. Exits with 1 if a case file fails; the output has its line, what was expected,
+and what the policy answered.")]
+    Test {
+        /// The folder of the policy.
+        #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+        /// Test this component instead of building one.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        component: Option<PathBuf>,
+    },
+    /// Check a component: what it imports and exports, and the memory that it needs.
+    #[command(after_help = "Examples:
+  tenurectl policy check zones/policy.wasm
+  tenurectl policy check zones/policy.wasm --network ipam.json
+
+The component defines a network and serves one pod of it, with 4, 8, 16 and 32 MiB of memory until that is enough. Exits with 1 if a
+node could not use it.")]
+    Check {
+        /// The component.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// A file with the `ipam` object of the network to try it on [default: one of 10.1.0.0/24].
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        network: Option<PathBuf>,
+    },
+    /// Measure a component's calls in the sandbox, on an empty and on a full network.
+    #[command(after_help = "Examples:
+  tenurectl policy bench zones/policy.wasm
+  tenurectl policy bench zones/policy.wasm --network ipam.json")]
+    Bench {
+        /// The component.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// A file with the `ipam` object of the network to measure on [default: one of 10.1.0.0/24].
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        network: Option<PathBuf>,
+    },
+    /// Pack a component as an OCI image layout, to be pushed to a registry.
+    #[command(after_help = "Examples:
+  tenurectl policy pack zones/policy.wasm
+  skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1")]
+    Pack {
+        /// The component.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The layout's folder, which must not exist [default: FILE.oci].
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        to: Option<PathBuf>,
+    },
+    /// Sign a component: writes FILE.minisig, in minisign's format.
+    #[command(after_help = "Examples:
+  minisign -G -s policies.key -p policies.pub
+  tenurectl policy sign zones/policy.wasm --key policies.key
+
+If the key has a password, it is asked for, unless --password-file is given.")]
+    Sign {
+        /// The component.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The secret key, as minisign and rsign write it.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        key: PathBuf,
+        /// A file with the key's password in its first line.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        password_file: Option<PathBuf>,
     },
 }

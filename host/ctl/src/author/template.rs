@@ -1,7 +1,7 @@
 //! The templates of new policies, embedded in the program.
 //!
 //! A file's name may end in `.in`, which is left out of the copy: so a template's `Cargo.toml` is not a package here. In
-//! all files, `{{name}}` stands for the policy's name, `{{sdk:CRATE:FOLDER}}` for a dependency on one of the SDK's crates,
+//! all files, `{{name}}` stands for the policy's name, `{{crate}}` for that name with `_` for `-`, `{{type}}` for the name as a type's, `{{sdk:CRATE:FOLDER}}` for a dependency on one of the SDK's crates,
 //! and `{{version}}` for this program's version.
 
 use std::path::{Path, PathBuf};
@@ -85,6 +85,8 @@ fn filled(text: &str, name: &str, sdk: &Sdk) -> String {
         let Some((placeholder, after)) = behind.split_once("}}") else { break };
         let value = match placeholder.split(':').collect::<Vec<_>>().as_slice() {
             ["name"] => name.to_owned(),
+            ["crate"] => name.replace('-', "_"),
+            ["type"] => type_name(name),
             ["version"] => env!("CARGO_PKG_VERSION").to_owned(),
             ["sdk", _, folder] => sdk.dependency(folder),
             // Not a placeholder, but the language's own braces.
@@ -94,6 +96,17 @@ fn filled(text: &str, name: &str, sdk: &Sdk) -> String {
         rest = after;
     }
     filled + rest
+}
+
+/// The name as that of a type: `in-turn` is `InTurn`.
+fn type_name(name: &str) -> String {
+    let words = name.split('-').map(str::chars);
+    let mut named = String::with_capacity(name.len());
+    for mut word in words {
+        named.extend(word.next().map(|first| first.to_ascii_uppercase()));
+        named.extend(word);
+    }
+    named
 }
 
 #[cfg(test)]
@@ -108,7 +121,7 @@ mod tests {
             let files = files(language, "mine", &Sdk::Version("0.1.0".into())).unwrap();
             assert!(files.iter().any(|(path, _)| path == Path::new(language.marker)), "{name}");
             for (path, text) in &files {
-                for placeholder in ["{{name", "{{sdk", "{{version"] {
+                for placeholder in ["{{name", "{{crate", "{{type", "{{sdk", "{{version"] {
                     assert!(!text.contains(placeholder), "{name}: {}", path.display());
                 }
             }

@@ -1,0 +1,85 @@
+//! `policy bench`: what a policy's calls take in the sandbox.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tenure_testkit::{Node, Subject};
+use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
+
+use super::check::ipam;
+use super::sandboxed::{Sandboxed, read};
+use crate::clock::monotonic;
+
+/// Calls before the first that is measured, and measured ones.
+const WARM: usize = 50;
+const CALLS: usize = 2000;
+
+/// The most pods that fill a network.
+const MOST: usize = 20_000;
+
+/// The memory of a call: the largest tier, since only the time is measured.
+const MEMORY: usize = 32 << 20;
+
+/// What the calls take.
+pub(crate) struct Benched {
+    pub(crate) file: PathBuf,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// What one kind of call takes.
+pub(crate) struct Row {
+    /// `define` or `propose`.
+    pub(crate) call: &'static str,
+    /// How many allocations the network had.
+    pub(crate) held: usize,
+    pub(crate) median: Duration,
+    pub(crate) p99: Duration,
+}
+
+/// Measures a component on a network: with no allocation, and with every address but one allocated.
+pub(super) fn bench(file: &Path, network: Option<&Path>) -> Result<Benched, Error> {
+    let ipam = ipam(network)?;
+    let policy = Sandboxed::load(file, &read(file)?, MEMORY)?;
+    let config = NetworkConfig { ipam: ipam.clone(), attributes: Vec::new() };
+    let name = NetworkName::new("net").map_err(|error| Error::new(ErrorCode::Internal, error))?;
+    let mut rows = vec![row("define", 0, || policy.define(&name, &config).map(drop))?];
+    let mut node = Node::of(policy, &ipam)?;
+    rows.push(propose(&mut node)?);
+    let mut held = Vec::new();
+    while held.len() < MOST {
+        let pod = format!("bench/pod-{}", held.len());
+        if node.add(&pod).is_err() {
+            break;
+        }
+        held.push(pod);
+    }
+    // One address is free again, so that there is something to find.
+    if let Some(last) = held.last() {
+        node.del(last)?;
+        node.thaw();
+        rows.push(propose(&mut node)?);
+    }
+    Ok(Benched { file: file.into(), rows })
+}
+
+/// Measures proposals that nothing is made of.
+fn propose(node: &mut Node<Sandboxed>) -> Result<Row, Error> {
+    let request = node.request("bench/one-more", &[])?;
+    let held = node.book().allocations().len();
+    row("propose", held, || node.policy().propose(&request, node.book()).map(drop))
+}
+
+fn row(call: &'static str, held: usize, run: impl Fn() -> Result<(), Error>) -> Result<Row, Error> {
+    for _ in 0..WARM {
+        run()?;
+    }
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let start = monotonic();
+        run()?;
+        times.push(monotonic().saturating_sub(start));
+    }
+    times.sort_unstable();
+    let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
+    Ok(Row { call, held, median: at(50), p99: at(99) })
+}

@@ -1,0 +1,106 @@
+//! `policy check`: what a component is, and what it needs of a node.
+
+use std::path::{Path, PathBuf};
+
+use tenure_policy::{Contents, sha256};
+use tenure_testkit::Node;
+use tenure_types::{Error, ErrorCode, PolicyFailure};
+
+use super::sandboxed::{Sandboxed, read};
+
+/// The tiers of memory that a node may grant a call, in MiB.
+const TIERS: [usize; 4] = [4, 8, 16, 32];
+
+/// The network that a policy is tried on, unless another one is given.
+pub(super) const NETWORK: &str = r#"{ "ranges": [[{ "subnet": "10.1.0.0/24" }]] }"#;
+
+/// What a component is.
+pub(crate) struct Checked {
+    pub(crate) file: PathBuf,
+    pub(crate) bytes: usize,
+    pub(crate) sha256: String,
+    pub(crate) contents: Contents,
+    pub(crate) trial: Trial,
+}
+
+/// How a component behaved on a network.
+pub(crate) enum Trial {
+    /// It defined the network and served a pod.
+    Served {
+        /// The smallest tier of memory that was enough, in MiB.
+        memory: usize,
+    },
+    /// It refused the network or the pod, for which this memory was enough.
+    Refused {
+        /// The smallest tier of memory that was enough, in MiB.
+        memory: usize,
+        why: Error,
+    },
+    /// A node could not use it.
+    Failed(Error),
+}
+
+impl Checked {
+    /// Whether a node could use it.
+    pub(crate) fn is_usable(&self) -> bool {
+        !matches!(self.trial, Trial::Failed(_))
+    }
+}
+
+/// Checks a component on a network, which is given by a file with its `ipam` object.
+pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Error> {
+    let bytes = read(file)?;
+    let unusable =
+        |cause: String| Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()));
+    let contents = Contents::read(&bytes).map_err(unusable)?;
+    let ipam = ipam(network)?;
+    let trial = trial(file, &bytes, &ipam);
+    Ok(Checked { file: file.into(), bytes: bytes.len(), sha256: sha256(&bytes), contents, trial })
+}
+
+/// The `ipam` object to try a policy on.
+pub(super) fn ipam(network: Option<&Path>) -> Result<String, Error> {
+    let Some(file) = network else { return Ok(NETWORK.into()) };
+    let text = read(file)?;
+    String::from_utf8(text)
+        .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))
+}
+
+/// Tries each tier of memory, from the smallest.
+fn trial(file: &Path, bytes: &[u8], ipam: &str) -> Trial {
+    let mut last = Trial::Failed(Error::new(ErrorCode::Internal, "no memory tier was tried"));
+    for memory in TIERS {
+        let tried = Sandboxed::load(file, bytes, memory << 20).and_then(|policy| {
+            let mut node = Node::of(policy, ipam)?;
+            node.add("default/pod-0")
+        });
+        match tried {
+            Ok(_) => return Trial::Served { memory },
+            Err(error) if is_refusal(error.code) => return Trial::Refused { memory, why: error },
+            Err(error) => {
+                let more = wants_memory(&error);
+                last = Trial::Failed(error);
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+    last
+}
+
+fn is_refusal(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::InvalidConfig
+            | ErrorCode::PoolExhausted
+            | ErrorCode::AddressUnavailable
+            | ErrorCode::NotYet
+            | ErrorCode::PolicyRefused
+    )
+}
+
+/// Whether more memory could help: for a call, or for the component's initial memory.
+fn wants_memory(error: &Error) -> bool {
+    error.failure == Some(PolicyFailure::Memory) || error.cause.contains("its initial memory")
+}

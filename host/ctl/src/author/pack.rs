@@ -1,0 +1,100 @@
+//! `policy pack`: a component as an OCI image layout, which registry tools can push.
+//!
+//! The manifest is that of the CNCF's format for WebAssembly, which `wkg` and others use: a configuration that names the
+//! component's imports and exports, and one layer, which is the component itself. The same component gives the same
+//! bytes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tenure_policy::{Contents, sha256};
+use tenure_types::{Error, ErrorCode};
+
+use super::sandboxed::read;
+
+const CONFIG: &str = "application/vnd.wasm.config.v0+json";
+const LAYER: &str = "application/wasm";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// A component that was packed.
+pub(crate) struct Packed {
+    /// The layout's folder.
+    pub(crate) folder: PathBuf,
+    /// The digest by which a registry knows it.
+    pub(crate) manifest: String,
+    /// The component's digest.
+    pub(crate) sha256: String,
+}
+
+/// Packs a component into `FILE.oci`, or the folder that is given; it must not exist.
+pub(super) fn pack(file: &Path, folder: Option<PathBuf>) -> Result<Packed, Error> {
+    let component = read(file)?;
+    let contents = Contents::read(&component).map_err(|cause| {
+        Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()))
+    })?;
+    let folder = folder.unwrap_or_else(|| file.with_added_extension("oci"));
+    let failed = |path: &Path, error: &std::io::Error| {
+        Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+    };
+    fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
+    let blobs = folder.join("blobs/sha256");
+    fs::create_dir_all(&blobs).map_err(|error| failed(&blobs, &error))?;
+    let write = |path: PathBuf, bytes: &[u8]| fs::write(&path, bytes).map_err(|error| failed(&path, &error));
+    // Writes a blob, and returns its digest and its descriptor.
+    let blob = |media: &str, bytes: &[u8]| {
+        let digest = sha256(bytes);
+        write(blobs.join(&digest), bytes)?;
+        let digest = format!("sha256:{digest}");
+        let descriptor = json!({ "mediaType": media, "digest": &digest, "size": bytes.len() });
+        Ok::<(String, Value), Error>((digest, descriptor))
+    };
+    let (digest, layer) = blob(LAYER, &component)?;
+    let config = json!({
+        // A fixed time, so that the same component is the same image.
+        "created": "1970-01-01T00:00:00Z",
+        "architecture": "wasm",
+        "os": "wasip2",
+        "layerDigests": [digest],
+        "component": { "exports": contents.exports, "imports": contents.imports },
+    });
+    let (_, config) = blob(CONFIG, config.to_string().as_bytes())?;
+    let manifest = json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer] });
+    let (digest, manifest) = blob(MANIFEST, manifest.to_string().as_bytes())?;
+    let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [manifest] });
+    write(folder.join("index.json"), index.to_string().as_bytes())?;
+    write(folder.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+    Ok(Packed { folder, manifest: digest, sha256: sha256(&component) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_leads_to_the_component_and_is_always_the_same() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("policy.wasm");
+        fs::write(&file, tenure_policy::embedded::HOST_LOCAL).unwrap();
+        let packed = pack(&file, None).unwrap();
+        assert_eq!(packed.folder, scratch.path().join("policy.wasm.oci"));
+        let blob =
+            |digest: &str| fs::read(packed.folder.join("blobs").join(digest.replace(':', "/"))).unwrap();
+        let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+        let index = value(&fs::read(packed.folder.join("index.json")).unwrap());
+        assert_eq!(index.pointer("/manifests/0/digest").and_then(Value::as_str), Some(&*packed.manifest));
+        let manifest = value(&blob(&packed.manifest));
+        let digest = |pointer| manifest.pointer(pointer).and_then(Value::as_str).unwrap();
+        assert_eq!(blob(digest("/layers/0/digest")), tenure_policy::embedded::HOST_LOCAL);
+        let config = value(&blob(digest("/config/digest")));
+        assert!(
+            config
+                .pointer("/component/exports/0")
+                .is_some_and(|name| name.as_str().unwrap().starts_with("tenure:ipam/"))
+        );
+        let again = pack(&file, Some(scratch.path().join("again"))).unwrap();
+        assert_eq!(again.manifest, packed.manifest);
+        assert!(pack(&file, None).is_err(), "the folder exists");
+    }
+}

@@ -1,0 +1,57 @@
+//! A component as a subject of the test kit: called in the sandbox, as a node calls it, but in this process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tenure_ledger::Book;
+use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_testkit::Subject;
+use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Proposal, Request};
+
+/// A component, loaded.
+#[derive(Debug, Clone)]
+pub(super) struct Sandboxed(Arc<WasmPolicy>);
+
+impl Sandboxed {
+    /// Loads a component with a limit of its memory, in bytes.
+    pub(super) fn load(file: &Path, bytes: &[u8], memory: usize) -> Result<Self, Error> {
+        // One call at a time: nothing here runs beside another.
+        let limits = Limits { memory, concurrency: 1, ..Limits::default() };
+        let runtime = Runtime::new(limits, Compiler::InProcess)?;
+        Ok(Self(Arc::new(runtime.load(&name(file)?, bytes, None)?)))
+    }
+
+    /// A policy's text without its name and digest, which are always the same here.
+    fn shown(&self, error: Error) -> Error {
+        let prefixed = error.cause.strip_prefix(&format!("policy {}", self.0.stamp()));
+        let text =
+            prefixed.and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(" failed: ")));
+        match text.map(str::to_owned) {
+            Some(cause) => Error { cause, ..error },
+            None => error,
+        }
+    }
+}
+
+impl Subject for Sandboxed {
+    fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error> {
+        self.0.define(network, config).map_err(|error| self.shown(error))
+    }
+
+    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+        self.0.propose(request, book).map_err(|error| self.shown(error))
+    }
+}
+
+/// A component's bytes.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(file)
+        .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))
+}
+
+/// The name of the policy in a file, for its log lines and errors.
+fn name(file: &Path) -> Result<PolicyName, Error> {
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("policy");
+    let invalid = |error| Error::new(ErrorCode::InvalidEnvironment, error);
+    PolicyName::new(stem).or_else(|_| PolicyName::new("policy")).map_err(invalid)
+}
