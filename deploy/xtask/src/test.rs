@@ -10,7 +10,7 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
-use crate::{bench, cache, dependencies, dist, failures, fuzz, pages, shape, tools};
+use crate::{bench, cache, dependencies, dist, failures, fuzz, packages, pages, shape, tools};
 
 /// The state that the steps share.
 struct Context<'a> {
@@ -43,6 +43,7 @@ const STEPS: &[Step] = &[
     Step("reference", None, |context| {
         run(cargo(context).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
     }),
+    Step("packages", None, |context| packages::check(context.workspace)),
     Step("pages", Some("build"), |context| pages::check(context.workspace)),
     Step("dependencies", None, |context| dependencies::check(context.workspace)),
     Step("failures", None, |context| failures::check(context.workspace)),
