@@ -3,7 +3,7 @@
 //! # In this crate
 //!
 //! [`build`] builds the crate in a folder, [`Builder`] packages of a workspace, and [`encode`] turns a module that any
-//! compiler made into a component. Each refuses what cannot be a policy, and says what to do about it.
+//! compiler made into a component; [`wrap`] does so for one that was compiled for WASI. Each refuses what cannot be a policy, and says what to do about it.
 //!
 //! The same sources and the same compiler give the same bytes in any folder, so that a digest identifies a policy:
 //! paths are remapped, and nothing else that is specific to a machine gets into the module.
@@ -13,11 +13,16 @@ mod error;
 mod module;
 mod package;
 mod toolchain;
+mod wrap;
 
 pub use builder::{Builder, build};
 pub use error::BuildError;
 pub use module::encode;
 pub use toolchain::Toolchain;
+pub use wrap::wrap;
 
 /// The target of policies: it has no clock, files or randomness to import.
 pub const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The module that programs for WASI's first version import.
+const WASI: &str = "wasi_snapshot_preview1";

@@ -4,7 +4,7 @@
 
 use wasmparser::{Parser, Payload};
 
-use crate::BuildError;
+use crate::{BuildError, WASI};
 
 /// The package of the interface.
 const PACKAGE: &str = "tenure:ipam/";
@@ -26,7 +26,15 @@ const EXPORTS: [(&str, &str); 2] = [("network", "define"), ("allocation", "propo
 /// # Errors
 /// [`BuildError`] if the module exports no policy, imports something that no host offers, or lacks that description.
 pub fn encode(name: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
-    check(name, module)?;
+    if check(name, module)?.wasi {
+        let import = format!("{WASI}.*");
+        return Err(BuildError::Imports { name: name.into(), import, remedy: remedy(WASI) });
+    }
+    if !is_described(module) {
+        // Without it, the encoder would make a component that exports nothing.
+        let cause = format!("it has no section {DESCRIPTION}, which wit-bindgen makes");
+        return Err(BuildError::Encode(name.into(), cause));
+    }
     let refuse = |error: &dyn std::fmt::Display| BuildError::Encode(name.into(), format!("{error:#}"));
     wit_component::ComponentEncoder::default()
         .validate(true)
@@ -36,14 +44,22 @@ pub fn encode(name: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
         .map_err(|error| refuse(&error))
 }
 
+/// What a module imports beside the interface.
+pub(crate) struct Imports {
+    /// WASI's first version, which an adapter can deny.
+    pub(crate) wasi: bool,
+}
+
 /// Refuses a module with a missing export or a foreign import. What is malformed is left to the encoder.
-fn check(name: &str, module: &[u8]) -> Result<(), BuildError> {
-    let (mut exported, mut is_described) = ([false; EXPORTS.len()], false);
+pub(crate) fn check(name: &str, module: &[u8]) -> Result<Imports, BuildError> {
+    let mut exported = [false; EXPORTS.len()];
+    let mut found = Imports { wasi: false };
     for payload in Parser::new(0).parse_all(module) {
         match payload {
             Ok(Payload::ImportSection(imports)) => {
                 for import in imports.into_imports().flatten() {
-                    if !import.module.starts_with(PACKAGE) {
+                    found.wasi |= import.module == WASI;
+                    if import.module != WASI && !import.module.starts_with(PACKAGE) {
                         let (import, remedy) =
                             (format!("{}.{}", import.module, import.name), remedy(import.module));
                         return Err(BuildError::Imports { name: name.into(), import, remedy });
@@ -57,7 +73,6 @@ fn check(name: &str, module: &[u8]) -> Result<(), BuildError> {
                     }
                 }
             }
-            Ok(Payload::CustomSection(section)) => is_described |= section.name().starts_with(DESCRIPTION),
             Ok(_) => {}
             Err(error) => return Err(BuildError::Encode(name.into(), error.to_string())),
         }
@@ -65,11 +80,14 @@ fn check(name: &str, module: &[u8]) -> Result<(), BuildError> {
     if exported.contains(&false) {
         return Err(BuildError::NotExported(name.into()));
     }
-    // Without it, the encoder would make a component that exports nothing.
-    let missing = || {
-        BuildError::Encode(name.into(), format!("it has no section {DESCRIPTION}, which wit-bindgen makes"))
-    };
-    is_described.then_some(()).ok_or_else(missing)
+    Ok(found)
+}
+
+/// Whether a module describes its world.
+pub(crate) fn is_described(module: &[u8]) -> bool {
+    Parser::new(0).parse_all(module).any(|payload| {
+        matches!(payload, Ok(Payload::CustomSection(section)) if section.name().starts_with(DESCRIPTION))
+    })
 }
 
 /// Whether an export, such as `tenure:ipam/network@0.1.0#define`, is this function of this interface.
@@ -83,8 +101,9 @@ fn is(export: &str, (interface, function): (&str, &str)) -> bool {
 /// What to do about an import, by its module.
 fn remedy(module: &str) -> &'static str {
     match module {
-        "wasi_snapshot_preview1" | "wasi_unstable" => {
-            "it was compiled for a WASI target; compile it for wasm32-unknown-unknown, as `tenurectl policy build` does"
+        WASI | "wasi_unstable" => {
+            "it was compiled for a WASI target; compile it for wasm32-unknown-unknown, as `tenurectl policy build` does, or make a component \
+             of it with `tenurectl policy wrap`"
         }
         "env" => {
             "nothing defines this function; it belongs to a library that is missing, or to code in C that was not linked"
@@ -113,13 +132,14 @@ mod tests {
 
     #[test]
     fn each_missing_piece_is_named_with_its_remedy() {
+        let wasi = format!(r#"(import "wasi_snapshot_preview1" "fd_write" (func)) {BOTH}"#);
         for (body, said) in [
             ("", "add `tenure_sdk::export!(YOUR_TYPE);`"),
             (
                 r#"(func (export "tenure:ipam/network@0.1.0#define"))"#,
                 "add `tenure_sdk::export!(YOUR_TYPE);`",
             ),
-            (r#"(import "wasi_snapshot_preview1" "fd_write" (func))"#, "compiled for a WASI target"),
+            (wasi.as_str(), "compiled for a WASI target"),
             (r#"(import "__wbindgen_placeholder__" "x" (func))"#, "a dependency calls JavaScript"),
             (r#"(import "env" "getentropy" (func))"#, "imports `env.getentropy`"),
             (r#"(import "wasi:clocks/wall-clock@0.2.0" "now" (func))"#, "no files, clock or randomness"),

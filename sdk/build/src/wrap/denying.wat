@@ -1,0 +1,123 @@
+;; The WASI of a policy: it denies everything, and lets the policy speak.
+;;
+;; What a language's runtime needs at its start has an answer that is the same in each call on any node: no arguments, no environment,
+;; randomness that is all zeroes, and a clock that stands still and that only waiting puts forward. Lines written to the standard output
+;; are `info` in the daemon's log, those of the standard error `warn`. All else fails with ENOSYS.
+;;
+;; An adapter has no memory of its own. The line that is being written is kept in the first KiB of the policy's, where nothing is: LLVM's
+;; linker begins its data at 1024, or has the far end of the stack there, and Go's begins beyond 4096.
+(module
+  (import "env" "memory" (memory 0))
+  (import "tenure:ipam/log@0.1.0" "write" (func $log (param $level i32) (param i32 i32) (param $text i32) (param $bytes i32)))
+
+  ;; The bytes of the line so far; it begins at 64 and has at most 896.
+  (global $used (mut i32) (i32.const 0))
+  ;; Whether a panic was told. The stack trace that follows is for `debug`, so that the panic stays the last warning.
+  (global $panicked (mut i32) (i32.const 0))
+  ;; Nanoseconds of every clock. It does not begin at zero, since Go takes that for a broken clock.
+  (global $now (mut i64) (i64.const 1))
+
+  (func $put (param $byte i32) (param $file i32)
+    (if (i32.eq (local.get $byte) (i32.const 10)) (then (call $flush (local.get $file)) (return)))
+    (if (i32.ge_u (global.get $used) (i32.const 896)) (then (return)))
+    (i32.store8 offset=64 (global.get $used) (local.get $byte))
+    (global.set $used (i32.add (global.get $used) (i32.const 1))))
+
+  (func $flush (param $file i32) (local $level i32)
+    (if (i32.eqz (global.get $used)) (then (return)))
+    (local.set $level (local.get $file))
+    (if (global.get $panicked)
+      (then (local.set $level (i32.const 0)))
+      (else
+        (global.set $panicked
+          (i32.or
+            ;; "panic: " and any byte; "fatal er"
+            (i64.eq (i64.and (i64.load (i32.const 64)) (i64.const 0x00ffffffffffffff)) (i64.const 0x00203a63696e6170))
+            (i64.eq (i64.load (i32.const 64)) (i64.const 0x7265206c61746166))))))
+    (call $log (local.get $level) (i32.const 0) (i32.const 0) (i32.const 64) (global.get $used))
+    (global.set $used (i32.const 0)))
+
+  ;; The numbers of the files are those of the levels: 1 is `info`, 2 is `warn`.
+  (func (export "fd_write") (param $file i32) (param $pieces i32) (param $count i32) (param $written i32) (result i32)
+    (local $at i32) (local $end i32) (local $total i32)
+    (if (i32.gt_u (i32.sub (local.get $file) (i32.const 1)) (i32.const 1)) (then (return (i32.const 8))))
+    (loop $piece
+      (if (local.get $count)
+        (then
+          (local.set $at (i32.load (local.get $pieces)))
+          (local.set $end (i32.add (local.get $at) (i32.load offset=4 (local.get $pieces))))
+          (local.set $total (i32.add (local.get $total) (i32.load offset=4 (local.get $pieces))))
+          (loop $byte
+            (if (i32.lt_u (local.get $at) (local.get $end))
+              (then
+                (call $put (i32.load8_u (local.get $at)) (local.get $file))
+                (local.set $at (i32.add (local.get $at) (i32.const 1)))
+                (br $byte))))
+          (local.set $pieces (i32.add (local.get $pieces) (i32.const 8)))
+          (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+          (br $piece))))
+    (i32.store (local.get $written) (local.get $total))
+    (i32.const 0))
+
+  ;; A policy that ends itself fails its call.
+  (func (export "proc_exit") (param i32) (call $flush (i32.const 2)) (unreachable))
+
+  (func $none (param $count i32) (param $bytes i32) (result i32)
+    (i32.store (local.get $count) (i32.const 0)) (i32.store (local.get $bytes) (i32.const 0)) (i32.const 0))
+  (func (export "args_sizes_get") (param i32 i32) (result i32) (call $none (local.get 0) (local.get 1)))
+  (func (export "environ_sizes_get") (param i32 i32) (result i32) (call $none (local.get 0) (local.get 1)))
+  (func (export "args_get") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "environ_get") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "clock_res_get") (param i32) (param $to i32) (result i32)
+    (i64.store (local.get $to) (i64.const 1)) (i32.const 0))
+  (func (export "clock_time_get") (param i32 i64) (param $to i32) (result i32)
+    (i64.store (local.get $to) (global.get $now)) (i32.const 0))
+  ;; Whoever waits for a time has waited: the clock is put forward. The first subscription counts; its event is the only one.
+  (func (export "poll_oneoff") (param $wanted i32) (param $event i32) (param i32) (param $count i32) (result i32)
+    (if (i32.load8_u offset=8 (local.get $wanted)) (then (return (i32.const 52))))
+    (global.set $now (i64.add (i64.load offset=24 (local.get $wanted))
+      (select (i64.const 0) (global.get $now) (i32.and (i32.load16_u offset=40 (local.get $wanted)) (i32.const 1)))))
+    (memory.fill (local.get $event) (i32.const 0) (i32.const 32))
+    (i64.store (local.get $event) (i64.load (local.get $wanted)))
+    (i32.store (local.get $count) (i32.const 1)) (i32.const 0))
+  (func (export "random_get") (param $to i32) (param $bytes i32) (result i32)
+    (memory.fill (local.get $to) (i32.const 0) (local.get $bytes)) (i32.const 0))
+  (func (export "sched_yield") (result i32) (i32.const 0))
+  ;; No folder is open: EBADF ends the search for them.
+  (func (export "fd_prestat_get") (param i32 i32) (result i32) (i32.const 8))
+
+  (func (export "fd_advise") (param i32 i64 i64 i32) (result i32) (i32.const 52))
+  (func (export "fd_allocate") (param i32 i64 i64) (result i32) (i32.const 52))
+  (func (export "fd_close") (param i32) (result i32) (i32.const 52))
+  (func (export "fd_datasync") (param i32) (result i32) (i32.const 52))
+  (func (export "fd_fdstat_get") (param i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_fdstat_set_flags") (param i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_fdstat_set_rights") (param i32 i64 i64) (result i32) (i32.const 52))
+  (func (export "fd_filestat_get") (param i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_filestat_set_size") (param i32 i64) (result i32) (i32.const 52))
+  (func (export "fd_filestat_set_times") (param i32 i64 i64 i32) (result i32) (i32.const 52))
+  (func (export "fd_pread") (param i32 i32 i32 i64 i32) (result i32) (i32.const 52))
+  (func (export "fd_prestat_dir_name") (param i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_pwrite") (param i32 i32 i32 i64 i32) (result i32) (i32.const 52))
+  (func (export "fd_read") (param i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_readdir") (param i32 i32 i32 i64 i32) (result i32) (i32.const 52))
+  (func (export "fd_renumber") (param i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_seek") (param i32 i64 i32 i32) (result i32) (i32.const 52))
+  (func (export "fd_sync") (param i32) (result i32) (i32.const 52))
+  (func (export "fd_tell") (param i32 i32) (result i32) (i32.const 52))
+  (func (export "path_create_directory") (param i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_filestat_get") (param i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_filestat_set_times") (param i32 i32 i32 i32 i64 i64 i32) (result i32) (i32.const 52))
+  (func (export "path_link") (param i32 i32 i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_open") (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_readlink") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_remove_directory") (param i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_rename") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_symlink") (param i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "path_unlink_file") (param i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "proc_raise") (param i32) (result i32) (i32.const 52))
+  (func (export "sock_accept") (param i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "sock_recv") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "sock_send") (param i32 i32 i32 i32 i32) (result i32) (i32.const 52))
+  (func (export "sock_shutdown") (param i32 i32) (result i32) (i32.const 52))
+)
