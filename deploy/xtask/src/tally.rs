@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// How the reason begins why a test was skipped that need not run everywhere: it needs a language that nothing installs.
+const OPTIONAL: &str = "optional: ";
+
 /// How many tests passed, failed and were skipped, and why they were skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -45,9 +48,10 @@ impl Tally {
         self.failed = self.failed.max(1);
     }
 
-    /// How many tests were skipped.
-    pub(crate) fn skipped(&self) -> u64 {
-        self.skipped
+    /// How many tests were skipped that must run everywhere.
+    pub(crate) fn missed(&self) -> u64 {
+        let optional = self.reasons.values().filter(|reason| reason.starts_with(OPTIONAL)).count();
+        self.skipped.saturating_sub(u64::try_from(optional).unwrap_or_default())
     }
 
     /// Each skipped test with its reason, one per line.
@@ -75,15 +79,23 @@ mod tests {
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
             "SKIP podman: podman is not installed",
             "test podman ... ignored",
+            "SKIP go: optional: go is not installed",
+            "test go ... ignored",
             "test slow ... ignored, takes an hour",
-            "test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s",
+            "test result: FAILED. 1 passed; 2 failed; 2 ignored; 0 measured; 0 filtered out; finished in 1.00s",
             "error: test failed, to rerun pass `-p x`",
         ] {
             tally.read(line);
         }
-        assert_eq!(tally.to_string(), "4 passed, 2 failed, 2 skipped");
+        assert_eq!(tally.to_string(), "4 passed, 2 failed, 3 skipped");
         let skips: Vec<_> = tally.skips().collect();
-        assert_eq!(skips, ["SKIPPED podman: podman is not installed", "SKIPPED slow: takes an hour"]);
+        let expected = [
+            "SKIPPED go: optional: go is not installed",
+            "SKIPPED podman: podman is not installed",
+            "SKIPPED slow: takes an hour",
+        ];
+        assert_eq!(skips, expected);
+        assert_eq!(tally.missed(), 2);
     }
 
     #[test]

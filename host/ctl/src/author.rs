@@ -59,5 +59,6 @@ pub(crate) fn run(verb: Author) -> Result<Work, Error> {
         Author::Sign { file, key, password_file } => {
             Work::Signed(sign::sign(&file, &key, password_file.as_deref())?)
         }
+        Author::Wrap { module, to } => Work::Built(build::wrap(&module, to)?),
     })
 }

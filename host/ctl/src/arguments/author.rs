@@ -110,4 +110,20 @@ If the key has a password, it is asked for, unless --password-file is given.")]
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         password_file: Option<PathBuf>,
     },
+    /// Make a component of a core module that any compiler made, for languages that have no recipe here.
+    #[command(after_help = "Examples:
+  tenurectl policy wrap module.wasm
+  tenurectl policy wrap module.wasm --to policies/mine.wasm
+
+The module must export the functions of the interface as its language's wit-bindgen does. What it imports of WASI's first version
+(wasi_snapshot_preview1) is denied inside of the component: there are no files, no environment and no randomness, and the clock stands
+still. What it writes to its standard error is in the daemon's log, as warnings.")]
+    Wrap {
+        /// The module.
+        #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
+        module: PathBuf,
+        /// The component's file [default: policy.wasm beside the module].
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        to: Option<PathBuf>,
+    },
 }

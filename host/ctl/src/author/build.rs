@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tenure_types::{Error, ErrorCode};
 
-use super::language::Language;
+use super::language::{Language, WORLD, wrapped};
+use super::template::WIT;
 
 /// The component's file in a policy's folder.
 const COMPONENT: &str = "policy.wasm";
@@ -22,9 +23,19 @@ pub(crate) struct Built {
 pub(super) fn build(folder: &Path) -> Result<Built, Error> {
     let language = Language::of(folder)?;
     let component = (language.build)(folder)?;
-    let file = folder.join(COMPONENT);
-    fs::write(&file, &component)
+    written(folder.join(COMPONENT), language.name, &component)
+}
+
+/// Makes a component of a module, described by the interface of this program.
+pub(super) fn wrap(module: &Path, output: Option<PathBuf>) -> Result<Built, Error> {
+    let component = wrapped(module, WIT, WORLD)?;
+    written(output.unwrap_or_else(|| module.with_file_name(COMPONENT)), "module", &component)
+}
+
+/// Writes a component.
+fn written(file: PathBuf, language: &'static str, component: &[u8]) -> Result<Built, Error> {
+    fs::write(&file, component)
         .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))?;
-    let sha256 = tenure_policy::sha256(&component);
-    Ok(Built { file, language: language.name, bytes: component.len(), sha256 })
+    let sha256 = tenure_policy::sha256(component);
+    Ok(Built { file, language, bytes: component.len(), sha256 })
 }

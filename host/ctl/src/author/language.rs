@@ -2,11 +2,21 @@
 //!
 //! A language is a folder in `sdk/template` and a line in [`LANGUAGES`]; its recipe has a module here.
 
+mod bindings;
+mod c;
+mod go;
+mod module;
+mod python;
 mod rust;
+mod tool;
+mod typescript;
 
 use std::path::Path;
 
 use tenure_types::{Error, ErrorCode};
+
+pub(super) use self::bindings::WORLD;
+pub(super) use self::module::wrapped;
 
 /// A language.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +35,13 @@ pub(crate) struct Language {
 }
 
 /// Every language.
-const LANGUAGES: &[Language] =
-    &[Language { name: "rust", marker: "Cargo.toml", wit: None, build: rust::build }];
+const LANGUAGES: &[Language] = &[
+    Language { name: "rust", marker: "Cargo.toml", wit: None, build: rust::build },
+    Language { name: "c", marker: "rule.c", wit: Some(bindings::WIT), build: c::build },
+    Language { name: "go", marker: "go.mod", wit: Some(bindings::WIT), build: go::build },
+    Language { name: "typescript", marker: "rule.ts", wit: Some(bindings::WIT), build: typescript::build },
+    Language { name: "python", marker: "rule.py", wit: Some(bindings::WIT), build: python::build },
+];
 
 /// Their names.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -17,7 +17,7 @@ type Files = &'static [(&'static str, &'static str)];
 const TEMPLATES: &[(&str, Files)] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
 /// The interface's definition.
-const WIT: &str = include!(concat!(env!("OUT_DIR"), "/wit.rs"));
+pub(super) const WIT: &str = include!(concat!(env!("OUT_DIR"), "/wit.rs"));
 
 /// Where the SDK's crates come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

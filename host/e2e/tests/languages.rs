@@ -1,0 +1,179 @@
+//! Policies in other languages: each template is built by its recipe and serves pods through the daemon.
+//!
+//! What the recipes download is kept in the target folder, so that only the first run is slow. A recipe whose tools are not installed is
+//! skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, wait};
+
+/// How long an unoptimised compiler may take for Python's eighteen megabytes on a busy machine.
+const COMPILED: Duration = Duration::from_secs(300);
+
+/// A language, and how to plant a fault in the rule of its template.
+struct Language {
+    name: &'static str,
+    /// The file of the rule.
+    rule: &'static str,
+    /// The line of the rule before which the fault is planted, and the fault: it fails each request on the network `broken`.
+    line: &'static str,
+    fault: &'static str,
+    /// What the daemon tells about it.
+    told: &'static str,
+}
+
+const C: Language = Language {
+    name: "c",
+    rule: "rule.c",
+    line: "    tenure_ipam_ledger_list_pool_t pools;",
+    fault: "    if (request->network.ptr[0] == 'b') fail(\"planted\");",
+    told: "its last warning: planted",
+};
+
+const GO: Language = Language {
+    name: "go",
+    rule: "rule/rule.go",
+    line: "\tproposal := Proposal{}",
+    fault: "\tif request.Network == \"broken\" {\n\t\tpanic(\"planted\")\n\t}",
+    told: "its last warning: panic: planted",
+};
+
+const TYPESCRIPT: Language = Language {
+    name: "typescript",
+    rule: "rule.ts",
+    line: "  const assignments = ",
+    fault: "  if (request.network === \"broken\") throw new RangeError(\"planted\");",
+    told: "its last warning: RangeError: planted; at propose (",
+};
+
+const PYTHON: Language = Language {
+    name: "python",
+    rule: "rule.py",
+    line: "        assignments = []",
+    fault: "        if request.network == \"broken\":\n            raise ValueError(\"planted\")",
+    told: "its last warning: ValueError: planted; at propose (",
+};
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("a_policy_in_c_is_built_and_serves", &[Need::CLANG, Need::WASM_LD], || serves(&C))
+        .test("a_policy_in_go_is_built_and_serves", &[Need::GO], || serves(&GO))
+        .test("a_policy_in_typescript_is_built_and_serves", &[Need::NODE, Need::NPM], || serves(&TYPESCRIPT))
+        .test("a_policy_in_python_is_built_and_serves", &[Need::PYTHON], || serves(&PYTHON))
+        .test("a_module_is_wrapped_and_what_is_no_policy_is_refused", &[], wrapped)
+        .run()
+}
+
+/// Two networks: one for what works, and one on which the planted fault fails.
+fn serves(language: &Language) -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let (component, sha256) = built(language, &daemon)?;
+    daemon.configure(&format!(
+        "[sandbox]\ncompile_seconds = 300\n[policies.{}]\npath = {component:?}\nsha256 = {sha256:?}\n",
+        language.name
+    ))?;
+    daemon.launch()?;
+    wait::holds("the policy to be compiled", COMPILED, || {
+        let list = daemon.ctl(&["policy", "list"])?;
+        let policies = list["policies"].as_array().context("no list")?;
+        Ok(policies.iter().all(|policy| policy["loading"] != json!(true)))
+    })?;
+    let shim = daemon.shim()?;
+    let config = |network: &str, ipam: Value| {
+        let mut config = json!({ "cniVersion": "1.1.0", "name": network, "ipam": { "type": "tenure", "policy": language.name } });
+        if let (Some(ipam), Some(own)) = (ipam.as_object(), config["ipam"].as_object_mut()) {
+            own.extend(ipam.clone());
+        }
+        config
+    };
+    let small = json!({ "ranges": [[{ "subnet": "10.83.0.0/29" }], [{ "subnet": "fd00:83::/64" }]] });
+    let net = config("net", small.clone());
+    for number in 2..=6 {
+        let pod = Attachment::of(format!("c{number}"));
+        let addresses = shim.call("ADD", &pod, &net)?.addresses()?;
+        let expected = [format!("10.83.0.{number}/29"), format!("fd00:83::{number}/64")];
+        ensure!(addresses == expected, "not in turn: {addresses:?}");
+    }
+    let full = shim.call("ADD", &Attachment::of("late"), &net)?;
+    let error = full.error_code(101)?;
+    ensure!(error.msg.ends_with(": no address is free in pool 0"), "{error:?}");
+    // What is still cooling down is better than nothing.
+    shim.call("DEL", &Attachment::of("c4"), &net)?.silent()?;
+    let again = shim.call("ADD", &Attachment::of("late"), &net)?.addresses()?;
+    ensure!(
+        again.first().is_some_and(|first| first == "10.83.0.4/29"),
+        "not the one that is cooling down: {again:?}"
+    );
+
+    let wrong = config("wrong", json!({ "ranges": [[{ "subnet": "10.83.0.0/33" }]] }));
+    let error = shim.call("ADD", &Attachment::of("pod"), &wrong)?.error_code(7)?;
+    ensure!(error.msg.contains("ipam.ranges[0][0].subnet"), "the refusal does not name the key: {error:?}");
+
+    let broken = shim.call("ADD", &Attachment::of("pod"), &config("broken", small))?;
+    let error = broken.error_code(105)?;
+    ensure!(error.msg.contains(language.told), "the exception did not reach its author: {error:?}");
+    Ok(())
+}
+
+/// Creates a policy of the template with the fault in it, builds it, and returns its component's file and digest.
+fn built(language: &Language, daemon: &Daemon) -> anyhow::Result<(PathBuf, String)> {
+    let name = language.name;
+    let fresh = daemon.path(&format!("{name}-policy"));
+    let path = fresh.display().to_string();
+    daemon.ctl(&["policy", "new", &path, "--language", name])?;
+    let rule = fresh.join(language.rule);
+    let text = fs::read_to_string(&rule)?;
+    let planted = text.replacen(language.line, &format!("{}\n{}", language.fault, language.line), 1);
+    ensure!(planted != text, "{} has no line {:?}", language.rule, language.line);
+    fs::write(&rule, planted)?;
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("languages").join(name);
+    copy(&fresh, &kept)?;
+    let told = daemon.ctl(&["policy", "build", &kept.display().to_string()])?;
+    let sha256 = told["sha256"].as_str().context("no digest")?;
+    Ok((kept.join("policy.wasm"), sha256.to_owned()))
+}
+
+/// Copies a folder over another one, whose other files stay.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A module that no recipe made, and one that exports nothing.
+fn wrapped() -> anyhow::Result<()> {
+    let daemon = Daemon::prepare()?;
+    let function = r#"(param i32 i32 i32 i32 i32 i32) (result i32) unreachable)"#;
+    let text = format!(
+        r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))
+            (memory (export "memory") 1)
+            (func (export "tenure:ipam/network@0.1.0#define") {function}
+            (func (export "tenure:ipam/allocation@0.1.0#propose") {function}
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable))"#
+    );
+    let (module, component) = (daemon.path("module.wasm"), daemon.path("mine.wasm"));
+    fs::write(&module, wat::parse_str(text)?)?;
+    let (from, to) = (module.display().to_string(), component.display().to_string());
+    let told = daemon.ctl(&["policy", "wrap", &from, "--to", &to])?;
+    ensure!(told["file"] == json!(to) && component.exists(), "{told}");
+    fs::write(&module, wat::parse_str("(module)")?)?;
+    let refused = daemon.ctl(&["policy", "wrap", &from]).map_err(|error| error.to_string());
+    ensure!(
+        refused.is_err_and(|error| error.contains("exports no policy")),
+        "a module without exports was wrapped"
+    );
+    Ok(())
+}

@@ -1,0 +1,46 @@
+"""Refusals, and what becomes of an exception. There is nothing to change here."""
+
+from functools import wraps
+
+from componentize_py_types import Err
+from wit_world.imports import configuration, log
+from wit_world.imports.types import Reason, Refusal_Exhausted, Refusal_InvalidConfig, Refusal_Other
+
+
+def exhausted(message):
+    """Nothing is free. To be raised."""
+    return Err(Refusal_Exhausted(Reason(message, [])))
+
+
+def refused(message):
+    """Any other reason. To be raised."""
+    return Err(Refusal_Other(Reason(message, [])))
+
+
+def ranges(path):
+    """The ranges at a path, such as `ipam`. Raises a refusal if they are wrong."""
+    try:
+        return configuration.ranges(path)
+    except Err as error:
+        raise Err(Refusal_InvalidConfig(error.value)) from None
+
+
+def told(rule):
+    """The function, with an exception in the log before it fails the call. A refusal is not an exception."""
+
+    @wraps(rule)
+    def telling(*arguments):
+        try:
+            return rule(*arguments)
+        except Err:
+            raise
+        except Exception as error:
+            places, at = [], error.__traceback__.tb_next
+            while at is not None:
+                code = at.tb_frame.f_code
+                places.insert(0, f"at {code.co_name} ({code.co_filename}:{at.tb_lineno})")
+                at = at.tb_next
+            log.write(log.Level_Warn(), "; ".join([f"{type(error).__name__}: {error}", *places]))
+            raise
+
+    return telling

@@ -1,0 +1,38 @@
+// Ranges, refusals, and what becomes of an exception. There is nothing to change here.
+
+import * as configuration from "tenure:ipam/configuration@0.1.0";
+import { write } from "tenure:ipam/log@0.1.0";
+import type { AddressRange, ConfigError, Refusal } from "tenure:ipam/types@0.1.0";
+
+/** The ranges at a path, such as `ipam`. Throws a refusal if they are wrong. */
+export function ranges(path: string): AddressRange[][] {
+  try {
+    return configuration.ranges(path);
+  } catch (thrown) {
+    throw { tag: "invalid-config", val: payload(thrown) } satisfies Refusal;
+  }
+}
+
+/** What a function of the host returned as its error. */
+function payload(thrown: unknown): ConfigError {
+  return thrown instanceof Error && "payload" in thrown ? (thrown.payload as ConfigError) : (thrown as ConfigError);
+}
+
+/** Nothing is free. To be thrown. */
+export const exhausted = (message: string): Refusal => ({ tag: "exhausted", val: { message, attributes: [] } });
+
+/** Any other reason. To be thrown. */
+export const refused = (message: string): Refusal => ({ tag: "other", val: { message, attributes: [] } });
+
+/** The function, with an error in the log before it fails the call. A refusal is not an error. */
+export const told = <Argument, Answer>(rule: (argument: Argument) => Answer) => (argument: Argument): Answer => {
+  try {
+    return rule(argument);
+  } catch (thrown) {
+    if (thrown instanceof Error) {
+      const places = (thrown.stack ?? "").trim().split("\n").map((line) => line.trim());
+      write({ tag: "warn" }, [`${thrown.name}: ${thrown.message}`, ...places].join("; "));
+    }
+    throw thrown;
+  }
+};

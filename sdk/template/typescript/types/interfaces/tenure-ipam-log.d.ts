@@ -1,0 +1,20 @@
+declare module 'tenure:ipam/log@0.1.0' {
+  export function write(level: Level, message: string): void;
+  export type Level = LevelDebug | LevelInfo | LevelWarn | LevelOther;
+  export interface LevelDebug {
+    tag: 'debug',
+  }
+  export interface LevelInfo {
+    tag: 'info',
+  }
+  export interface LevelWarn {
+    tag: 'warn',
+  }
+  /**
+   * Reserved for later versions; a host that does not know it writes `info`.
+   */
+  export interface LevelOther {
+    tag: 'other',
+    val: string,
+  }
+}
