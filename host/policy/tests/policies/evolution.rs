@@ -1,0 +1,156 @@
+//! The interface grows without breaking a compiled component: each frozen version is compared with the next one, and its kept components
+//! load and answer.
+//!
+//! Nothing is frozen before the first release, so a made-up version proves that this would notice.
+
+mod compare;
+mod shape;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::node::{Node, load};
+use compare::complaints;
+use tenure_policy::embedded;
+
+/// The version that may be edited.
+const NEXT: &str = "next";
+
+/// The interface's definition in each version's folder.
+const DEFINITION: &str = "ipam.wit";
+
+/// The folder of compiled components in each frozen version's folder.
+const COMPILED: &str = "compiled";
+
+/// What is wrong with the versions in a folder; and how many frozen ones there are, and how many components of theirs.
+fn check(versions: &Path) -> (Vec<String>, usize, usize) {
+    let definition = |version: &Path| fs::read_to_string(version.join(DEFINITION)).unwrap();
+    let next = definition(&versions.join(NEXT));
+    let (mut wrong, mut frozen, mut components) = (Vec::new(), 0, 0);
+    for version in entries(versions).into_iter().filter(|version| !version.ends_with(NEXT)) {
+        frozen += 1;
+        let name = version.file_name().unwrap().to_string_lossy().into_owned();
+        wrong.extend(
+            complaints(&definition(&version), &next).into_iter().map(|cause| format!("{name}: {cause}")),
+        );
+        let compiled = entries(&version.join(COMPILED));
+        if compiled.is_empty() {
+            wrong.push(format!("{name} has no compiled components"));
+        }
+        for component in compiled {
+            components += 1;
+            let policy = load("kept", &fs::read(&component).unwrap());
+            let mut node = Node::define(&policy, r#"{"subnet": "10.1.2.0/24"}"#).unwrap();
+            node.add("c1", &[]).unwrap_or_else(|error| panic!("{}: {error}", component.display()));
+        }
+    }
+    (wrong, frozen, components)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The folder of versions.
+fn interface() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/ipam")
+}
+
+#[test]
+fn every_frozen_version_still_loads() {
+    let (wrong, ..) = check(&interface());
+    assert!(wrong.is_empty(), "wit/EVOLUTION.md forbids:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_made_up_version_is_compared_and_its_components_are_loaded_and_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let next = fs::read_to_string(interface().join(NEXT).join(DEFINITION)).unwrap();
+    // The made-up version is older: it lacks a function of an imported interface, which has been added since.
+    let (before, rest) = next.split_once("    /// The last addresses of a name").unwrap();
+    let (_, after) = rest.split_once("-> list<place>;\n").unwrap();
+    let frozen = folder.path().join("v0.1");
+    fs::create_dir_all(folder.path().join(NEXT)).unwrap();
+    fs::create_dir_all(frozen.join(COMPILED)).unwrap();
+    fs::write(folder.path().join(NEXT).join(DEFINITION), &next).unwrap();
+    fs::write(frozen.join(DEFINITION), format!("{before}{after}")).unwrap();
+    assert_eq!(check(folder.path()), (vec!["v0.1 has no compiled components".into()], 1, 0));
+    fs::write(frozen.join(COMPILED).join("host-local.wasm"), embedded::HOST_LOCAL).unwrap();
+    fs::write(frozen.join(COMPILED).join("highest-first.wasm"), embedded::HIGHEST_FIRST).unwrap();
+    assert_eq!(check(folder.path()), (vec![], 1, 2));
+    // The other way round, the function is gone.
+    let (wrong, now) =
+        (complaints(&next, &format!("{before}{after}")), "the function ledger.last-of is gone");
+    assert_eq!(wrong, [now]);
+}
+
+/// Each line of the table in EVOLUTION.md, made with the present interface.
+#[test]
+fn what_was_measured_is_refused_and_what_loads_is_not() {
+    let next = fs::read_to_string(interface().join(NEXT).join(DEFINITION)).unwrap();
+    let changed = |from: &str, to: &str| {
+        let text = next.replacen(from, to, 1);
+        assert_ne!(text, next, "there is no {from:?}");
+        complaints(&next, &text)
+    };
+    for (from, to) in [
+        // A new function in an imported interface, a new type, a new imported interface, a new world, other words.
+        (
+            "    /// The network's pools,",
+            "    owner-of: func(address: string) -> option<string>;\n    /// The network's pools,",
+        ),
+        ("    /// A named value:", "    record pair { left: u32, right: u32 }\n    /// A named value:"),
+        ("    import log;", "    import log;\n    import clock;"),
+        (
+            "/// The world of every policy.",
+            "world auditor { include policy; export planning; }\n/// The world of every policy.",
+        ),
+        ("/// The world of every policy.", "/// What every policy is."),
+    ] {
+        let text = next.replacen(from, to, 1);
+        assert_ne!(text, next, "there is no {from:?}");
+        let text =
+            text.replacen("world policy {", "interface clock { now: func() -> u32; }\nworld policy {", 1);
+        assert_eq!(complaints(&next, &text), Vec::<String>::new(), "{from:?} to {to:?}");
+    }
+    for (from, to, cause) in [
+        (
+            "    variant cooling {",
+            "    variant cooling { eager,",
+            "the type types.cooling was variant { strict, ",
+        ),
+        (
+            "    record attribute {",
+            "    record attribute { note: option<string>,",
+            "the type types.attribute was record { name: string, ",
+        ),
+        (
+            "    propose: func(request: request) -> result<proposal, refusal>;",
+            "    propose: func(request: request) -> result<proposal, refusal>;\n    release: func(request: request);",
+            "components export allocation, so it cannot get the function release",
+        ),
+        ("tenure:ipam@0.1.0", "tenure:ipam@0.2.0", "the version was 0.1 and is 0.2"),
+        (
+            "count-of: func(name: string, value: string) -> u32;",
+            "count-of: func(name: string) -> u32;",
+            "the function ledger.count-of was func(name: string, value: string) -> u32 and is ",
+        ),
+        (
+            "    export allocation;",
+            "    export allocation;\n    export planning;",
+            "the world policy exported network, allocation and exports ",
+        ),
+        ("    import log;\n", "", "the world policy no longer imports log"),
+        (
+            "    record place {\n        pool: u32,",
+            "    record place {\n        pool: u8,",
+            "the type ledger.place was record { pool: u32, ",
+        ),
+    ] {
+        let wrong = changed(from, to);
+        assert!(wrong.iter().any(|found| found.starts_with(cause)), "{cause:?} is not in {wrong:?}");
+    }
+}
