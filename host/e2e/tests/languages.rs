@@ -80,13 +80,15 @@ fn serves(language: &Language) -> anyhow::Result<()> {
     daemon.launch()?;
     wait::holds("the policy to be compiled", COMPILED, || {
         let list = daemon.ctl(&["policy", "list"])?;
-        let policies = list["policies"].as_array().context("no list")?;
-        Ok(policies.iter().all(|policy| policy["loading"] != json!(true)))
+        let policies = list.get("policies").and_then(Value::as_array).context("no list")?;
+        Ok(policies.iter().all(|policy| policy.get("loading") != Some(&json!(true))))
     })?;
     let shim = daemon.shim()?;
     let config = |network: &str, ipam: Value| {
         let mut config = json!({ "cniVersion": "1.1.0", "name": network, "ipam": { "type": "tenure", "policy": language.name } });
-        if let (Some(ipam), Some(own)) = (ipam.as_object(), config["ipam"].as_object_mut()) {
+        if let (Some(ipam), Some(own)) =
+            (ipam.as_object(), config.pointer_mut("/ipam").and_then(Value::as_object_mut))
+        {
             own.extend(ipam.clone());
         }
         config
@@ -134,7 +136,7 @@ fn built(language: &Language, daemon: &Daemon) -> anyhow::Result<(PathBuf, Strin
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("languages").join(name);
     copy(&fresh, &kept)?;
     let told = daemon.ctl(&["policy", "build", &kept.display().to_string()])?;
-    let sha256 = told["sha256"].as_str().context("no digest")?;
+    let sha256 = told.get("sha256").and_then(Value::as_str).context("no digest")?;
     Ok((kept.join("policy.wasm"), sha256.to_owned()))
 }
 
@@ -168,7 +170,7 @@ fn wrapped() -> anyhow::Result<()> {
     fs::write(&module, wat::parse_str(text)?)?;
     let (from, to) = (module.display().to_string(), component.display().to_string());
     let told = daemon.ctl(&["policy", "wrap", &from, "--to", &to])?;
-    ensure!(told["file"] == json!(to) && component.exists(), "{told}");
+    ensure!(told.get("file") == Some(&json!(to)) && component.exists(), "{told}");
     fs::write(&module, wat::parse_str("(module)")?)?;
     let refused = daemon.ctl(&["policy", "wrap", &from]).map_err(|error| error.to_string());
     ensure!(

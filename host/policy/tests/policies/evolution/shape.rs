@@ -1,5 +1,7 @@
 //! An interface as compiled components depend on it: what each thing is called and what it consists of, without its documentation.
 
+#![expect(clippy::indexing_slicing, clippy::panic, reason = "test helpers are part of the tests")]
+
 use std::collections::BTreeMap;
 
 use wit_parser::{Function, Resolve, Type, TypeDefKind, TypeOwner, WorldItem};
