@@ -135,9 +135,13 @@ fn built(language: &Language, daemon: &Daemon) -> anyhow::Result<(PathBuf, Strin
     fs::write(&rule, planted)?;
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("languages").join(name);
     copy(&fresh, &kept)?;
-    let told = daemon.ctl(&["policy", "build", &kept.display().to_string()])?;
+    let folder = kept.display().to_string();
+    let told = daemon.ctl(&["policy", "build", &folder])?;
+    let component = kept.join("policy.wasm");
+    // The cases are those of the template in Rust.
+    daemon.ctl(&["policy", "test", &folder, "--component", &component.display().to_string()])?;
     let sha256 = told.get("sha256").and_then(Value::as_str).context("no digest")?;
-    Ok((kept.join("policy.wasm"), sha256.to_owned()))
+    Ok((component, sha256.to_owned()))
 }
 
 /// Copies a folder over another one, whose other files stay.
