@@ -91,8 +91,8 @@ fn followed() -> anyhow::Result<()> {
     let steps = steps()?;
     let workspace = workspace()?;
     let enclave = Enclave::new()?;
-    // The node's own folders, empty and gone with the enclave; /etc is as it was, and what is written to it is not kept.
-    let prepare = "set -e; mkdir -p /run/etc /run/work; mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work overlay /etc
+    // The node's own folders, empty and gone with the enclave; /etc is a copy.
+    let prepare = "set -e; cp -a /etc /run/etc; mount --bind /run/etc /etc
                    mount -t tmpfs tmpfs /opt; mount -t tmpfs tmpfs /var/lib
                    mkdir -p /opt/bin /opt/cni/bin /var/lib/cni /var/lib/tenure /etc/cni/net.d /run/author";
     enclave.run("bash", &["-c", prepare])?;
