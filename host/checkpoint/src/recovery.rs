@@ -16,7 +16,7 @@
 //! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
 //! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
-use tenure_ledger::{Book, Choices};
+use tenure_ledger::{Book, Choices, Components};
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
@@ -26,7 +26,7 @@ use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::v1::{Books, Choosing};
+use crate::v1::{Books, Choosing, Loading};
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
@@ -61,6 +61,8 @@ pub struct Recovered {
     pub books: Vec<Book>,
     /// Which policy serves each network.
     pub choices: Choices,
+    /// Which policies were loaded into the node.
+    pub components: Components,
     /// What was found and done.
     pub report: Report,
     /// Where writing resumes.
@@ -128,13 +130,14 @@ fn rebuild(
     others: &mut [&mut dyn Chapter],
     read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
 ) -> Result<Recovered> {
-    let (mut books, mut choices) = (Books::default(), Choosing::default());
-    let mut all: Vec<&mut dyn Chapter> = vec![&mut books, &mut choices];
+    let (mut books, mut choices, mut loading) = (Books::default(), Choosing::default(), Loading::default());
+    let mut all: Vec<&mut dyn Chapter> = vec![&mut books, &mut choices, &mut loading];
     for other in others {
         all.push(&mut **other);
     }
     let (report, tail) = read(&mut Chapters::new(&mut all))?;
-    Ok(Recovered { books: books.into_books(), choices: choices.into_choices(), report, tail })
+    let (books, choices) = (books.into_books(), choices.into_choices());
+    Ok(Recovered { books, choices, components: loading.into_components(), report, tail })
 }
 
 fn recover_chapters(

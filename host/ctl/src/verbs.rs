@@ -83,7 +83,12 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             daemon.call(async |mut admin| admin.list_policies(request).await).await.map(Report::Policies)
         }
         Question::Policy(Policy::Activate { network, name, change_ranges }) => {
-            let request = v1::ActivatePolicyRequest { network: network.clone(), policy: name, change_ranges };
+            let request = v1::ActivatePolicyRequest {
+                network: network.clone(),
+                policy: name,
+                change_ranges,
+                unchecked: false,
+            };
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::Activated(Activated { network, answer }))
         }

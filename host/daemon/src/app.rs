@@ -7,7 +7,8 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tenure_checkpoint::{Options, Writer};
 use tenure_engine::ports::{Catalogue, Clock};
-use tenure_engine::{Conditions, Engine, Ports};
+use tenure_engine::{Conditions, Engine, Ports, Recovered};
+use tenure_ledger::choices::Served;
 use tenure_observe::Metrics;
 use tenure_observe::logging::Control;
 use tenure_policy::Compiler;
@@ -25,7 +26,7 @@ use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Decisions, Hangups, Health, LeakWatch,
+    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Decisions, Exchanges, Hangups, Health, LeakWatch,
     NetworkSetup, Ready, Scraping, SpoolReplay, Supervisor, Undo,
 };
 use crate::policies;
@@ -92,14 +93,21 @@ impl App {
             journal: Arc::new(journal),
             observer,
         };
+        policies.set_loaded(recovered.components.all());
         let served = || recovered.choices.all().map(|(_, served)| served);
         if !seen.is_lost() {
             // If the state is lost, nothing is pruned: the right state may be put back, and name other policies.
-            let named = served().flat_map(|served| [&served.now].into_iter().chain(&served.before));
-            policies.prune(named.map(|choice| Arc::clone(&choice.policy.digest)));
+            let named = served().flat_map(Served::policies).map(|policy| Arc::clone(&policy.digest));
+            let loaded = recovered.components.all().iter().map(|loaded| Arc::clone(&loaded.policy.digest));
+            policies.prune(named.chain(loaded));
         }
         let serving = served().map(|served| served.now.policy.clone()).collect();
-        let (engine, abandoned) = Engine::new(recovered.books, recovered.choices, ports, config.settings());
+        let state = Recovered {
+            books: recovered.books,
+            choices: recovered.choices,
+            components: recovered.components,
+        };
+        let (engine, abandoned) = Engine::new(state, ports, config.settings());
         let conditions = Arc::clone(engine.conditions());
         if seen.is_lost() {
             let message = format!(
@@ -170,6 +178,7 @@ impl App {
         let admin_listens = admin.listening();
         let admin = parts.add(admin, &[undo, health_part]);
 
+        parts.add(Exchanges::build(Arc::clone(&engine)), &[undo]);
         parts.add(Ready::build([cni_listens, admin_listens], policies), &[cni, admin]);
         parts.add(Hangups::build(outside.hangups, Arc::clone(&live)), &[configured]);
         match runtime {

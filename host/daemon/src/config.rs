@@ -34,6 +34,10 @@ pub(crate) struct Config {
     pub(crate) sandbox: Sandbox,
     /// Policies in addition to the built-in ones, by name, and bounds on what each policy may hand out. A network's configuration selects one with `"policy": "NAME"`.
     pub(crate) policies: BTreeMap<String, PolicyTable>,
+    /// What happens after a network's policy was exchanged.
+    pub(crate) exchange: Exchange,
+    /// Signatures of policies.
+    pub(crate) signatures: Signatures,
     /// Networks that exist without a CNI call, and bounds that apply to a network whoever defines it.
     pub(crate) networks: BTreeMap<String, NetworkTable>,
     /// The container runtime, as a second source on which sandboxes exist.
@@ -111,13 +115,38 @@ impl Default for Sandbox {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PolicyTable {
-    /// The component's absolute path. A built-in policy needs none.
+    /// The component's absolute path. A built-in policy needs none, and neither does one that is loaded with `tenurectl policy load`.
     pub(crate) path: Option<PathBuf>,
     /// The component's SHA-256 in hexadecimal. A file that does not match it is not loaded.
     pub(crate) sha256: Option<String>,
     /// Subnets such as `["10.0.0.0/8"]`; each range that this policy defines must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
+}
+
+/// What happens after a network's policy was exchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Exchange {
+    /// Seconds that a policy is watched after it began to serve a network. Meanwhile each request that it does not answer is put to the policy before it, too. 0: it is not watched.
+    pub(crate) watch_seconds: u32,
+    /// A watched policy is rolled back when it does not answer more than this percentage of the requests, and at least three, that the policy before would have answered. 100: never.
+    #[schemars(range(max = 100))]
+    pub(crate) worse_percent: u32,
+}
+
+impl Default for Exchange {
+    fn default() -> Self {
+        Self { watch_seconds: 300, worse_percent: 1 }
+    }
+}
+
+/// Signatures of policies.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Signatures {
+    /// Public keys in minisign's format: the second line of a `.pub` file. With any, every policy but the built-in ones must be signed by one of them: a file by `FILE.minisig` beside it. Without any, signatures are not checked.
+    pub(crate) keys: Vec<String>,
 }
 
 /// The container runtime, as a second source on which sandboxes exist.

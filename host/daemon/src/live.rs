@@ -74,6 +74,9 @@ impl Live {
         let before = Arc::clone(&self.config.borrow());
         let now = read.clone().on_top_of(&before);
         let (applied, after_restart) = (before.differences(&now), now.differences(read));
+        if before.signatures != now.signatures {
+            self.policies.trust(policies::keys(&now));
+        }
         if before.policies != now.policies {
             self.policies.set_files(policies::files(&now));
         }

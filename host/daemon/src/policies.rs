@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tenure_engine::ports::Catalogue as _;
-use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime};
+use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, TrustedKey};
 use tenure_types::PolicyName;
 use tokio::time::sleep;
 
@@ -35,11 +35,18 @@ pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     config.policies.iter().filter_map(file).collect()
 }
 
+/// The keys that policies must be signed with. They were checked when the configuration was read.
+pub(crate) fn keys(config: &Config) -> Vec<TrustedKey> {
+    config.signatures.keys.iter().filter_map(|key| TrustedKey::new(key).ok()).collect()
+}
+
 /// The built-in policies and those of the configuration.
 pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> anyhow::Result<Policies> {
     let runtime = Runtime::new(limits(config)?, compiler).map_err(unusable)?;
     let runtime = runtime.with_cache(state_dir.join("compiled"));
-    Ok(Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?)
+    let policies = Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?;
+    policies.trust(keys(config));
+    Ok(policies)
 }
 
 /// Waits until the policies that served before are loaded or have failed to load.

@@ -3,39 +3,51 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tenure_ledger::{Book, Choice, Choices, Fact, LedgerFact};
+use tenure_ledger::{Book, Choice, Choices, Components, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
+use crate::live::Shadows;
 use crate::lock::hold;
 use crate::ports::{Journal, Ticket};
 
+/// The durable state that belongs to no single network's book.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeState {
+    pub(crate) choices: Choices,
+    pub(crate) components: Components,
+}
+
 /// The journal, and the state that belongs to no single network.
 ///
-/// The choices are behind a `std::sync::Mutex`. Where both are taken, the network's state is locked first. The lock
+/// That state is behind a `std::sync::Mutex`. Where both are taken, the network's state is locked first. The lock
 /// is held only to read or to change memory.
 pub(crate) struct Committer {
     pub(crate) journal: Arc<dyn Journal>,
-    choices: Mutex<Choices>,
+    node: Mutex<NodeState>,
+    shadows: Arc<Shadows>,
 }
 
 impl Committer {
-    pub(crate) fn new(journal: Arc<dyn Journal>, choices: Choices) -> Self {
-        Self { journal, choices: Mutex::new(choices) }
+    pub(crate) fn new(journal: Arc<dyn Journal>, node: NodeState, shadows: Arc<Shadows>) -> Self {
+        Self { journal, node: Mutex::new(node), shadows }
     }
 
     /// Stages facts that must become durable together and applies them; the caller holds the lock on the book.
     /// Returns the place of the last fact in the log.
     pub(crate) fn commit(&self, book: &mut Arc<Book>, facts: &[Fact]) -> Result<(u64, Ticket)> {
-        let mut choices = facts.iter().any(|fact| matches!(fact, Fact::Choices(_))).then(|| self.choices());
+        let mut node = facts.iter().any(|fact| !matches!(fact, Fact::Ledger(_))).then(|| self.node());
         let (first, ticket) = self.journal.stage(facts);
         let mut last = first;
         for (place, fact) in (first..).zip(facts) {
-            match (fact, &mut choices) {
+            match (fact, &mut node) {
                 (Fact::Ledger(fact), _) => Arc::make_mut(book).apply(place, fact).map_err(defect)?,
-                (Fact::Choices(fact), Some(choices)) => choices.apply(place, fact),
-                (Fact::Choices(_), None) => {}
+                (fact, Some(node)) => node.apply(place, fact),
+                (Fact::Choices(_) | Fact::Components(_), None) => {}
             }
             last = place;
+        }
+        if self.shadows.any() {
+            self.shadows.changed(book.name(), first, facts);
         }
         Ok((last, ticket))
     }
@@ -45,14 +57,38 @@ impl Committer {
         self.commit(book, &[fact.into()]).map(|(_, ticket)| ticket)
     }
 
-    /// Which policy serves each network.
-    pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
-        hold(&self.choices)
+    /// As [`commit`](Self::commit), for a fact of no book, which `make` derives from the state that it changes; `None`
+    /// if it makes none.
+    pub(crate) fn commit_node<F: Into<Fact>>(
+        &self,
+        make: impl FnOnce(&NodeState) -> Option<F>,
+    ) -> Option<Ticket> {
+        let mut node = self.node();
+        let fact = make(&node)?.into();
+        let (place, ticket) = self.journal.stage(std::slice::from_ref(&fact));
+        node.apply(place, &fact);
+        Some(ticket)
+    }
+
+    /// The state that belongs to no single network.
+    pub(crate) fn node(&self) -> MutexGuard<'_, NodeState> {
+        hold(&self.node)
     }
 
     /// Which policy serves a network.
     pub(crate) fn choice(&self, network: &NetworkName) -> Option<Choice> {
-        self.choices().of(network).map(|served| served.now.clone())
+        self.node().choices.of(network).map(|served| served.now.clone())
+    }
+}
+
+impl NodeState {
+    fn apply(&mut self, place: u64, fact: &Fact) {
+        match fact {
+            Fact::Choices(fact) => self.choices.apply(place, fact),
+            Fact::Components(fact) => self.components.apply(place, fact),
+            // A book's.
+            Fact::Ledger(_) => {}
+        }
     }
 }
 

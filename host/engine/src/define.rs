@@ -11,6 +11,7 @@ use tenure_types::{
 use crate::asking::DEFINITION;
 use crate::bounds::Bounds;
 use crate::engine::Engine;
+use crate::ports::Policy;
 use crate::redefine::{Redefined, Wanted};
 
 /// A network to define without a request.
@@ -48,33 +49,30 @@ impl Engine {
         }
         let slot = self.networks.get_or_create(name)?;
         // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
-        let loaded = self.ports.catalogue.load(&define.policy).await;
+        let loaded = self.load_named(&define.policy).await;
         let alone = slot.alone().await;
         let chosen = self.committer.choice(name);
-        let policy = match chosen.as_ref().filter(|choice| choice.by == Chooser::Operator) {
+        let policy = match chosen.as_ref().filter(|choice| choice.by.overrides()) {
             Some(choice) => self.ports.catalogue.find_pinned(&choice.policy)?,
             None => loaded?,
         };
         let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
-        let wanted = Wanted { policy, by, config: Arc::clone(&define.config), definer: define.by };
+        let (config, why) = (Arc::clone(&define.config), String::new());
+        let wanted = Wanted { policy, by, why, config, definer: define.by };
+        if define.apply {
+            return self.exchange(alone, name, wanted, define.change_ranges).await;
+        }
         let definition = self.defined(name, &wanted).await?;
-        let (redefined, ticket) = {
-            let defining = self.defining();
-            let mut state = alone.hold();
-            let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
-            self.check_change(name, &redefined, state.is_some(), define.change_ranges)?;
-            if !define.apply {
-                return Ok(redefined);
-            }
-            self.ports.journal.health()?;
-            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition)?;
-            if let Some(served) = state.as_mut() {
-                served.policy = Some(wanted.policy);
-            }
-            (redefined, ticket)
-        };
-        ticket.durable().await?;
+        let state = alone.hold();
+        let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+        self.check_change(name, &redefined, state.is_some(), define.change_ranges)?;
         Ok(redefined)
+    }
+
+    /// Loads the policy that a name stands for, and waits for it.
+    pub(crate) async fn load_named(&self, policy: &PolicyName) -> Result<Arc<dyn Policy>> {
+        let stamp = self.ports.catalogue.resolve(&policy.clone().into())?;
+        self.ports.catalogue.load(&stamp).await
     }
 
     /// Hands a network over to the operator unchanged, after it was dropped from the daemon's configuration; durable

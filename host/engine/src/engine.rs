@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choices};
+use tenure_ledger::{Book, Choices, Components};
 use tenure_types::{Error, Moment, NetworkName, Owner};
+use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::bounds::Bounds;
-use crate::committer::Committer;
+use crate::committer::{Committer, NodeState};
 use crate::conditions::Conditions;
+use crate::live::{Runs, Shadows};
 use crate::lock::hold;
 use crate::networks::Networks;
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
@@ -31,6 +33,17 @@ pub struct Ports {
     pub observer: Arc<dyn Observer>,
 }
 
+/// The state that an engine starts with.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// The networks' books.
+    pub books: Vec<Book>,
+    /// Which policy serves each network.
+    pub choices: Choices,
+    /// Which policies were loaded into the node.
+    pub components: Components,
+}
+
 /// The operator's settings; they can change while the engine serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -44,6 +57,23 @@ pub struct Settings {
     pub networks: usize,
     /// The bounds on what networks and policies may hand out.
     pub bounds: Arc<Bounds>,
+    /// How a policy is watched after its exchange.
+    pub exchange: ExchangeSettings,
+}
+
+/// How a policy is watched after its exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExchangeSettings {
+    /// How long; zero means not at all.
+    pub watch: Duration,
+    /// The policy is rolled back when more than this percentage of its answers are worse than those of the policy before.
+    pub worse_percent: u32,
+}
+
+impl Default for ExchangeSettings {
+    fn default() -> Self {
+        Self { watch: Duration::from_secs(300), worse_percent: 1 }
+    }
 }
 
 /// Serves requests. A node has one engine.
@@ -60,6 +90,16 @@ pub struct Engine {
     defining: Mutex<()>,
     pub(crate) undo: undo::Sender,
     pub(crate) strikes: Strikes,
+    /// What the shadows have to follow.
+    pub(crate) shadows: Arc<Shadows>,
+    /// The shadow runs. A `std::sync::Mutex`, held to take a run out, to put it back and to read its report.
+    pub(crate) runs: Mutex<Runs>,
+    /// Notified when [`tend`](Self::tend) has something to do.
+    pub(crate) due: Notify,
+    /// Held by the one caller that tends.
+    pub(crate) tending: tokio::sync::Mutex<()>,
+    /// Held while a policy is loaded or unloaded.
+    pub(crate) loading: tokio::sync::Mutex<()>,
     pub(crate) conditions: Arc<Conditions>,
 }
 
@@ -67,13 +107,11 @@ impl Engine {
     /// Creates an engine over recovered state, and the task that undoes abandoned ADDs. Run the task for as long as
     /// the engine serves.
     #[must_use]
-    pub fn new(
-        books: Vec<Book>,
-        choices: Choices,
-        ports: Ports,
-        settings: Settings,
-    ) -> (Arc<Self>, Abandoned) {
-        let committer = Arc::new(Committer::new(Arc::clone(&ports.journal), choices));
+    pub fn new(recovered: Recovered, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
+        let Recovered { books, choices, components } = recovered;
+        let node = NodeState { choices, components };
+        let shadows = Arc::new(Shadows::default());
+        let committer = Arc::new(Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows)));
         let (undo, abandoned) = undo::channel(Arc::clone(&committer), Arc::clone(&ports.clock));
         let engine = Self {
             networks: Arc::new(Networks::restore(books, settings.networks)),
@@ -85,6 +123,11 @@ impl Engine {
             defining: Mutex::default(),
             undo,
             strikes: Strikes::default(),
+            shadows,
+            runs: Mutex::default(),
+            due: Notify::new(),
+            tending: tokio::sync::Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
         };
         (Arc::new(engine), abandoned)
     }

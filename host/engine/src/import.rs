@@ -85,7 +85,7 @@ impl Engine {
         if let Some((policy, _)) = &import.definition {
             // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
             // the policy is needed at all.
-            drop(self.ports.catalogue.load(policy).await);
+            drop(self.load_named(policy).await);
         }
         let slot = match import.definition {
             Some(_) => self.networks.get_or_create(&import.network)?,
@@ -208,13 +208,14 @@ impl Engine {
             if network.is_some_and(|network| is_fixed || network.config == *config) {
                 return Ok(None);
             }
-            let choice = self.committer.choice(name).filter(|choice| choice.by == Chooser::Operator);
+            let choice = self.committer.choice(name).filter(|choice| choice.by.overrides());
             match (&*state, &choice) {
-                (Some(served), Some(choice)) => (self.policy_of(served, choice)?, Chooser::Operator),
+                (Some(served), Some(choice)) => (self.policy_of(served, choice)?, choice.by),
                 _ => (self.ports.catalogue.find(policy)?, Chooser::Configuration),
             }
         };
-        let wanted = Wanted { policy, by, config: Arc::clone(config), definer: Definer::Request };
+        let (config, why) = (Arc::clone(config), String::new());
+        let wanted = Wanted { policy, by, why, config, definer: Definer::Request };
         let definition = self.defined(name, &wanted).await?;
         Ok(Some((wanted, definition)))
     }

@@ -95,7 +95,7 @@ impl Engine {
             let network = book.as_ref().map(|book| book.network());
             let is_fixed = self.is_fixed(&self.bounds(), name, network).map_err(named)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
-            let found = match choice.as_ref().filter(|_| is_fixed || by == Chooser::Operator) {
+            let found = match choice.as_ref().filter(|_| is_fixed || by.overrides()) {
                 Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),
                 None => self.ports.catalogue.find(policy),
             };
@@ -110,7 +110,8 @@ impl Engine {
         };
         match full {
             None => {
-                let wanted = Wanted { policy, by, config: Arc::clone(config), definer: Definer::Request };
+                let (config, why) = (Arc::clone(config), String::new());
+                let wanted = Wanted { policy, by, why, config, definer: Definer::Request };
                 self.defined(name, &wanted).await.map(drop)
             }
             Some(full) => full.map_or(Ok(()), |message| Err(unavailable(message))),
@@ -136,8 +137,8 @@ impl Engine {
     /// The policy that serves a network, and the earlier ones.
     #[must_use]
     pub fn choices(&self, network: &NetworkName) -> Option<(Choice, Vec<Choice>)> {
-        let choices = self.committer.choices();
-        let served = choices.of(network)?;
+        let node = self.committer.node();
+        let served = node.choices.of(network)?;
         Some((served.now.clone(), served.before.iter().cloned().collect()))
     }
 

@@ -8,7 +8,6 @@
 //! [`Engine::add`] is that path in one function. The engine spawns no tasks and never sleeps, so it runs on any
 //! executor, and a simulation can drive it step by step.
 
-mod activate;
 mod admission;
 mod asking;
 mod bounds;
@@ -18,6 +17,7 @@ mod define;
 mod engine;
 mod import;
 mod inspect;
+mod live;
 mod lock;
 mod networks;
 mod pipeline;
@@ -38,9 +38,11 @@ pub use admission::Load;
 pub use bounds::{Bounds, NetworkBounds};
 pub use conditions::Conditions;
 pub use define::Define;
-pub use engine::{Engine, Ports, Settings};
+pub use engine::{Engine, ExchangeSettings, Ports, Recovered, Settings};
 pub use import::{Claim, Import, Imported, Importing, Place};
 pub use inspect::Listed;
+pub use live::conformance::{Conformance, conformance};
+pub use live::{Activate, Difference, Loaded, ShadowReport, Verdict, Verdicts};
 pub use pipeline::Add;
 pub use redefine::Redefined;
 pub use release::{Del, Gc};

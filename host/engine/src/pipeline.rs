@@ -67,7 +67,10 @@ impl Engine {
 
         // The policy proposes, the ledger disposes.
         let name = &add.request.network;
-        let proposal = self.ask(name, policy.as_ref(), || policy.propose(&add.request, book)).await?;
+        let began = self.ports.clock.monotonic();
+        let proposal =
+            self.ask(name, policy.as_ref(), || policy.propose(&add.request, Arc::clone(&book))).await;
+        let proposal = self.judged(&alone, &add.request, book, began, proposal).await?;
         let (granted, ticket) = {
             let mut state = alone.hold();
             let served = state.as_mut().ok_or_else(no_book)?;
@@ -134,7 +137,7 @@ impl Engine {
             let is_fixed = self.is_fixed(&bounds, name, network)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let policy = match (&*state, &choice) {
-                (Some(served), Some(choice)) if is_fixed || by == Chooser::Operator => {
+                (Some(served), Some(choice)) if is_fixed || by.overrides() => {
                     self.policy_of(served, choice)?
                 }
                 _ => self.ports.catalogue.find(&add.policy)?,
@@ -146,6 +149,7 @@ impl Engine {
         let wanted = Wanted {
             policy: Arc::clone(&policy),
             by,
+            why: String::new(),
             config: Arc::clone(&add.config),
             definer: Definer::Request,
         };

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_ledger::{Book, Fact, Page};
+use tenure_ledger::{Book, Component, Fact, Page, Step};
 use tenure_types::{
     Definition, Error, ErrorCode, Meter, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure,
-    PolicyName, PolicyStamp, Proposal, Request,
+    PolicyName, PolicySelector, PolicyStamp, Proposal, Request,
 };
 use tokio::sync::oneshot;
 
@@ -37,6 +37,12 @@ pub trait Observer: Send + Sync + 'static {
     /// This many log lines of a policy were dropped.
     fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
+    /// Something happened to a policy on a network.
+    fn policy_step(&self, _network: &NetworkName, _step: &Step) {}
+
+    /// A shadow's decision was compared; the verdict is `same`, `other-address`, `other-refusal` or `failed`.
+    fn shadowed(&self, _network: &NetworkName, _verdict: &'static str) {}
+
     /// The journal wrote `written` facts with one sync, or failed to; `log_bytes` is the log's length now.
     fn sync(&self, took: Duration, written: Result<usize, ErrorCode>, log_bytes: u64);
 
@@ -47,7 +53,8 @@ pub trait Observer: Send + Sync + 'static {
 /// One request and its outcome.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
-    /// `add`, `del`, `check`, `gc`, `status`, `activate`, `define`, `remove`, `supply`, `import` or `reap`.
+    /// `add`, `del`, `check`, `gc`, `status`, `activate`, `promote`, `rollback`, `shadow`, `define`, `remove`, `supply`,
+    /// `import` or `reap`.
     pub verb: &'static str,
     /// The network.
     pub network: &'a NetworkName,
@@ -110,11 +117,27 @@ pub trait Catalogue: Send + Sync + 'static {
     /// As [`find`](Self::find).
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error>;
 
+    /// Finds out which policy an operator means.
+    ///
+    /// # Errors
+    /// `UnknownPolicy` when the catalogue has none like it.
+    fn resolve(&self, selector: &PolicySelector) -> Result<PolicyStamp, Error>;
+
     /// Loads a policy now and waits for it, even if loading has failed before. For operators, not for requests.
     ///
     /// # Errors
-    /// `UnknownPolicy` and `PolicyUnloadable`.
-    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>>;
+    /// `PolicyUnloadable`.
+    fn load<'a>(&'a self, stamp: &'a PolicyStamp) -> Answer<'a, Arc<dyn Policy>>;
+
+    /// Takes in a component: checks its digest and signature, keeps a durable copy and compiles it. It has no name until
+    /// [`set_loaded`](Self::set_loaded) gives it one.
+    ///
+    /// # Errors
+    /// `PolicyUntrusted` and `PolicyUnloadable`; `OutOfBounds` when the configuration has a policy of that name.
+    fn take_in(&self, offered: Offered) -> Answer<'_, TakenIn>;
+
+    /// Sets which policies operators have loaded, in the order in which they did.
+    fn set_loaded(&self, loaded: &[Component]);
 
     /// The catalogue's policies and their state.
     fn list(&self) -> Vec<CatalogueEntry>;
@@ -126,6 +149,29 @@ pub trait Catalogue: Send + Sync + 'static {
 
     /// What is still loading before the node can serve all networks that it served before, as text for people.
     fn awaited(&self) -> Option<String>;
+}
+
+/// A component that an operator loads.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// The name to give it.
+    pub name: PolicyName,
+    /// The component.
+    pub bytes: Vec<u8>,
+    /// Its expected SHA-256, in lower-case hexadecimal; empty if the caller has none.
+    pub sha256: String,
+    /// Its signature file; empty if it has none.
+    pub signature: String,
+    /// Where it comes from, for people.
+    pub source: String,
+}
+
+/// A component that was taken in.
+pub struct TakenIn {
+    /// The compiled policy.
+    pub policy: Arc<dyn Policy>,
+    /// The key that signed it; empty if no signature was checked.
+    pub signer: String,
 }
 
 /// An entry of the catalogue.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact};
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, Step, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
 
 use crate::asking::DEFINITION;
 use crate::engine::{Defining, Engine};
+use crate::live::Watch;
 use crate::ports::{Policy, Ticket};
 use crate::slot::Served;
 
@@ -15,6 +16,8 @@ pub(crate) struct Wanted {
     pub(crate) policy: Arc<dyn Policy>,
     /// Who chose the policy.
     pub(crate) by: Chooser,
+    /// Why, in words for people; may be empty.
+    pub(crate) why: String,
     pub(crate) config: Arc<NetworkConfig>,
     /// Who defines it.
     pub(crate) definer: Definer,
@@ -69,9 +72,15 @@ impl Engine {
         let (name, now) = (book.name(), self.now());
         let mut facts = Vec::new();
         let (stamp, by) = (wanted.policy.stamp(), wanted.by);
-        let choice = self.committer.choice(name);
-        if choice.is_none_or(|choice| choice.policy != **stamp || choice.by != by) {
-            let choice = Choice { policy: stamp.as_ref().clone(), by, at: now };
+        let before = self.committer.choice(name);
+        if before.as_ref().is_none_or(|before| before.policy != **stamp || before.by != by) {
+            let watched = match &before {
+                // Confirming a choice ends its watch.
+                Some(before) => before.policy != **stamp && self.watches(by),
+                None => false,
+            };
+            let choice =
+                Choice { policy: stamp.as_ref().clone(), by, at: now, why: wanted.why.clone(), watched };
             facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
         }
         let defined = Defined { config: &wanted.config, definition, by: wanted.definer };
@@ -83,6 +92,11 @@ impl Engine {
         Ok(facts)
     }
 
+    /// Whether a policy that is chosen by this one is watched.
+    fn watches(&self, by: Chooser) -> bool {
+        by != Chooser::RollBack && !self.settings().exchange.watch.is_zero()
+    }
+
     /// The same facts, without those of other chapters.
     pub(crate) fn ledger_facts(
         &self,
@@ -92,7 +106,7 @@ impl Engine {
     ) -> Result<Vec<LedgerFact>> {
         let of_book = |fact| match fact {
             Fact::Ledger(fact) => Some(fact),
-            Fact::Choices(_) => None,
+            Fact::Choices(_) | Fact::Components(_) => None,
         };
         Ok(self.facts(book, wanted, definition)?.into_iter().filter_map(of_book).collect())
     }
@@ -118,7 +132,22 @@ impl Engine {
         drop(before);
         let served = slot.get_or_insert_with(|| Served::new(Book::empty(name)));
         served.within = None;
+        if let Some(choice) = facts.iter().find_map(chosen) {
+            let comparable = facts.iter().all(|fact| !matches!(fact, Fact::Ledger(_)));
+            served.watch = choice.watched.then(|| Watch::new(comparable));
+            let kind = StepKind::Chosen(choice.by);
+            let step = Step { kind, policy: choice.policy.clone(), at: choice.at, why: choice.why.clone() };
+            self.ports.observer.policy_step(name, &step);
+        }
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+    }
+}
+
+/// The choice of a fact.
+fn chosen(fact: &Fact) -> Option<&Choice> {
+    match fact {
+        Fact::Choices(ChoiceFact::Chosen { choice, .. }) => Some(choice),
+        _ => None,
     }
 }
 

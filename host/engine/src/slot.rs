@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tenure_ledger::{Book, Image};
 
 use crate::bounds::Bounds;
+use crate::live::Watch;
 use crate::lock::hold;
 use crate::ports::Policy;
 
@@ -34,12 +35,15 @@ pub(crate) struct Served {
     pub(crate) imports: Arc<()>,
     /// The bounds that the network last passed; under any other bounds it is checked again.
     pub(crate) within: Option<Arc<Bounds>>,
+    /// The count of the watch over the present policy; `None` if it is not watched, or has not been looked at since a
+    /// restart.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Served {
     /// A network with this book, no policy and no imports.
     pub(crate) fn new(book: Book) -> Self {
-        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None }
+        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None, watch: None }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The source of the snapshots' pages: the books, the removed networks and the choices of policies.
+//! The source of the snapshots' pages: the books, the removed networks, the choices of policies and the loaded ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ impl Images for Snapshots {
         let mut names: BTreeSet<NetworkName> = networks.all().into_iter().map(|(name, _)| name).collect();
         names.extend(networks.gone_since(first));
         let books = names.into_iter().filter_map(move |name| networks.page(&name));
-        let choices = std::iter::once_with(move || Page::Choices(committer.choices().clone()));
-        Box::new(books.chain(choices))
+        let node = std::iter::once_with(move || committer.node().clone());
+        let node = node.flat_map(|node| [Page::Choices(node.choices), Page::Components(node.components)]);
+        Box::new(books.chain(node))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Shelf};
+use tenure_ledger::{Book, Chooser, Shelf};
 use tenure_types::{Condition, ConditionName, Error, ErrorCode, Need, Result, Severity};
 
 use crate::conditions::{self, Conditions};
@@ -54,6 +54,19 @@ impl Engine {
         self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
         let benched = self.strikes.benched(self.ports.clock.monotonic());
         self.conditions.replace(ConditionName::PolicyBenched, benched);
+        let node = self.committer.node();
+        let rolled_back = node.choices.all().filter(|(_, served)| served.now.by == Chooser::RollBack);
+        let rolled_back: Vec<_> = rolled_back
+            .map(|(network, served)| {
+                let message = format!(
+                    "network {network} was rolled back to policy {}: {}",
+                    served.now.policy, served.now.why
+                );
+                (network.to_string(), message)
+            })
+            .collect();
+        drop(node);
+        self.conditions.replace(ConditionName::PolicyRolledBack, rolled_back);
     }
 
     /// Fails if ADD fails on this node, with the reason.

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use support::{Bench, fits, network, owner, poll_once};
+use support::{Bench, activate, fits, network, owner, poll_once};
 use tenure_engine::{Bounds, Define, Engine, NetworkBounds, Settings};
 use tenure_ledger::{Chooser, Page};
 use tenure_types::{Definer, ErrorCode, NetworkConfig, NetworkName, PolicyName};
@@ -32,7 +32,7 @@ fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
     let pages = bench.engine.images().pages(first);
     let gone = pages.filter_map(|page| match page {
         Page::Gone { network, through } => Some((network.to_string(), through)),
-        Page::Book(_) | Page::Choices(_) => None,
+        Page::Book(_) | Page::Choices(_) | Page::Components(_) => None,
     });
     gone.collect()
 }
@@ -106,7 +106,8 @@ async fn what_an_operator_chooses_while_a_definition_waits_stands() {
     bench.address(1).await.unwrap();
     let (name, last) = (network(), PolicyName::new("last").unwrap());
     let wanted = define("net", "10.0.0.0/29");
-    let mut activate = pin!(bench.engine.activate(&name, &last, false));
+    let chosen = activate("last");
+    let mut activate = pin!(bench.engine.activate(&chosen));
     let mut define = pin!(bench.engine.define_network(&wanted));
     {
         let mut stalled = pin!(bench.engine.add(bench.add_with(2, "stalled", "10.0.0.0/29"), fits));
@@ -118,7 +119,7 @@ async fn what_an_operator_chooses_while_a_definition_waits_stands() {
     assert_eq!(define.await.unwrap().after.name, last);
     let serves = bench.engine.images().pages(1).find_map(|page| match page {
         Page::Choices(choices) => choices.of(&name).map(|served| served.now.clone()),
-        Page::Book(_) | Page::Gone { .. } => None,
+        Page::Book(_) | Page::Gone { .. } | Page::Components(_) => None,
     });
     let serves = serves.unwrap();
     assert_eq!((&serves.policy.name, serves.by), (&last, Chooser::Operator));

@@ -6,10 +6,10 @@ mod support;
 use std::collections::HashSet;
 use std::pin::pin;
 
-use support::{Bench, fits, network, owner, poll_once};
+use support::{Bench, activate, fits, network, owner, poll_once};
 use tenure_engine::Gc;
 use tenure_ledger::{Fact, LedgerFact};
-use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure, PolicyName};
+use tenure_types::{ConditionName, Error, ErrorCode, PolicyFailure};
 
 fn broken() -> Error {
     Error::new(ErrorCode::CheckpointFailed, "the disk is gone")
@@ -273,16 +273,11 @@ async fn a_changed_configuration_takes_effect_and_live_allocations_stay() {
 async fn an_activated_policy_wins_over_the_configuration() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();
-    let last = PolicyName::new("last").unwrap();
-    let activated = bench.engine.activate(&network(), &last, false).await.unwrap();
+    let activated = bench.engine.activate(&activate("last")).await.unwrap();
     let before = activated.before.unwrap();
     assert_eq!((before.name.as_str(), activated.after.name.as_str()), ("first", "last"));
     assert_eq!(bench.address(2).await.unwrap(), "10.0.0.6");
-    let missing = PolicyName::new("missing").unwrap();
-    assert_eq!(
-        bench.engine.activate(&network(), &missing, false).await.unwrap_err().code,
-        ErrorCode::UnknownPolicy
-    );
+    assert_eq!(bench.engine.activate(&activate("missing")).await.unwrap_err().code, ErrorCode::UnknownPolicy);
     assert_eq!(bench.address(3).await.unwrap(), "10.0.0.5", "the previous policy keeps serving");
 }
 

@@ -1,11 +1,19 @@
-//! The chapter `choices`: which policy serves which network, since when, who chose it, and the policies before it.
+//! The chapter `choices`: which policy serves which network, since when, who chose it, the policies before it, which
+//! one runs in its shadow, and what happened to policies there.
+
+mod step;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use tenure_types::{Moment, NetworkName, PolicyStamp};
 
+pub use self::step::{Step, StepKind};
+
 /// How many earlier choices of a network are remembered.
 const MOST_BEFORE: usize = 16;
+
+/// How many steps of a network's history are remembered.
+const MOST_STEPS: usize = 64;
 
 /// Who chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +22,8 @@ pub enum Chooser {
     Configuration,
     /// An operator: the choice overrides the configuration.
     Operator,
+    /// The daemon, since the policy after this one did worse; the choice overrides the configuration.
+    RollBack,
 }
 
 impl Chooser {
@@ -23,6 +33,16 @@ impl Chooser {
         match self {
             Self::Configuration => "configuration",
             Self::Operator => "operator",
+            Self::RollBack => "roll-back",
+        }
+    }
+
+    /// Whether the choice stays when the configuration names another policy.
+    #[must_use]
+    pub fn overrides(self) -> bool {
+        match self {
+            Self::Configuration => false,
+            Self::Operator | Self::RollBack => true,
         }
     }
 }
@@ -36,6 +56,19 @@ pub struct Choice {
     pub by: Chooser,
     /// When it began to serve.
     pub at: Moment,
+    /// Why, in words for people; may be empty.
+    pub why: String,
+    /// Whether it is still compared with the policy before it.
+    pub watched: bool,
+}
+
+/// A policy that runs in the shadow of the serving one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadow {
+    /// The policy.
+    pub policy: PolicyStamp,
+    /// When its shadow run began.
+    pub since: Moment,
 }
 
 /// A fact of this chapter.
@@ -47,6 +80,22 @@ pub enum ChoiceFact {
         network: NetworkName,
         /// The choice.
         choice: Choice,
+    },
+    /// Something else happened to a policy on a network: any step but [`StepKind::Chosen`].
+    Noted {
+        /// The network.
+        network: NetworkName,
+        /// What happened.
+        step: Step,
+    },
+    /// The last choice of a network could not be made durable, and is undone.
+    Undone {
+        /// The network.
+        network: NetworkName,
+        /// The choice before, which is in force again.
+        choice: Choice,
+        /// When.
+        at: Moment,
     },
     /// The network was removed, and its choices are forgotten.
     Forgotten {
@@ -62,7 +111,10 @@ impl ChoiceFact {
     #[must_use]
     pub fn network(&self) -> &NetworkName {
         match self {
-            Self::Chosen { network, .. } | Self::Forgotten { network, .. } => network,
+            Self::Chosen { network, .. }
+            | Self::Noted { network, .. }
+            | Self::Undone { network, .. }
+            | Self::Forgotten { network, .. } => network,
         }
     }
 }
@@ -74,6 +126,56 @@ pub struct Served {
     pub now: Choice,
     /// The earlier policies, the latest first.
     pub before: VecDeque<Choice>,
+    /// The policy in the shadow of the present one.
+    pub shadow: Option<Shadow>,
+    /// What happened, the latest first.
+    pub history: VecDeque<Step>,
+}
+
+impl Served {
+    /// A network's first choice.
+    fn first(choice: Choice) -> Self {
+        Self { now: choice, before: VecDeque::new(), shadow: None, history: VecDeque::new() }
+    }
+
+    /// The policies that it refers to: the present one, those before it, and the one in its shadow.
+    pub fn policies(&self) -> impl Iterator<Item = &PolicyStamp> {
+        let choices = [&self.now].into_iter().chain(&self.before).map(|choice| &choice.policy);
+        choices.chain(self.shadow.iter().map(|shadow| &shadow.policy))
+    }
+
+    fn choose(&mut self, choice: Choice) {
+        if self.shadow.as_ref().is_some_and(|shadow| shadow.policy == choice.policy) {
+            self.shadow = None;
+        }
+        let before = std::mem::replace(&mut self.now, choice);
+        if before.policy != self.now.policy {
+            self.before.push_front(Choice { watched: false, ..before });
+            self.before.truncate(MOST_BEFORE);
+        }
+    }
+
+    fn undo(&mut self, choice: Choice, at: Moment) {
+        let undone = std::mem::replace(&mut self.now, choice);
+        if self.before.front().is_some_and(|before| before.policy == self.now.policy) {
+            self.before.pop_front();
+        }
+        let why = "the exchange could not be made durable".to_owned();
+        self.note(Step { kind: StepKind::Undone, policy: undone.policy, at, why });
+    }
+
+    fn note(&mut self, step: Step) {
+        match step.kind {
+            StepKind::ShadowBegun => {
+                self.shadow = Some(Shadow { policy: step.policy.clone(), since: step.at });
+            }
+            StepKind::ShadowEnded => self.shadow = None,
+            StepKind::Kept => self.now.watched = false,
+            StepKind::Chosen(_) | StepKind::Undone | StepKind::Refused => {}
+        }
+        self.history.push_front(step);
+        self.history.truncate(MOST_STEPS);
+    }
 }
 
 /// The policies of each network.
@@ -114,19 +216,32 @@ impl Choices {
         }
         self.through = place;
         match fact {
-            ChoiceFact::Chosen { network, choice } => match self.networks.get_mut(network) {
-                None => {
-                    let served = Served { now: choice.clone(), before: VecDeque::new() };
-                    self.networks.insert(network.clone(), served);
-                }
-                Some(served) => {
-                    let before = std::mem::replace(&mut served.now, choice.clone());
-                    if before.policy != served.now.policy {
-                        served.before.push_front(before);
-                        served.before.truncate(MOST_BEFORE);
+            ChoiceFact::Chosen { network, choice } => {
+                let step = Step {
+                    kind: StepKind::Chosen(choice.by),
+                    policy: choice.policy.clone(),
+                    at: choice.at,
+                    why: choice.why.clone(),
+                };
+                let served = match self.networks.get_mut(network) {
+                    None => self.networks.entry(network.clone()).or_insert(Served::first(choice.clone())),
+                    Some(served) => {
+                        served.choose(choice.clone());
+                        served
                     }
+                };
+                served.note(step);
+            }
+            ChoiceFact::Noted { network, step } => {
+                if let Some(served) = self.networks.get_mut(network) {
+                    served.note(step.clone());
                 }
-            },
+            }
+            ChoiceFact::Undone { network, choice, at } => {
+                if let Some(served) = self.networks.get_mut(network) {
+                    served.undo(choice.clone(), *at);
+                }
+            }
             ChoiceFact::Forgotten { network, .. } => _ = self.networks.remove(network),
         }
     }
@@ -144,8 +259,15 @@ mod tests {
 
     fn chosen(policy: &str) -> ChoiceFact {
         let policy = PolicyStamp { name: PolicyName::new(policy).unwrap(), digest: "00".into() };
-        let choice = Choice { policy, by: Chooser::Operator, at: Moment::default() };
+        let (by, at) = (Chooser::Operator, Moment::default());
+        let choice = Choice { policy, by, at, why: String::new(), watched: true };
         ChoiceFact::Chosen { network: network(), choice }
+    }
+
+    fn noted(kind: StepKind, policy: &str) -> ChoiceFact {
+        let policy = PolicyStamp { name: PolicyName::new(policy).unwrap(), digest: "00".into() };
+        let step = Step { kind, policy, at: Moment::default(), why: String::new() };
+        ChoiceFact::Noted { network: network(), step }
     }
 
     fn names(choices: &Choices) -> Vec<&str> {
@@ -173,5 +295,43 @@ mod tests {
         assert_eq!(names(&choices).len(), 1 + MOST_BEFORE);
         choices.apply(40, &ChoiceFact::Forgotten { network: network(), at: Moment::default() });
         assert_eq!(choices.of(&network()), None);
+    }
+
+    #[test]
+    fn a_shadow_ends_when_it_is_chosen_or_ended_and_a_watch_when_it_is_kept() {
+        let mut choices = Choices::default();
+        let mut place = 0;
+        let mut apply = |choices: &mut Choices, fact: ChoiceFact| {
+            place += 1;
+            choices.apply(place, &fact);
+            choices.of(&network()).map(|served| (served.shadow.is_some(), served.now.watched))
+        };
+        assert_eq!(apply(&mut choices, noted(StepKind::ShadowBegun, "b")), None, "no such network");
+        assert_eq!(apply(&mut choices, chosen("a")), Some((false, true)));
+        assert_eq!(apply(&mut choices, noted(StepKind::Kept, "a")), Some((false, false)));
+        assert_eq!(apply(&mut choices, noted(StepKind::ShadowBegun, "b")), Some((true, false)));
+        assert_eq!(apply(&mut choices, chosen("c")), Some((true, true)), "another one does not end it");
+        assert_eq!(apply(&mut choices, chosen("b")), Some((false, true)));
+        assert_eq!(apply(&mut choices, noted(StepKind::ShadowBegun, "c")), Some((true, true)));
+        assert_eq!(apply(&mut choices, noted(StepKind::ShadowEnded, "c")), Some((false, true)));
+        let served = choices.of(&network()).unwrap();
+        let history: Vec<_> = served.history.iter().rev().map(|step| step.kind.name()).collect();
+        let all = ["chosen", "kept", "shadow-begun", "chosen", "chosen", "shadow-begun", "shadow-ended"];
+        assert_eq!(history, all);
+        assert!(served.before.iter().all(|choice| !choice.watched), "what is over is not watched");
+    }
+
+    #[test]
+    fn history_is_bounded() {
+        let mut choices = Choices::default();
+        choices.apply(1, &chosen("a"));
+        for place in 2..200 {
+            choices.apply(place, &noted(StepKind::Refused, "b"));
+        }
+        let served = choices.of(&network()).unwrap();
+        assert_eq!(
+            (served.history.len(), &served.now.policy.name),
+            (MOST_STEPS, &PolicyName::new("a").unwrap())
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use tenure_types::NetworkName;
 
-use crate::{ChoiceFact, LedgerFact};
+use crate::{ChoiceFact, ComponentFact, LedgerFact};
 
 /// One durable fact. Durable state changes only by applying facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,15 +11,18 @@ pub enum Fact {
     Ledger(LedgerFact),
     /// About which policy serves which network.
     Choices(ChoiceFact),
+    /// About the policies that were loaded into this node.
+    Components(ComponentFact),
 }
 
 impl Fact {
-    /// The network that the fact is about.
+    /// The network that the fact is about; `None` if it is about the whole node.
     #[must_use]
-    pub fn network(&self) -> &NetworkName {
+    pub fn network(&self) -> Option<&NetworkName> {
         match self {
-            Self::Ledger(fact) => fact.network(),
-            Self::Choices(fact) => fact.network(),
+            Self::Ledger(fact) => Some(fact.network()),
+            Self::Choices(fact) => Some(fact.network()),
+            Self::Components(_) => None,
         }
     }
 }
@@ -33,5 +36,11 @@ impl From<LedgerFact> for Fact {
 impl From<ChoiceFact> for Fact {
     fn from(fact: ChoiceFact) -> Self {
         Self::Choices(fact)
+    }
+}
+
+impl From<ComponentFact> for Fact {
+    fn from(fact: ComponentFact) -> Self {
+        Self::Components(fact)
     }
 }

@@ -3,7 +3,7 @@
 
 use tenure_types::NetworkName;
 
-use crate::{Choices, Image};
+use crate::{Choices, Components, Image};
 
 /// A part of the whole state, current as of a place in the log that it records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,4 +19,6 @@ pub enum Page {
     },
     /// Which policy serves each network.
     Choices(Choices),
+    /// Which policies were loaded into the node.
+    Components(Components),
 }

@@ -4,17 +4,18 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Policy};
-use tenure_types::{Error, ErrorCode, Meter, PolicyName, PolicyStamp};
+use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Offered, Policy, TakenIn};
+use tenure_ledger::Component;
+use tenure_types::{Error, ErrorCode, Meter, PolicyName, PolicySelector, PolicyStamp};
 
 use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
-    Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Loader, Rank, Runtime, Sources,
-    Standing,
+    Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Load, Loader, Rank, Runtime,
+    Sources, Standing, Trusted, TrustedKey, apart,
 };
 use crate::sandbox::{AskedPolicy, Limits};
 
@@ -29,10 +30,22 @@ pub struct Policies {
     bytes: Arc<Bytes>,
     /// The first-party ones.
     embedded: Sources,
+    /// What the catalogue is made of besides those. A `std::sync::Mutex`, held while it is made anew.
+    given: Mutex<Given>,
+    trusted: Arc<Trusted>,
     runtime: Arc<Runtime>,
     /// By name and digest: the same bytes under two names are two policies with two stamps.
     loaded: RwLock<Loaded>,
     loader: Loader,
+}
+
+/// What the catalogue is made of besides the embedded policies.
+#[derive(Debug, Default)]
+struct Given {
+    /// The configuration's files; they take precedence.
+    files: Vec<(PolicyName, CatalogueSource)>,
+    /// What operators have loaded, in the order in which they did.
+    loaded: Vec<Component>,
 }
 
 impl Policies {
@@ -67,26 +80,41 @@ impl Policies {
         let embedded = embedded.collect::<Result<Sources, Error>>()?;
         let runtime = Arc::new(runtime);
         let kept = KeptComponents::new(state_directory.join("policies"));
-        let bytes = Arc::new(Bytes::new(with_files(&embedded, files), kept, runtime.limits().component));
-        let (found, loading) = (Arc::clone(&bytes), Arc::clone(&runtime));
-        let load = move |stamp: &PolicyStamp| {
-            let component = found.find(stamp).map_err(|error| Failed { error, missing: true })?;
-            let policy = loading.load(&stamp.name, &component, Some(&stamp.digest));
-            let policy =
-                policy.map_err(|error| Failed { error, missing: sha256(&component) != *stamp.digest })?;
-            found.kept.put(&stamp.digest, &component);
-            Ok(AskedPolicy::new(policy))
-        };
-        let loader = Loader::new(Box::new(load));
-        Ok(Self { bytes, embedded, runtime, loaded: RwLock::default(), loader })
+        let given = Given { files: files.into_iter().collect(), loaded: Vec::new() };
+        let bytes = Arc::new(Bytes::new(sources(&embedded, &given), kept, runtime.limits().component));
+        let trusted = Arc::new(Trusted::default());
+        let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
+        let loader = Loader::new(load);
+        let given = Mutex::new(given);
+        Ok(Self { bytes, embedded, given, trusted, runtime, loaded: RwLock::default(), loader })
+    }
+
+    /// Sets the keys that components must be signed with; none, if signatures are not checked. Policies that are loaded
+    /// already stay.
+    pub fn trust(&self, keys: Vec<TrustedKey>) {
+        self.trusted.set(keys);
     }
 
     /// Replaces the catalogue's files, and starts loading those that are new.
     ///
     /// A policy that serves a network continues to serve it, whether or not the catalogue still names it.
     pub fn set_files(&self, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) {
-        let now = with_files(&self.embedded, files);
+        self.give(|given| given.files = files.into_iter().collect());
+    }
+
+    /// Whether the configuration has a file for a name.
+    fn is_configured(&self, name: &PolicyName) -> bool {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.files.iter().any(|(configured, _)| configured == name)
+    }
+
+    /// Makes the catalogue anew, and starts loading what is new in it.
+    fn give(&self, change: impl FnOnce(&mut Given)) {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut given);
+        let now = sources(&self.embedded, &given);
         let before = self.bytes.replace(now.clone());
+        drop(given);
         let is_named = |stamp: &PolicyStamp| now.get(&stamp.name).is_some_and(|now| now.stamp == *stamp);
         for gone in before.values().filter(|before| !is_named(&before.stamp)) {
             self.loader.forget(&gone.stamp);
@@ -175,23 +203,71 @@ impl Policies {
 fn catalogued(name: PolicyName, source: CatalogueSource) -> (PolicyName, Arc<Catalogued>) {
     let digest = match &source {
         CatalogueSource::Embedded(bytes) => sha256(bytes),
+        // Its digest is known with it; see `sources`.
+        CatalogueSource::Loaded(_) => String::new(),
         CatalogueSource::File { sha256, .. } => sha256.clone(),
     };
     (name.clone(), Arc::new(Catalogued { stamp: PolicyStamp { name, digest: digest.into() }, source }))
 }
 
-/// The embedded policies and the files; a file replaces the embedded policy of its name.
-fn with_files(embedded: &Sources, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) -> Sources {
+/// The embedded policies, those that were loaded, and the files; the later ones replace the earlier ones of their names.
+fn sources(embedded: &Sources, given: &Given) -> Sources {
     let mut sources = embedded.clone();
-    sources.extend(files.into_iter().map(|(name, source)| catalogued(name, source)));
+    sources.extend(given.loaded.iter().map(|component| {
+        let Component { policy, source, .. } = component;
+        let catalogued =
+            Catalogued { stamp: policy.clone(), source: CatalogueSource::Loaded(source.clone()) };
+        (policy.name.clone(), Arc::new(catalogued))
+    }));
+    sources.extend(given.files.iter().map(|(name, source)| catalogued(name.clone(), source.clone())));
     sources
+}
+
+/// Finds, verifies and compiles a policy, and keeps a copy of it.
+fn load(bytes: Arc<Bytes>, runtime: Arc<Runtime>, trusted: Arc<Trusted>) -> Load {
+    Box::new(move |stamp: &PolicyStamp| {
+        let component = bytes.find(stamp).map_err(|error| Failed { error, missing: true })?;
+        let missing = sha256(&component) != *stamp.digest;
+        let failed = |error| Failed { error, missing };
+        let signature = (trusted.checks() && !embedded::has(&stamp.digest)).then(|| bytes.signature(stamp));
+        if let Some(signature) = &signature {
+            let untrusted =
+                |cause| Error::new(ErrorCode::PolicyUntrusted, format_args!("policy {stamp}: {cause}"));
+            trusted.check(&component, signature.as_deref()).map_err(untrusted).map_err(failed)?;
+        }
+        let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest)).map_err(failed)?;
+        // Without a copy, the node depends on the component's file.
+        if let Err(error) = bytes.kept.put(&stamp.digest, &component, signature.flatten().as_deref()) {
+            tracing::warn!(%error, policy = %stamp, "cannot keep a copy of a policy");
+        }
+        Ok(AskedPolicy::new(policy))
+    })
 }
 
 fn rank(source: &CatalogueSource) -> Rank {
     match source {
         CatalogueSource::Embedded(_) => Rank::Embedded,
-        CatalogueSource::File { .. } => Rank::Configured,
+        CatalogueSource::File { .. } | CatalogueSource::Loaded(_) => Rank::Configured,
     }
+}
+
+/// Checks the digest and the signature of a component that is loaded, and keeps a copy: the copy is what is compiled, now and
+/// after a restart. Returns the key that signed it.
+fn keep(bytes: &Bytes, trusted: &Trusted, offered: &Offered) -> Result<(PolicyStamp, String), Error> {
+    let Offered { name, bytes: component, sha256: expected, signature, .. } = offered;
+    let stamp = PolicyStamp { name: name.clone(), digest: sha256(component).into() };
+    let refused =
+        |code, cause: &dyn std::fmt::Display| Error::new(code, format_args!("policy {stamp}: {cause}"));
+    if !expected.is_empty() && **expected != *stamp.digest {
+        let cause = format!("its sha256 is {}, but {expected} was expected", stamp.digest);
+        return Err(refused(ErrorCode::PolicyUnloadable, &cause));
+    }
+    let signature = Some(signature.as_str()).filter(|text| !text.is_empty());
+    let signer = trusted.check(component, signature);
+    let signer = signer.map_err(|cause| refused(ErrorCode::PolicyUntrusted, &cause))?;
+    let kept = bytes.kept.put(&stamp.digest, component, signature);
+    kept.map_err(|error| refused(ErrorCode::PolicyUnloadable, &format!("cannot keep a copy: {error}")))?;
+    Ok((stamp, signer))
 }
 
 impl Catalogue for Policies {
@@ -204,12 +280,60 @@ impl Catalogue for Policies {
         self.obtain(stamp, Rank::Serving)
     }
 
-    fn load<'a>(&'a self, name: &'a PolicyName) -> Answer<'a, Arc<dyn Policy>> {
+    fn resolve(&self, selector: &PolicySelector) -> Result<PolicyStamp, Error> {
+        let named = self.bytes.named(&selector.name);
+        if let Some(named) = named.as_ref().ok().filter(|named| selector.matches(&named.stamp)) {
+            return Ok(named.stamp.clone());
+        }
+        // Another version: one that was loaded before it, or one that has served.
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = given
+            .loaded
+            .iter()
+            .map(|component| component.policy.clone())
+            .rfind(|policy| selector.matches(policy));
+        let known = given.or_else(|| {
+            let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+            loaded
+                .values()
+                .map(|policy| policy.stamp().as_ref().clone())
+                .find(|policy| selector.matches(policy))
+        });
+        let unknown = |named: &PolicyStamp| {
+            let cause = format_args!("no policy {selector}; {} is {named}", selector.name);
+            Error::new(ErrorCode::UnknownPolicy, cause)
+        };
+        match known {
+            Some(known) => Ok(known),
+            None => Err(unknown(&named?.stamp)),
+        }
+    }
+
+    fn load<'a>(&'a self, stamp: &'a PolicyStamp) -> Answer<'a, Arc<dyn Policy>> {
         Box::pin(async move {
-            let catalogued = self.bytes.named(name)?;
-            let policy = self.loader.load(&catalogued.stamp).await?;
-            Ok(self.keep(&catalogued.stamp, policy))
+            let policy = self.loader.load(stamp).await?;
+            Ok(self.keep(stamp, policy))
         })
+    }
+
+    fn take_in(&self, offered: Offered) -> Answer<'_, TakenIn> {
+        Box::pin(async move {
+            if self.is_configured(&offered.name) {
+                let name = offered.name;
+                let cause = format_args!("policies.{name} is defined in tenured.toml; change it there");
+                return Err(Error::new(ErrorCode::OutOfBounds, cause));
+            }
+            // Hashing and writing take a while, and this may be a thread that serves requests.
+            let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
+            let kept = apart(move || keep(&bytes, &trusted, &offered)).await?;
+            let (stamp, signer) = kept?;
+            let policy = self.load(&stamp).await?;
+            Ok(TakenIn { policy, signer })
+        })
+    }
+
+    fn set_loaded(&self, loaded: &[Component]) {
+        self.give(|given| given.loaded = loaded.to_vec());
     }
 
     fn list(&self) -> Vec<CatalogueEntry> {

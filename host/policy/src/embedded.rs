@@ -22,6 +22,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     names.into_iter()
 }
 
+/// Whether a digest is that of an embedded policy.
+pub(crate) fn has(digest: &str) -> bool {
+    static DIGESTS: LazyLock<Vec<String>> =
+        LazyLock::new(|| ALL.iter().map(|(_, bytes)| sha256(bytes)).collect());
+    DIGESTS.iter().any(|embedded| embedded == digest)
+}
+
 /// Whether a stamp is the embedded host-local's, whatever its name in the catalogue.
 pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {
     static DIGEST: LazyLock<String> = LazyLock::new(|| sha256(HOST_LOCAL));

@@ -29,5 +29,5 @@ mod text;
 pub use catalogue::Policies;
 pub use contents::Contents;
 pub use digest::sha256;
-pub use loader::{CatalogueSource, Compiler, Runtime, maybe_run_compiler_child};
+pub use loader::{CatalogueSource, Compiler, Runtime, TrustedKey, maybe_run_compiler_child};
 pub use sandbox::{AskedPolicy, Demand, Effect, EffectKind, Limits, Object, Outcome, PlanState, WasmPolicy};

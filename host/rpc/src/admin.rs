@@ -6,6 +6,8 @@ mod address;
 mod allocations;
 mod books;
 mod check;
+mod components;
+mod exchange;
 mod import;
 mod networks;
 mod node;
@@ -87,14 +89,63 @@ impl v1::admin_server::Admin for AdminService {
         &self,
         _: Request<v1::ListPoliciesRequest>,
     ) -> Result<Response<v1::ListPoliciesResponse>, Status> {
-        Ok(Response::new(policies::list(&self.engine).await))
+        Ok(Response::new(policies::list(&self.engine)))
     }
 
     async fn activate_policy(
         &self,
         request: Request<v1::ActivatePolicyRequest>,
     ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
-        told(policies::activate(&self.engine, request.into_inner()).await)
+        told(exchange::activate(&self.engine, request.into_inner()).await)
+    }
+
+    async fn inspect_policy(
+        &self,
+        request: Request<v1::InspectPolicyRequest>,
+    ) -> Result<Response<v1::InspectPolicyResponse>, Status> {
+        told(policies::inspect(&self.engine, &request.get_ref().policy))
+    }
+
+    async fn load_policy(
+        &self,
+        request: Request<Streaming<v1::LoadPolicyPart>>,
+    ) -> Result<Response<v1::LoadPolicyResponse>, Status> {
+        components::load(&self.engine, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn unload_policy(
+        &self,
+        request: Request<v1::UnloadPolicyRequest>,
+    ) -> Result<Response<v1::UnloadPolicyResponse>, Status> {
+        told(components::unload(&self.engine, &request.get_ref().policy).await)
+    }
+
+    async fn shadow_policy(
+        &self,
+        request: Request<v1::ShadowPolicyRequest>,
+    ) -> Result<Response<v1::ShadowPolicyResponse>, Status> {
+        told(exchange::shadow(&self.engine, request.into_inner()).await)
+    }
+
+    async fn promote_policy(
+        &self,
+        request: Request<v1::PromotePolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        told(exchange::promote(&self.engine, request.into_inner()).await)
+    }
+
+    async fn roll_back_policy(
+        &self,
+        request: Request<v1::RollBackPolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        told(exchange::roll_back(&self.engine, request.into_inner()).await)
+    }
+
+    async fn get_policy_history(
+        &self,
+        request: Request<v1::GetPolicyHistoryRequest>,
+    ) -> Result<Response<v1::GetPolicyHistoryResponse>, Status> {
+        told(exchange::history(&self.engine, &request.get_ref().network))
     }
 
     async fn define_network(

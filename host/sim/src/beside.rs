@@ -136,7 +136,7 @@ impl Journal for WithBeside {
             Some((facts.len() - last) as u64)
         };
         let staged = Staged {
-            network: facts.first().map(|fact| fact.network().to_string()).unwrap_or_default(),
+            network: facts.first().and_then(Fact::network).map(ToString::to_string).unwrap_or_default(),
             book: behind(|fact| matches!(fact, Fact::Ledger(_))),
             is_removal: facts.iter().any(|fact| matches!(fact, Fact::Ledger(LedgerFact::Removed { .. }))),
             choice: behind(|fact| matches!(fact, Fact::Choices(_))),

@@ -190,8 +190,14 @@ impl World {
             queue: 16,
             networks: 4,
             bounds: Arc::default(),
+            exchange: tenure_engine::ExchangeSettings::default(),
         };
-        Engine::new(recovered.books, recovered.choices, ports, settings)
+        let state = tenure_engine::Recovered {
+            books: recovered.books,
+            choices: recovered.choices,
+            components: recovered.components,
+        };
+        Engine::new(state, ports, settings)
     }
 
     fn step(&mut self, mut daemon: Daemon) -> Result<Daemon> {
@@ -332,7 +338,7 @@ fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices)> {
         match page {
             Page::Book(image) => books.push(Book::restore(*image)?),
             Page::Choices(known) => choices = known,
-            Page::Gone { .. } => {}
+            Page::Gone { .. } | Page::Components(_) => {}
         }
     }
     Ok((books, choices))

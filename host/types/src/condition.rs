@@ -105,6 +105,9 @@ conditions! {
     /// A policy keeps failing on a network, so its calls there are refused for a while.
     PolicyBenched = "policy-benched", Degraded,
         "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
+    /// A policy did worse than the one before it, which was put back.
+    PolicyRolledBack = "policy-rolled-back", Degraded,
+        "see `tenurectl policy history NETWORK`, then activate a mended policy, or the present one to confirm it";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";

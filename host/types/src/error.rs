@@ -117,6 +117,20 @@ codes! {
     RangesWouldChange = "ranges-would-change", 115, "repeat with --change-ranges; addresses held outside the new ranges stay with their owners";
     /// The network to be removed still holds addresses, or is being imported.
     NetworkInUse = "network-in-use", 116, "delete its pods, or wait for the import to finish; `tenurectl allocations` shows who holds addresses";
+    /// The policy does not pass the conformance suite, so it was not put into service.
+    PolicyNonconforming = "policy-nonconforming", 117,
+        "report it to the policy's author; `tenurectl policy check` runs the same suite, and --unchecked skips it";
+    /// The policy to be unloaded serves a network, or runs in the shadow of one.
+    PolicyInUse = "policy-in-use", 118, "activate another policy there first; `tenurectl policy list` shows who uses it";
+    /// The shadow run does not show yet that the policy can serve, or shows that it cannot.
+    ShadowInconclusive = "shadow-inconclusive", 119,
+        "`tenurectl policy shadow NETWORK` shows the comparisons; --now promotes without waiting for more";
+    /// The component is not signed with a key that the configuration trusts.
+    PolicyUntrusted = "policy-untrusted", 120, "sign it with a key of `signatures.keys`, or add its key there";
+    /// The network has had no other policy to return to.
+    NothingBefore = "nothing-before", 121, "`tenurectl policy history NETWORK` shows what has served it";
+    /// The node already has as many loaded policies as it can keep.
+    TooManyPolicies = "too-many-policies", 122, "unload some with `tenurectl policy unload`";
     /// A policy's folder cannot be created, built or tested as it is.
     BuildFailed = "build-failed", 150, "change what is named above, and run the command again";
     /// A tool that building a policy needs is not installed.

@@ -22,6 +22,7 @@ mod owner;
 mod place;
 mod pool;
 mod range;
+mod selector;
 
 pub use address::{AssignedAddress, Source};
 pub use allocation::{Allocation, Generation, PodIdentity, Sandbox};
@@ -43,3 +44,4 @@ pub use owner::Owner;
 pub use place::Place;
 pub use pool::{DefinedPool, Need, Pool, Supply};
 pub use range::{Range, RangeError};
+pub use selector::PolicySelector;

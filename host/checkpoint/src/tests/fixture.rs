@@ -10,8 +10,8 @@ use std::time::Duration;
 use tenure_engine::ports::{Clock, Images, Journal, Ticket};
 use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_ledger::{
-    Book, Choice, ChoiceFact, Choices, Chooser, Defined, Direction, Fact, Image, LedgerFact, Page, Repeat,
-    Shelf,
+    Book, Choice, ChoiceFact, Choices, Chooser, Components, Defined, Direction, Fact, Image, LedgerFact,
+    Page, Repeat, Shelf,
 };
 use tenure_types::{
     BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
@@ -102,6 +102,7 @@ pub(super) fn clock() -> Arc<dyn Clock> {
 struct State {
     books: BTreeMap<NetworkName, Book>,
     choices: Choices,
+    components: Components,
     /// Removed networks, and the places of their removal in the log.
     gone: BTreeMap<NetworkName, u64>,
 }
@@ -128,6 +129,10 @@ impl State {
                     self.choices.apply(place, fact);
                     assert_eq!(self.choices.through(), place, "the choices skipped the fact");
                 }
+                Fact::Components(fact) => {
+                    self.components.apply(place, fact);
+                    assert_eq!(self.components.through(), place, "the components skipped the fact");
+                }
                 Fact::Ledger(fact) => {
                     if matches!(fact, LedgerFact::Defined(_)) {
                         self.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
@@ -149,7 +154,13 @@ impl State {
         let name = &wanted.name;
         let mut facts = Vec::new();
         if self.choices.of(name).is_none() {
-            let choice = Choice { policy: stamp().as_ref().clone(), by: Chooser::Configuration, at: NOW };
+            let choice = Choice {
+                policy: stamp().as_ref().clone(),
+                by: Chooser::Configuration,
+                at: NOW,
+                why: String::new(),
+                watched: false,
+            };
             facts.push(ChoiceFact::Chosen { network: name.clone(), choice }.into());
         }
         let empty = Book::empty(name);
@@ -178,6 +189,7 @@ pub(super) struct Memory(Arc<Mutex<State>>);
 pub(super) struct Everything {
     pub(super) books: BTreeMap<NetworkName, Image>,
     pub(super) choices: Choices,
+    pub(super) components: Components,
 }
 
 impl Images for Memory {
@@ -187,16 +199,18 @@ impl Images for Memory {
             state.gone.retain(|_, place| *place >= first);
             state.books.keys().chain(state.gone.keys()).cloned().collect()
         };
-        let (books, choices) = (self.clone(), self.clone());
+        let (books, choices, components) = (self.clone(), self.clone(), self.clone());
         let books = names.into_iter().filter_map(move |name| books.lock().page(&name));
-        Box::new(books.chain(std::iter::once_with(move || Page::Choices(choices.lock().choices.clone()))))
+        let choices = std::iter::once_with(move || Page::Choices(choices.lock().choices.clone()));
+        let components = std::iter::once_with(move || Page::Components(components.lock().components.clone()));
+        Box::new(books.chain(choices).chain(components))
     }
 }
 
 impl Memory {
-    pub(super) fn of(books: Vec<Book>, choices: Choices) -> Self {
+    pub(super) fn of(books: Vec<Book>, choices: Choices, components: Components) -> Self {
         let books = books.into_iter().map(|book| (book.name().clone(), book)).collect();
-        Self(Arc::new(Mutex::new(State { books, choices, ..State::default() })))
+        Self(Arc::new(Mutex::new(State { books, choices, components, ..State::default() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -214,8 +228,11 @@ impl Memory {
     }
 
     pub(super) fn everything(&self) -> Everything {
-        let choices = self.lock().choices.clone();
-        Everything { books: self.images(), choices }
+        let (choices, components) = {
+            let state = self.lock();
+            (state.choices.clone(), state.components.clone())
+        };
+        Everything { books: self.images(), choices, components }
     }
 
     /// Reads a network, which is empty if it does not exist.
@@ -343,7 +360,8 @@ pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {
 
 /// What a start has found.
 pub(super) fn everything(found: &Recovered) -> Everything {
-    Everything { books: images(&found.books), choices: found.choices.clone() }
+    let (choices, components) = (found.choices.clone(), found.components.clone());
+    Everything { books: images(&found.books), choices, components }
 }
 
 /// The result of a ticket, without waiting.
@@ -388,7 +406,7 @@ impl Node {
 
     pub(super) fn from(options: Options, recovered: Recovered) -> Self {
         let (writer, journal) = Writer::open(options, &recovered.tail);
-        Self { writer, journal, memory: Memory::of(recovered.books, recovered.choices) }
+        Self { writer, journal, memory: Memory::of(recovered.books, recovered.choices, recovered.components) }
     }
 
     /// Steps until nothing is due.

@@ -1,11 +1,11 @@
 //! The chapter `choices` as it is stored.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use tenure_ledger::choices::Served;
-use tenure_ledger::{Choice, ChoiceFact, Choices, Chooser};
+use tenure_ledger::choices::{Served, Shadow};
+use tenure_ledger::{Choice, ChoiceFact, Choices, Chooser, Step, StepKind};
 use tenure_types::{NetworkName, PolicyStamp};
 
 use super::allocation::StoredStamp;
@@ -25,6 +25,19 @@ enum StoredFact<'a> {
         #[serde(borrow)]
         choice: StoredChoice<'a>,
     },
+    Noted {
+        #[serde(borrow)]
+        network: Cow<'a, str>,
+        #[serde(borrow)]
+        step: StoredStep<'a>,
+    },
+    Undone {
+        #[serde(borrow)]
+        network: Cow<'a, str>,
+        #[serde(borrow)]
+        choice: StoredChoice<'a>,
+        at: StoredMoment,
+    },
     Forgotten {
         #[serde(borrow)]
         network: Cow<'a, str>,
@@ -38,6 +51,40 @@ struct StoredChoice<'a> {
     policy: StoredStamp<'a>,
     by: StoredChooser,
     at: StoredMoment,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    why: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    watched: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredStep<'a> {
+    kind: StoredStepKind,
+    #[serde(borrow)]
+    policy: StoredStamp<'a>,
+    at: StoredMoment,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    why: Cow<'a, str>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredStepKind {
+    ChosenByConfiguration,
+    ChosenByOperator,
+    RolledBack,
+    Undone,
+    Refused,
+    ShadowBegun,
+    ShadowEnded,
+    Kept,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredShadow<'a> {
+    #[serde(borrow)]
+    policy: StoredStamp<'a>,
+    since: StoredMoment,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,6 +92,7 @@ struct StoredChoice<'a> {
 enum StoredChooser {
     Configuration,
     Operator,
+    RollBack,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,7 +100,7 @@ enum StoredChooser {
 enum StoredItem<'a> {
     /// The place in the log up to which the following items are true.
     Through(u64),
-    /// The policy that serves a network, and the ones before it, latest first.
+    /// The policies of a network; those before the present one and the steps of its history are listed latest first.
     Served {
         #[serde(borrow)]
         network: Cow<'a, str>,
@@ -60,6 +108,10 @@ enum StoredItem<'a> {
         now: StoredChoice<'a>,
         #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
         before: Vec<StoredChoice<'a>>,
+        #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+        shadow: Option<StoredShadow<'a>>,
+        #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+        history: Vec<StoredStep<'a>>,
     },
 }
 
@@ -70,8 +122,11 @@ impl<'a> From<&'a Choice> for StoredChoice<'a> {
             by: match choice.by {
                 Chooser::Configuration => StoredChooser::Configuration,
                 Chooser::Operator => StoredChooser::Operator,
+                Chooser::RollBack => StoredChooser::RollBack,
             },
             at: choice.at.into(),
+            why: choice.why.as_str().into(),
+            watched: choice.watched,
         }
     }
 }
@@ -85,9 +140,47 @@ impl TryFrom<StoredChoice<'_>> for Choice {
             by: match stored.by {
                 StoredChooser::Configuration => Chooser::Configuration,
                 StoredChooser::Operator => Chooser::Operator,
+                StoredChooser::RollBack => Chooser::RollBack,
             },
             at: stored.at.into(),
+            why: stored.why.into_owned(),
+            watched: stored.watched,
         })
+    }
+}
+
+impl<'a> From<&'a Step> for StoredStep<'a> {
+    fn from(Step { kind, policy, at, why }: &'a Step) -> Self {
+        let kind = match kind {
+            StepKind::Chosen(Chooser::Configuration) => StoredStepKind::ChosenByConfiguration,
+            StepKind::Chosen(Chooser::Operator) => StoredStepKind::ChosenByOperator,
+            StepKind::Chosen(Chooser::RollBack) => StoredStepKind::RolledBack,
+            StepKind::Undone => StoredStepKind::Undone,
+            StepKind::Refused => StoredStepKind::Refused,
+            StepKind::ShadowBegun => StoredStepKind::ShadowBegun,
+            StepKind::ShadowEnded => StoredStepKind::ShadowEnded,
+            StepKind::Kept => StoredStepKind::Kept,
+        };
+        Self { kind, policy: policy.into(), at: (*at).into(), why: why.as_str().into() }
+    }
+}
+
+impl TryFrom<StoredStep<'_>> for Step {
+    type Error = String;
+
+    fn try_from(stored: StoredStep<'_>) -> Result<Self, String> {
+        let kind = match stored.kind {
+            StoredStepKind::ChosenByConfiguration => StepKind::Chosen(Chooser::Configuration),
+            StoredStepKind::ChosenByOperator => StepKind::Chosen(Chooser::Operator),
+            StoredStepKind::RolledBack => StepKind::Chosen(Chooser::RollBack),
+            StoredStepKind::Undone => StepKind::Undone,
+            StoredStepKind::Refused => StepKind::Refused,
+            StoredStepKind::ShadowBegun => StepKind::ShadowBegun,
+            StoredStepKind::ShadowEnded => StepKind::ShadowEnded,
+            StoredStepKind::Kept => StepKind::Kept,
+        };
+        let policy = PolicyStamp::try_from(stored.policy)?;
+        Ok(Self { kind, policy, at: stored.at.into(), why: stored.why.into_owned() })
     }
 }
 
@@ -95,6 +188,12 @@ pub(super) fn encode(fact: &ChoiceFact) -> Vec<u8> {
     json(&match fact {
         ChoiceFact::Chosen { network, choice } => {
             StoredFact::Chosen { network: network.as_str().into(), choice: choice.into() }
+        }
+        ChoiceFact::Noted { network, step } => {
+            StoredFact::Noted { network: network.as_str().into(), step: step.into() }
+        }
+        ChoiceFact::Undone { network, choice, at } => {
+            StoredFact::Undone { network: network.as_str().into(), choice: choice.into(), at: (*at).into() }
         }
         ChoiceFact::Forgotten { network, at } => {
             StoredFact::Forgotten { network: network.as_str().into(), at: (*at).into() }
@@ -108,6 +207,12 @@ pub(super) fn decode(text: &str) -> Result<ChoiceFact, String> {
         StoredFact::Chosen { network, choice } => {
             ChoiceFact::Chosen { network: name(&network)?, choice: choice.try_into()? }
         }
+        StoredFact::Noted { network, step } => {
+            ChoiceFact::Noted { network: name(&network)?, step: step.try_into()? }
+        }
+        StoredFact::Undone { network, choice, at } => {
+            ChoiceFact::Undone { network: name(&network)?, choice: choice.try_into()?, at: at.into() }
+        }
         StoredFact::Forgotten { network, at } => {
             ChoiceFact::Forgotten { network: name(&network)?, at: at.into() }
         }
@@ -120,7 +225,11 @@ pub(super) fn items(choices: &Choices) -> Vec<Line> {
     let served = choices.all().map(|(network, served)| {
         let (network, now) = (network.as_str().into(), (&served.now).into());
         let before = served.before.iter().map(StoredChoice::from).collect();
-        line(CHAPTER, json(&StoredItem::Served { network, now, before }))
+        let shadow = served.shadow.as_ref();
+        let shadow = shadow
+            .map(|Shadow { policy, since }| StoredShadow { policy: policy.into(), since: (*since).into() });
+        let history = served.history.iter().map(StoredStep::from).collect();
+        line(CHAPTER, json(&StoredItem::Served { network, now, before, shadow, history }))
     });
     [through].into_iter().chain(served).collect()
 }
@@ -159,11 +268,18 @@ impl Chapter for Choosing {
         let malformed = Refused::Malformed;
         match serde_json::from_str(json).map_err(|error| malformed(error.to_string()))? {
             StoredItem::Through(through) => self.through = through,
-            StoredItem::Served { network, now, before } => {
+            StoredItem::Served { network, now, before, shadow, history } => {
                 let network = NetworkName::new(network).map_err(|error| malformed(error.to_string()))?;
-                let now = Choice::try_from(now).map_err(malformed)?;
-                let before = before.into_iter().map(Choice::try_from).collect::<Result<_, _>>();
-                self.served.insert(network, Served { now, before: before.map_err(malformed)? });
+                let shadow = shadow.map(|StoredShadow { policy, since }| {
+                    Ok(Shadow { policy: PolicyStamp::try_from(policy)?, since: since.into() })
+                });
+                let served = Served {
+                    now: now.try_into().map_err(malformed)?,
+                    before: each(before).map_err(malformed)?,
+                    shadow: shadow.transpose().map_err(malformed)?,
+                    history: each(history).map_err(malformed)?,
+                };
+                self.served.insert(network, served);
             }
         }
         Ok(())
@@ -177,4 +293,8 @@ impl Chapter for Choosing {
     fn clear(&mut self) {
         *self = Self::default();
     }
+}
+
+fn each<S, T: TryFrom<S, Error = String>>(stored: Vec<S>) -> Result<VecDeque<T>, String> {
+    stored.into_iter().map(T::try_from).collect()
 }

@@ -7,6 +7,7 @@
 
 mod allocation;
 mod choices;
+mod components;
 mod ledger;
 mod range;
 mod shared;
@@ -16,6 +17,7 @@ use tenure_ledger::{Fact, Page};
 use crate::line::Line;
 
 pub(crate) use self::choices::Choosing;
+pub(crate) use self::components::Loading;
 pub(crate) use self::ledger::Books;
 
 /// The version of all forms in this folder.
@@ -27,6 +29,7 @@ impl From<&Fact> for Line {
         match fact {
             Fact::Ledger(fact) => line(ledger::CHAPTER, ledger::encode(fact)),
             Fact::Choices(fact) => line(choices::CHAPTER, choices::encode(fact)),
+            Fact::Components(fact) => line(components::CHAPTER, components::encode(fact)),
         }
     }
 }
@@ -36,6 +39,7 @@ pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<F
     match (chapter, version) {
         (ledger::CHAPTER, VERSION) => Some(ledger::decode(json).map(Fact::Ledger)),
         (choices::CHAPTER, VERSION) => Some(choices::decode(json).map(Fact::Choices)),
+        (components::CHAPTER, VERSION) => Some(components::decode(json).map(Fact::Components)),
         _ => None,
     }
 }
@@ -46,6 +50,7 @@ pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
         Page::Book(image) => Box::new(ledger::items(*image)),
         Page::Gone { network, through } => Box::new(std::iter::once(ledger::gone(&network, through))),
         Page::Choices(choices) => Box::new(choices::items(&choices).into_iter()),
+        Page::Components(components) => Box::new(components::items(&components).into_iter()),
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use tenure_ledger::{Fact, Image};
 
-use super::{Books, Choosing, choices, decode, ledger};
+use super::{Books, Choosing, Loading, choices, components, decode, ledger};
 use crate::chapters::{Chapter, Refused};
 use crate::line::Line;
 use crate::tests::corpus::{paths, paths_of_corpus};
@@ -56,6 +56,14 @@ proptest! {
     }
 
     #[test]
+    fn any_components_are_read_as_they_were_written(components in any::components()) {
+        let mut loading = Loading::default();
+        restored(&mut loading, components::items(&components).into_iter());
+        loading.restored().unwrap();
+        prop_assert_eq!(loading.into_components(), components);
+    }
+
+    #[test]
     fn a_network_that_was_removed_is_known_as_gone(name in any::network_name(), through in any::<u64>()) {
         let mut books = Books::default();
         restored(&mut books, [ledger::gone(&name, through)].into_iter());
@@ -64,8 +72,9 @@ proptest! {
 }
 
 #[test]
-fn another_version_of_either_chapter_is_not_known() {
-    for chapter in [&mut Books::default() as &mut dyn Chapter, &mut Choosing::default()] {
+fn another_version_of_any_chapter_is_not_known() {
+    let (mut books, mut choosing, mut loading) = (Books::default(), Choosing::default(), Loading::default());
+    for chapter in [&mut books as &mut dyn Chapter, &mut choosing, &mut loading] {
         for version in [0, 2, u32::MAX] {
             assert!(matches!(chapter.apply(1, version, "{}"), Err(Refused::Version)));
             assert!(matches!(chapter.restore(version, "{}"), Err(Refused::Version)));
@@ -92,7 +101,9 @@ fn the_corpus_says_everything_that_can_be_said() {
         let image = any::image().new_tree(&mut runner).unwrap().current();
         let choices = any::choices().new_tree(&mut runner).unwrap().current();
         let gone = ledger::gone(&image.network.name, image.through);
-        for line in ledger::items(image).chain(choices::items(&choices)).chain([gone]) {
+        let components = any::components().new_tree(&mut runner).unwrap().current();
+        let others = choices::items(&choices).into_iter().chain(components::items(&components));
+        for line in ledger::items(image).chain(others).chain([gone]) {
             written.extend(paths(&line.chapter, "item", &line.json));
         }
     }

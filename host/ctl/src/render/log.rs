@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenure_checkpoint::{Line, LogHeader, LogItem};
-use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
+use tenure_ledger::{ChoiceFact, Component, ComponentFact, Fact, LedgerFact, Step};
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
 use super::parts::{clean, short};
@@ -26,7 +26,11 @@ impl Lines {
             LogItem::Segment(header) => self.segment(header),
             LogItem::Fact { place, fact: Some(fact), .. } => {
                 let (at, what) = self.fact(fact);
-                format!("{:<24}  #{place:<6} {:<12} {what}\n", time(at), clean(fact.network().as_str()))
+                format!(
+                    "{:<24}  #{place:<6} {:<12} {what}\n",
+                    time(at),
+                    fact.network().map_or_else(|| "-".to_owned(), |network| clean(network.as_str()))
+                )
             }
             LogItem::Fact { place, fact: None, line, .. } => {
                 format!("{:<24}  #{place:<6} {:<12} {}\n", "-", "-", unknown(line))
@@ -91,7 +95,22 @@ impl Lines {
         match fact {
             Fact::Ledger(fact) => self.ledger(fact),
             Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
-                (choice.at, format!("{:<10} {} by {}", "chosen", choice.policy, choice.by.name()))
+                let why =
+                    if choice.why.is_empty() { String::new() } else { format!(": {}", clean(&choice.why)) };
+                (choice.at, format!("{:<10} {} by {}{why}", "chosen", choice.policy, choice.by.name()))
+            }
+            Fact::Choices(ChoiceFact::Noted { step: Step { kind, policy, at, why }, .. }) => {
+                let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
+                (*at, format!("{:<10} {policy}{why}", kind.name()))
+            }
+            Fact::Components(ComponentFact::Loaded(Component { policy, source, at, .. })) => {
+                (*at, format!("{:<10} {policy} from {}", "loaded", clean(source)))
+            }
+            Fact::Components(ComponentFact::Unloaded { policy, at }) => {
+                (*at, format!("{:<10} {policy}", "unloaded"))
+            }
+            Fact::Choices(ChoiceFact::Undone { choice, at, .. }) => {
+                (*at, format!("{:<10} the exchange; {} serves again", "undone", choice.policy))
             }
             Fact::Choices(ChoiceFact::Forgotten { at, .. }) => {
                 (*at, format!("{:<10} the policy", "forgotten"))

@@ -24,6 +24,8 @@ impl Config {
             log: Log { format: before.log.format, ..self.log },
             addresses: self.addresses,
             limits: self.limits,
+            exchange: self.exchange,
+            signatures: self.signatures,
             policies: self.policies,
             networks: self.networks,
             host_local: self.host_local,

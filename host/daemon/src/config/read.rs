@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
-use tenure_policy::embedded;
 use tenure_types::{NetworkName, PolicyName};
 
 use super::{Config, DEFAULT_PATH, PolicyTable};
@@ -82,6 +82,7 @@ impl Config {
         let at_most = [
             ("sandbox.memory_mib", self.sandbox.memory_mib, 4096),
             ("sandbox.concurrency", self.sandbox.concurrency, 4096),
+            ("exchange.worse_percent", self.exchange.worse_percent, 100),
         ];
         if let Some((key, _, most)) = at_most.into_iter().find(|(_, value, most)| value > most) {
             return Err((key.to_owned(), format!("must be at most {most}")));
@@ -90,10 +91,13 @@ impl Config {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
             return Err(("runtime.socket".to_owned(), message.to_owned()));
         }
+        for (index, key) in self.signatures.keys.iter().enumerate() {
+            TrustedKey::new(key).map_err(|message| (format!("signatures.keys[{index}]"), message))?;
+        }
         for (name, table) in &self.policies {
             let key = |field: &str| format!("policies.{name}{field}");
             PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
-            policy(name, table).map_err(|(field, message)| (key(field), message))?;
+            policy(table).map_err(|(field, message)| (key(field), message))?;
         }
         for (name, table) in &self.networks {
             let key = |field: &str| format!("networks.{name}{field}");
@@ -112,16 +116,11 @@ impl Config {
 }
 
 /// Checks what the types cannot express about a policy; returns the invalid field and the reason.
-fn policy(name: &str, table: &PolicyTable) -> Result<(), (&'static str, String)> {
+fn policy(table: &PolicyTable) -> Result<(), (&'static str, String)> {
     match (&table.path, &table.sha256) {
-        (None, None) if embedded::names().any(|built_in| built_in == name) => Ok(()),
-        (None, _) => {
-            let built_in: Vec<_> = embedded::names().collect();
-            Err((
-                ".path",
-                format!("is missing; only built-in policies need no path: {}", built_in.join(", ")),
-            ))
-        }
+        // Built in, or to be loaded by an operator.
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err((".path", "is missing, although there is a sha256".to_owned())),
         (Some(path), _) if !path.is_absolute() => Err((".path", "must be an absolute path".to_owned())),
         (Some(_), None) => Err((".sha256", SHA256.to_owned())),
         (Some(_), Some(sha256)) if !is_sha256(sha256) => Err((".sha256", SHA256.to_owned())),
@@ -177,9 +176,13 @@ mod tests {
             policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64")
         );
         assert!(policy("path = \"/mine.wasm\"").contains("policies.mine.sha256: must be 64"));
-        assert_eq!(
-            policy("within = [\"10.0.0.0/8\"]"),
-            "tenured.toml: policies.mine.path: is missing; only built-in policies need no path: highest-first, host-local"
+        assert!(policy("sha256 = \"12\"").contains("policies.mine.path: is missing"));
+        assert!(
+            refusal("[signatures]\nkeys = [\"x\"]").contains("signatures.keys[0]: not a minisign public key")
+        );
+        assert!(
+            refusal("[exchange]\nworse_percent = 101")
+                .contains("exchange.worse_percent: must be at most 100")
         );
         assert!(policy("within = [\"10.0.0.0\"]").starts_with("tenured.toml: policies.mine.within[0]: "));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, NetworkBounds, Settings};
+use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, Settings};
 use tenure_types::{NetworkName, PolicyName};
 
 use super::Config;
@@ -19,6 +19,10 @@ impl Config {
             queue: number(self.limits.queue),
             networks: number(self.limits.networks),
             bounds: Arc::new(self.bounds()),
+            exchange: ExchangeSettings {
+                watch: Duration::from_secs(self.exchange.watch_seconds.into()),
+                worse_percent: self.exchange.worse_percent,
+            },
         }
     }
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::ports::Clock as _;
-use tenure_engine::{Add, Del, Engine, Ports, Settings};
+use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
 use tenure_fixtures::ports::{Heard, ManualClock, ManualJournal, policy};
-use tenure_ledger::Choices;
 use tenure_types::{
     ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
     Sandbox,
@@ -32,8 +31,15 @@ impl Bench {
             observer: outcomes.clone(),
         };
         let (cooldown, bounds) = (Duration::from_secs(30), Arc::default());
-        let settings = Settings { cooldown, in_flight, queue, networks: 3, bounds };
-        let (engine, abandoned) = Engine::new(Vec::new(), Choices::default(), ports, settings);
+        let settings = Settings {
+            cooldown,
+            in_flight,
+            queue,
+            networks: 3,
+            bounds,
+            exchange: ExchangeSettings::default(),
+        };
+        let (engine, abandoned) = Engine::new(Recovered::default(), ports, settings);
         Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
     }
 
@@ -71,6 +77,12 @@ impl Bench {
     pub(crate) fn tick(&self, milliseconds: u64) {
         self.clock.advance(Duration::from_millis(milliseconds));
     }
+}
+
+/// An activation on the network, with its ranges as they are.
+pub(crate) fn activate(policy: &str) -> Activate {
+    let policy = PolicyName::new(policy).unwrap().into();
+    Activate { network: network(), policy, change_ranges: false, unchecked: false }
 }
 
 pub(crate) fn network() -> NetworkName {

@@ -56,6 +56,35 @@ impl Book {
         if let Some(held) = self.owned_by(&request.owner) {
             return Err(Violation::OwnerHolds(request.owner.clone(), held.generation));
         }
+        Ok(Allocation {
+            network: self.name().clone(),
+            generation: self.next_generation(),
+            owner: request.owner.clone(),
+            addresses: self.assigned_to(request, proposal, living)?,
+            sandbox: request.sandbox.clone(),
+            tags: proposal.tags.clone(),
+            policy: Arc::clone(policy),
+            origin: None,
+            requested_at: request.requested_at,
+            allocated_at: now,
+        })
+    }
+
+    /// Checks a proposal as [`admit`](Self::admit) does, but as if the owner had no addresses yet. For policies that are
+    /// asked without effect.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn check(&self, request: &Request, proposal: &Proposal) -> Result<(), Violation> {
+        self.assigned_to(request, proposal, None).map(drop)
+    }
+
+    fn assigned_to(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        living: Option<&[Generation]>,
+    ) -> Result<SmallVec<[AssignedAddress; 1]>, Violation> {
         self.check_pools(proposal)?;
         if let Some((name, _)) = proposal.tags.iter().find(|(name, _)| counts::is_hosts(name)) {
             return Err(Violation::HostsName(name.to_owned()));
@@ -70,18 +99,7 @@ impl Book {
         if let Some(wanted) = request.requested.iter().find(missed) {
             return Err(Violation::RequestIgnored(*wanted));
         }
-        Ok(Allocation {
-            network: self.name().clone(),
-            generation: self.next_generation(),
-            owner: request.owner.clone(),
-            addresses,
-            sandbox: request.sandbox.clone(),
-            tags: proposal.tags.clone(),
-            policy: Arc::clone(policy),
-            origin: None,
-            requested_at: request.requested_at,
-            allocated_at: now,
-        })
+        Ok(addresses)
     }
 
     /// Checks that there is at most one address from each pool, one from each pool that every grant needs, and at

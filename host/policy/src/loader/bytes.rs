@@ -55,6 +55,13 @@ impl Bytes {
         })
     }
 
+    /// The signature of a stamp's component: the one beside its file, or the node's own copy of it.
+    pub(crate) fn signature(&self, stamp: &PolicyStamp) -> Option<String> {
+        let catalogued = self.named(&stamp.name).ok().filter(|now| now.stamp == *stamp);
+        let beside = catalogued.and_then(|catalogued| catalogued.source.signature());
+        beside.or_else(|| self.kept.signature(&stamp.digest))
+    }
+
     /// Reads a stamp's component. The node's own copy replaces a file that is missing or unreadable. The file's
     /// digest is checked by the caller.
     pub(crate) fn find(&self, stamp: &PolicyStamp) -> Result<Cow<'static, [u8]>, Error> {

@@ -6,10 +6,12 @@
 //! only a missing file.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::private::PrivateDirectory;
+use super::source::SIGNATURE;
 use crate::digest::{DIGITS, is_hexadecimal, sha256};
 
 /// A directory of components by digest.
@@ -27,15 +29,20 @@ impl KeptComponents {
         (sha256(&bytes) == digest).then_some(bytes)
     }
 
-    /// Keeps a component, replacing a damaged copy. A failure only makes the node depend on the component's file.
-    pub(crate) fn put(&self, digest: &str, bytes: &[u8]) {
-        if self.get(digest).is_some() {
-            return;
+    /// A component's signature.
+    pub(crate) fn signature(&self, digest: &str) -> Option<String> {
+        String::from_utf8(self.0.read(&signature_name(digest)).ok()?).ok()
+    }
+
+    /// Keeps a component and its signature, replacing a damaged copy; durable when this returns.
+    pub(crate) fn put(&self, digest: &str, bytes: &[u8], signature: Option<&str>) -> io::Result<()> {
+        if let Some(signature) = signature.filter(|text| self.signature(digest).as_deref() != Some(text)) {
+            self.0.write(&signature_name(digest), signature.as_bytes())?;
         }
-        let name = file_name(digest);
-        if let Err(error) = self.0.write(&name, bytes) {
-            tracing::warn!(%error, file = name, "cannot keep a copy of a policy");
+        if self.get(digest).is_none() {
+            self.0.write(&file_name(digest), bytes)?;
         }
+        Ok(())
     }
 
     /// Removes the copies of components not in `named`; returns how many. A failure only costs disk space.
@@ -54,8 +61,13 @@ fn file_name(digest: &str) -> String {
     format!("{digest}{EXTENSION}")
 }
 
-/// The digest in a file name, if it is that of a copy.
+fn signature_name(digest: &str) -> String {
+    format!("{digest}{EXTENSION}.{SIGNATURE}")
+}
+
+/// The digest in a file name, if it is that of a copy or its signature.
 fn digest_of(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(SIGNATURE).and_then(|name| name.strip_suffix('.')).unwrap_or(name);
     name.strip_suffix(EXTENSION).filter(|digest| is_hexadecimal(digest, DIGITS))
 }
 
@@ -68,12 +80,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let kept = KeptComponents::new(directory.path().join("policies"));
         let digest = sha256(b"a component");
-        kept.put(&digest, b"a component");
+        kept.put(&digest, b"a component", Some("signed")).unwrap();
         assert_eq!(kept.get(&digest).as_deref(), Some(&b"a component"[..]));
 
         std::fs::write(directory.path().join("policies").join(file_name(&digest)), "half a comp").unwrap();
         assert_eq!(kept.get(&digest), None);
-        kept.put(&digest, b"a component");
+        kept.put(&digest, b"a component", Some("signed")).unwrap();
         assert_eq!(kept.get(&digest).as_deref(), Some(&b"a component"[..]));
+        assert_eq!(kept.signature(&digest).as_deref(), Some("signed"));
+        assert_eq!(kept.prune(&HashSet::from([digest.as_str().into()])), 0);
+        assert_eq!(kept.prune(&HashSet::new()), 2, "the signature goes with the component");
     }
 }

@@ -174,6 +174,17 @@ impl std::fmt::Debug for Loader {
     }
 }
 
+/// Runs work that blocks on a thread of its own.
+pub(crate) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (sender, done) = oneshot::channel();
+    let failed = |cause: &dyn std::fmt::Display| {
+        Error::new(ErrorCode::Internal, format_args!("cannot load a policy: {cause}"))
+    };
+    // The caller may be gone.
+    thread(move || drop(sender.send(work()))).map_err(|error| failed(&error))?;
+    done.await.map_err(|_| failed(&"its thread did not finish"))
+}
+
 fn thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("policy-loader".into()).spawn(work).map(drop)
 }

@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+/// The extension of a signature's file.
+pub(super) const SIGNATURE: &str = "minisig";
+
+/// The longest signature file, in bytes.
+const LONGEST_SIGNATURE: usize = 16 << 10;
+
 /// Where a policy of the catalogue comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueSource {
@@ -20,13 +26,24 @@ pub enum CatalogueSource {
         /// Its expected SHA-256, in lower-case hexadecimal.
         sha256: String,
     },
+    /// The node's own copy of a component that an operator loaded, and where that came from.
+    Loaded(String),
 }
 
 impl CatalogueSource {
+    /// The signature that lies beside a file, as minisign names it; `None` if there is none.
+    pub(crate) fn signature(&self) -> Option<String> {
+        let Self::File { path, .. } = self else { return None };
+        let path = path.with_added_extension(SIGNATURE);
+        let bytes = read_file(&path, LONGEST_SIGNATURE).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+
     /// Reads the bytes, of which there may be at most `most`.
     pub(crate) fn read(&self, most: usize) -> Result<Cow<'static, [u8]>, String> {
         match self {
             Self::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
+            Self::Loaded(_) => Err("the node's own copy is missing or damaged: load the policy again".into()),
             Self::File { path, .. } => {
                 read_file(path, most).map(Cow::Owned).map_err(|error| format!("{}: {error}", path.display()))
             }
@@ -38,6 +55,7 @@ impl std::fmt::Display for CatalogueSource {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Embedded(_) => formatter.write_str("embedded"),
+            Self::Loaded(source) => source.fmt(formatter),
             Self::File { path, .. } => path.display().fmt(formatter),
         }
     }

@@ -155,8 +155,7 @@ fn the_catalogue_lists_what_there_is_and_what_is_wrong_with_it() {
             entry("missing", false, true),
         ]
     );
-    let code =
-        |policy: &str| node::wait(policies.load(&name(policy))).map(|_| ()).map_err(|error| error.code);
+    let code = |policy: &str| node::obtain(&policies, policy).map(|_| ()).map_err(|error| error.code);
     assert_eq!(code("mine"), Ok(()));
     assert_eq!(code("changed"), Err(ErrorCode::PolicyUnloadable));
     assert_eq!(code("missing"), Err(ErrorCode::PolicyUnloadable));
@@ -169,7 +168,7 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
     let file = state.path().join("mine.wasm");
     let digest = sha256(embedded::HIGHEST_FIRST);
     fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
-    let load = || node::wait(policies(state.path(), &[("mine", &file, &digest)]).load(&name("mine")));
+    let load = || node::obtain(&policies(state.path(), &[("mine", &file, &digest)]), "mine");
     load().unwrap();
 
     fs::remove_file(&file).unwrap();
@@ -187,7 +186,7 @@ fn a_node_goes_on_with_its_own_copy_when_the_file_is_gone_or_another() {
 #[test]
 fn what_was_compiled_is_used_again_only_while_it_is_ours_and_whole() {
     let state = tempfile::tempdir().unwrap();
-    let load = || node::wait(policies(state.path(), &[]).load(&name("host-local"))).map(|_| ()).unwrap();
+    let load = || node::obtain(&policies(state.path(), &[]), "host-local").map(|_| ()).unwrap();
     load();
     let compiled = only_file(state.path().join("compiled"));
     assert_eq!(compiled.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -256,7 +255,7 @@ fn what_is_no_regular_file_of_the_right_size_is_refused_unread() {
         ("fifo", "not a regular file"),
         ("sparse", "it is 3072 MiB, and the limit is 64 MiB"),
     ] {
-        let error = node::wait(policies.load(&name(policy))).map(|_| ()).unwrap_err();
+        let error = node::obtain(&policies, policy).map(|_| ()).unwrap_err();
         assert_eq!(error.code, ErrorCode::PolicyUnloadable);
         assert!(error.cause.contains(cause), "{policy}: {error}");
     }
@@ -275,10 +274,10 @@ fn a_policy_that_failed_is_remembered_and_an_operator_tries_it_again() {
         ErrorCode::NotReady,
         "not waited for"
     );
-    let failed = node::wait(policies.load(&name("mine"))).map(|_| ()).unwrap_err();
+    let failed = node::obtain(&policies, "mine").map(|_| ()).unwrap_err();
     assert_eq!(policies.find(&name("mine")).map(|_| ()).unwrap_err(), failed);
     fs::write(&file, embedded::HIGHEST_FIRST).unwrap();
     assert_eq!(policies.find(&name("mine")).map(|_| ()).unwrap_err(), failed, "its pause is not over");
-    node::wait(policies.load(&name("mine"))).map(|_| ()).unwrap();
+    node::obtain(&policies, "mine").map(|_| ()).unwrap();
     policies.find(&name("mine")).map(|_| ()).unwrap();
 }

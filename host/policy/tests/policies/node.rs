@@ -7,8 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use tenure_engine::ports::{Catalogue as _, Policy};
 use tenure_ledger::{Book, Defined, LedgerFact};
-use tenure_policy::{Compiler, Effect, Limits, Outcome, PlanState, Runtime, WasmPolicy};
+use tenure_policy::{Compiler, Effect, Limits, Outcome, PlanState, Policies, Runtime, WasmPolicy};
 use tenure_sdk_build::{BuildError, Builder};
 use tenure_types::{
     AgentName, Allocation, ClaimName, ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment,
@@ -46,6 +47,12 @@ fn built(build: impl FnOnce(&Builder) -> Result<Vec<u8>, BuildError>) -> Vec<u8>
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
     build(&Builder::new(workspace, target).unwrap()).unwrap()
+}
+
+/// Loads the policy that a name stands for, and waits for it.
+pub(crate) fn obtain(policies: &Policies, name: &str) -> Result<Arc<dyn Policy>, Error> {
+    let stamp = policies.resolve(&PolicyName::new(name).unwrap().into())?;
+    wait(policies.load(&stamp))
 }
 
 /// Waits for a future on the calling thread.

@@ -42,7 +42,7 @@ fn left_by_mine(state: &Path) -> String {
     fs::write(&file, &component).unwrap();
     let before = policies(state, Some(&file));
     for policy in ["mine", "host-local"] {
-        node::wait(before.load(&name(policy))).map(drop).unwrap();
+        node::obtain(&before, policy).map(drop).unwrap();
     }
     sha256(&component)
 }

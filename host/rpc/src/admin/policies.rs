@@ -1,46 +1,137 @@
-//! The policy catalogue with each policy's networks, and activation.
+//! The policies of the node, and what each of them serves.
 
 use tenure_engine::Engine;
 use tenure_engine::ports::CatalogueEntry;
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
+use tenure_ledger::choices::Served;
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
 
-use super::books::books;
-use super::shown::{policy_ref, unknown_network};
+use super::exchange::selected;
+use super::shown::policy_ref;
 use crate::v1;
 
-pub(super) async fn list(engine: &Engine) -> v1::ListPoliciesResponse {
-    let books = books(engine).await;
-    let users = |stamp: &PolicyStamp| {
-        let used = books
-            .iter()
-            .filter(|book| engine.choices(book.name()).is_some_and(|(now, _)| now.policy.name == stamp.name));
-        used.map(|book| book.name().to_string()).collect()
-    };
-    let policies = engine.policies().into_iter().map(|CatalogueEntry { stamp, source, problem, loading }| {
-        let networks = users(&stamp);
-        v1::Policy {
-            policy: Some(policy_ref(&stamp)),
-            source,
-            networks,
-            problem: problem.unwrap_or_default(),
-            loading,
-        }
+/// All policies: what the catalogue's names stand for, and the older versions that are loaded or in use.
+pub(super) fn list(engine: &Engine) -> v1::ListPoliciesResponse {
+    let uses = Uses::of(engine);
+    let policies = known(engine, &uses).into_iter().map(|known| v1::Policy {
+        policy: Some(policy_ref(&known.policy)),
+        networks: uses.serves(&known.policy),
+        shadows: uses.shadows(&known.policy),
+        source: known.source,
+        problem: known.problem,
+        loading: known.loading,
     });
     v1::ListPoliciesResponse { policies: policies.collect() }
 }
 
-pub(super) async fn activate(
-    engine: &Engine,
-    request: v1::ActivatePolicyRequest,
-) -> Result<v1::ActivatePolicyResponse> {
-    let v1::ActivatePolicyRequest { network, policy, change_ranges } = request;
-    let network = NetworkName::new(&network).map_err(|_| unknown_network(&network))?;
-    let policy = PolicyName::new(policy).map_err(|error| Error::new(ErrorCode::UnknownPolicy, error))?;
-    let activated = engine.activate(&network, &policy, change_ranges).await?;
-    Ok(v1::ActivatePolicyResponse {
-        before: activated.before.as_ref().map(policy_ref),
-        after: Some(policy_ref(&activated.after)),
-        ranges_added: activated.added,
-        ranges_removed: activated.removed,
-    })
+/// The versions of one policy.
+pub(super) fn inspect(engine: &Engine, policy: &str) -> Result<v1::InspectPolicyResponse> {
+    let selector = selected(policy)?;
+    let uses = Uses::of(engine);
+    let versions: Vec<_> = known(engine, &uses)
+        .into_iter()
+        .filter(|known| selector.matches(&known.policy))
+        .map(|known| v1::PolicyVersion {
+            serves: uses.serves(&known.policy),
+            shadows: uses.shadows(&known.policy),
+            served: uses.served(&known.policy),
+            policy: Some(policy_ref(&known.policy)),
+            source: known.source,
+            signer: known.signer,
+            loaded_at_ms: known.loaded_at_ms,
+            current: known.current,
+            problem: known.problem,
+        })
+        .collect();
+    if versions.is_empty() {
+        return Err(Error::new(ErrorCode::UnknownPolicy, format_args!("no policy {selector} on this node")));
+    }
+    Ok(v1::InspectPolicyResponse { versions })
+}
+
+/// A version of a policy that the node knows.
+struct Known {
+    policy: PolicyStamp,
+    source: String,
+    signer: String,
+    loaded_at_ms: u64,
+    /// Whether its name stands for it.
+    current: bool,
+    problem: String,
+    loading: bool,
+}
+
+/// All versions, sorted by name; the one that a name stands for comes first.
+fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
+    let components = engine.components();
+    let entry = |CatalogueEntry { stamp, source, problem, loading }| Known {
+        policy: stamp,
+        source,
+        signer: String::new(),
+        loaded_at_ms: 0,
+        current: true,
+        problem: problem.unwrap_or_default(),
+        loading,
+    };
+    let mut all: Vec<Known> = engine.policies().into_iter().map(entry).collect();
+    let older = |policy: PolicyStamp, source: &str| Known {
+        policy,
+        source: source.to_owned(),
+        signer: String::new(),
+        loaded_at_ms: 0,
+        current: false,
+        problem: String::new(),
+        loading: false,
+    };
+    for component in components.iter().rev() {
+        if !all.iter().any(|known| known.policy == component.policy) {
+            all.push(older(component.policy.clone(), &component.source));
+        }
+    }
+    for policy in uses.policies() {
+        if !all.iter().any(|known| known.policy == *policy) {
+            all.push(older(policy.clone(), "kept on this node"));
+        }
+    }
+    for known in &mut all {
+        if let Some(component) = components.iter().find(|component| component.policy == known.policy) {
+            known.signer.clone_from(&component.signer);
+            known.loaded_at_ms = component.at.wall_ms;
+        }
+    }
+    all.sort_by(|one, other| one.policy.name.cmp(&other.policy.name));
+    all
+}
+
+/// The policies of each network.
+struct Uses(Vec<(NetworkName, Served)>);
+
+impl Uses {
+    fn of(engine: &Engine) -> Self {
+        let networks = engine.network_names().into_iter();
+        Self(networks.filter_map(|network| Some((network.clone(), engine.policies_of(&network)?))).collect())
+    }
+
+    /// The policies that serve or shadow a network.
+    fn policies(&self) -> impl Iterator<Item = &PolicyStamp> {
+        self.0.iter().flat_map(|(_, served)| {
+            [&served.now.policy].into_iter().chain(served.shadow.iter().map(|shadow| &shadow.policy))
+        })
+    }
+
+    fn networks(&self, is_used: impl Fn(&Served) -> bool) -> Vec<String> {
+        let used = self.0.iter().filter(|(_, served)| is_used(served));
+        used.map(|(network, _)| network.to_string()).collect()
+    }
+
+    fn serves(&self, policy: &PolicyStamp) -> Vec<String> {
+        self.networks(|served| served.now.policy == *policy)
+    }
+
+    fn shadows(&self, policy: &PolicyStamp) -> Vec<String> {
+        self.networks(|served| served.shadow.as_ref().is_some_and(|shadow| shadow.policy == *policy))
+    }
+
+    fn served(&self, policy: &PolicyStamp) -> Vec<String> {
+        self.networks(|served| served.before.iter().any(|choice| choice.policy == *policy))
+    }
 }

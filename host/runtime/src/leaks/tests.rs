@@ -1,9 +1,9 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use tenure_engine::{Ports, Settings};
+use tenure_engine::{ExchangeSettings, Ports, Recovered, Settings};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, Silent, catalogue};
-use tenure_ledger::{Book, Choices, LedgerFact};
+use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, InterfaceName, Moment, Owner, Place, PolicyName, PolicyStamp,
     Sandbox,
@@ -53,8 +53,15 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         observer: Arc::new(Silent),
     };
     let (cooldown, bounds) = (Duration::ZERO, Arc::default());
-    let settings = Settings { cooldown, in_flight: 1, queue: 1, networks: 1, bounds };
-    Engine::new(vec![book], Choices::default(), ports, settings).0
+    let settings = Settings {
+        cooldown,
+        in_flight: 1,
+        queue: 1,
+        networks: 1,
+        bounds,
+        exchange: ExchangeSettings::default(),
+    };
+    Engine::new(Recovered { books: vec![book], ..Recovered::default() }, ports, settings).0
 }
 
 async fn held(leaks: &Leaks) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use tenure_engine::{Define, Supply as Supplied};
+use tenure_engine::{Activate, Define, Supply as Supplied};
 use tenure_types::{Definer, NetworkConfig, NetworkName, PolicyName, PoolName};
 
 use super::{Daemon, Outcome, Request, World};
@@ -63,10 +63,12 @@ impl World {
         let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
         // Unless ranges may change, it fails if they would.
         let change_ranges = self.random.below(4) > 0;
-        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
-        let id = daemon.executor.spawn(async move {
-            Outcome::Changed(engine.activate(&name, &policy, change_ranges).await.map(drop))
-        });
+        let activate =
+            Activate { network: network.clone(), policy: policy.into(), change_ranges, unchecked: false };
+        let engine = Arc::clone(&daemon.engine);
+        let id = daemon
+            .executor
+            .spawn(async move { Outcome::Changed(engine.activate(&activate).await.map(drop)) });
         self.oracle.change_sent(id, &network, Whole::Activate(number));
         daemon.asked.insert(id, Request::Change(network));
         Ok(())

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact};
+use tenure_ledger::{
+    Book, Choice, ChoiceFact, Chooser, Component, ComponentFact, Defined, Fact, LedgerFact, Step, StepKind,
+};
 use tenure_types::{
     AgentName, Assignment, Attributes, ClaimName, ContainerId, DefinedPool, Definer, Definition,
     InterfaceName, Moment, NetworkConfig, NetworkName, Owner, Place, PodIdentity, PolicyName, PolicyStamp,
@@ -42,9 +44,41 @@ impl Story<'_> {
     }
 
     pub(super) fn choose(&self, name: &str, name_of_policy: &str, by: Chooser, when: Moment) {
-        let choice = Choice { policy: policy(name_of_policy).as_ref().clone(), by, at: when };
+        let choice = Choice {
+            policy: policy(name_of_policy).as_ref().clone(),
+            by,
+            at: when,
+            why: String::new(),
+            watched: false,
+        };
+        self.choose_as(name, choice);
+    }
+
+    pub(super) fn choose_as(&self, name: &str, choice: Choice) {
         let network = network(name);
         self.put(&network, [ChoiceFact::Chosen { network: network.clone(), choice }.into()]);
+    }
+
+    pub(super) fn undo(&self, name: &str, choice: Choice, when: Moment) {
+        let network = network(name);
+        self.put(&network, [ChoiceFact::Undone { network: network.clone(), choice, at: when }.into()]);
+    }
+
+    pub(super) fn note(&self, name: &str, kind: StepKind, name_of_policy: &str, when: Moment, why: &str) {
+        let policy = policy(name_of_policy).as_ref().clone();
+        let (network, step) = (network(name), Step { kind, policy, at: when, why: why.to_owned() });
+        self.put(&network, [ChoiceFact::Noted { network: network.clone(), step }.into()]);
+    }
+
+    pub(super) fn load(&self, name_of_policy: &str, source: &str, signer: &str, when: Moment) {
+        let policy = policy(name_of_policy).as_ref().clone();
+        let component = Component { policy, source: source.to_owned(), signer: signer.to_owned(), at: when };
+        self.put(&network("lan"), [ComponentFact::Loaded(component).into()]);
+    }
+
+    pub(super) fn unload(&self, name_of_policy: &str, when: Moment) {
+        let policy = policy(name_of_policy).as_ref().clone();
+        self.put(&network("lan"), [ComponentFact::Unloaded { policy, at: when }.into()]);
     }
 
     /// Defines a network with one pool and one range.

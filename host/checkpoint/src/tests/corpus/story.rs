@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Chooser, LedgerFact, Repeat};
+use tenure_ledger::{Choice, Chooser, LedgerFact, Repeat, StepKind};
 use tenure_types::{
     Allocation, Cooling, DefinedPool, Definer, Definition, Need, Origin, Owner, Place, Pool, RangeName,
     Sandbox, Supply,
@@ -16,22 +16,24 @@ use super::node::{
 pub(super) type Deed = fn(&Story<'_>);
 
 /// The history up to the point at which a snapshot is worthwhile.
-pub(super) const BEFORE: [Deed; 11] = [
+pub(super) const BEFORE: [Deed; 13] = [
     define_lan,
     supply,
     hand_out,
     claim,
     choose_another,
+    exchange,
     take_over,
     renew,
     release,
     drain,
     import,
     define_others,
+    exchange_others,
 ];
 
 /// The events while the snapshot is in progress.
-pub(super) const DURING: [Deed; 2] = [remove, remove_and_define_again];
+pub(super) const DURING: [Deed; 3] = [remove, remove_and_define_again, exchange_more];
 
 /// The events after it.
 pub(super) const AFTER: [Deed; 4] = [redefine_lan, release_more, withdraw, hand_out_more];
@@ -121,6 +123,36 @@ fn choose_another(story: &Story<'_>) {
     story.choose("lan", "sticky", Chooser::Operator, at(7));
 }
 
+fn chosen(name: &str, by: Chooser, why: &str, watched: bool) -> Choice {
+    Choice { policy: policy(name).as_ref().clone(), by, at: at(9), why: why.to_owned(), watched }
+}
+
+/// Every step of an exchange, and policies loaded for it.
+fn exchange(story: &Story<'_>) {
+    story.load("zones", "/root/zo\"nes\".wasm", "RWQ \u{e9}", at(7));
+    story.load("quota", "oci://host/policies/quota", "", at(7));
+    story.load("old", "", "", at(7));
+    story.unload("old", at(8));
+    story.note("lan", StepKind::Refused, "quota", at(8), "it traps: \"why\"\n");
+    story.note("lan", StepKind::ShadowBegun, "zones", at(8), "");
+    story.choose_as("lan", chosen("zones", Chooser::Operator, "", true));
+    story.choose_as("lan", chosen("sticky", Chooser::RollBack, "9 of 10 calls failed", false));
+    let before = chosen("sticky", Chooser::RollBack, "9 of 10 calls failed", false);
+    story.choose_as("lan", chosen("quota", Chooser::Operator, "", true));
+    story.undo("lan", before, at(9));
+    story.note("lan", StepKind::ShadowBegun, "quota", at(9), "");
+    story.note("lan", StepKind::ShadowEnded, "quota", at(10), "an operator ended it");
+    story.choose_as("lan", chosen("host-local", Chooser::Configuration, "", true));
+    story.note("lan", StepKind::Kept, "host-local", at(10), "");
+    story.note("lan", StepKind::ShadowBegun, "zones", at(10), "");
+    story.choose_as("lan", chosen("sticky", Chooser::Operator, "", true));
+}
+
+fn exchange_more(story: &Story<'_>) {
+    story.unload("quota", at(16));
+    story.note("lan", StepKind::Kept, "sticky", at(16), "");
+}
+
 /// An owner that another IPAM knows, two unknown ones, and one behind a known owner.
 fn take_over(story: &Story<'_>) {
     let origin = |claim: &str, why: &str| Origin {
@@ -193,6 +225,14 @@ fn define_others(story: &Story<'_>) {
     story.admit("again", owner("first", "eth0"), Sandbox::default(), &proposal, at(15));
     story.release("again", &owner("first", "eth0"), at(16), "gc");
     story.remove("early", at(16));
+}
+
+/// A network that is watched, and one that was rolled back.
+fn exchange_others(story: &Story<'_>) {
+    story.undo("fixed", chosen("quota", Chooser::Operator, "promoted before", true), at(9));
+    story.undo("fixed", chosen("quota", Chooser::Configuration, "by the file", true), at(9));
+    story.choose_as("fixed", chosen("zones", Chooser::Operator, "promoted", true));
+    story.choose_as("taken-over", chosen("zones", Chooser::RollBack, "3 of 20 calls failed", false));
 }
 
 fn remove(story: &Story<'_>) {

@@ -4,8 +4,8 @@
 use std::fmt::{Display, Write as _};
 
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
-use tenure_ledger::choices::Served;
-use tenure_ledger::{Choice, Image};
+use tenure_ledger::choices::{Served, Shadow};
+use tenure_ledger::{Choice, Component, Components, Image, Step};
 use tenure_types::{
     Allocation, AssignedAddress, Attributes, Moment, Network, NetworkConfig, Origin, Owner, Place, Pool,
     Range, Sandbox, Source,
@@ -20,16 +20,30 @@ pub(super) fn tell(found: &Recovered) -> String {
         image(&mut text, book.image());
     }
     writeln!(text, "choices through {}", found.choices.through()).unwrap();
-    for (network, Served { now, before }) in found.choices.all() {
+    for (network, Served { now, before, shadow, history }) in found.choices.all() {
         let before: Vec<_> = before.iter().map(choice).collect();
         writeln!(text, "  {network}: {}; before: {}", choice(now), list(&before)).unwrap();
+        if let Some(Shadow { policy, since }) = shadow {
+            writeln!(text, "    in its shadow: {policy} since {}", moment(*since)).unwrap();
+        }
+        for Step { kind, policy, at, why } in history {
+            writeln!(text, "    {}: {policy} at {} {why:?}", kind.name(), moment(*at)).unwrap();
+        }
+    }
+    if found.components != Components::default() {
+        writeln!(text, "components through {}", found.components.through()).unwrap();
+    }
+    for Component { policy, source, signer, at } in found.components.all() {
+        writeln!(text, "  {policy} from {source:?}, signed {signer:?}, at {}", moment(*at)).unwrap();
     }
     writeln!(text, "last {}", found.report.last).unwrap();
     text
 }
 
-fn choice(Choice { policy, by, at }: &Choice) -> String {
-    format!("{}@{} by {} at {}", policy.name, policy.digest, by.name(), moment(*at))
+fn choice(Choice { policy, by, at, why, watched }: &Choice) -> String {
+    let why = if why.is_empty() { String::new() } else { format!(" {why:?}") };
+    let watched = if *watched { ", watched" } else { "" };
+    format!("{}@{} by {} at {}{why}{watched}", policy.name, policy.digest, by.name(), moment(*at))
 }
 
 fn moment(Moment { boot_ns, wall_ms }: Moment) -> String {

@@ -12,8 +12,11 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
-use tenure_ledger::choices::Served;
-use tenure_ledger::{Choice, ChoiceFact, Choices, Chooser, Fact, Image, LedgerFact};
+use tenure_ledger::choices::{Served, Shadow};
+use tenure_ledger::{
+    Choice, ChoiceFact, Choices, Chooser, Component, ComponentFact, Components, Fact, Image, LedgerFact,
+    Step, StepKind,
+};
 use tenure_types::{
     Attributes, Cooling, Definer, Generation, Moment, Need, Network, NetworkConfig, NetworkName, PolicyName,
     PolicyStamp, Pool, PoolName, Range, RangeName, Supply,
@@ -127,8 +130,43 @@ fn network() -> impl Strategy<Value = Network> {
 }
 
 fn choice() -> impl Strategy<Value = Choice> {
-    let chooser = select(vec![Chooser::Configuration, Chooser::Operator]);
-    (policy(), chooser, moment()).prop_map(|(policy, by, at)| Choice { policy, by, at })
+    (policy(), chooser(), moment(), text(), any::<bool>()).prop_map(|(policy, by, at, why, watched)| Choice {
+        policy,
+        by,
+        at,
+        why,
+        watched,
+    })
+}
+
+fn chooser() -> impl Strategy<Value = Chooser> {
+    select(vec![Chooser::Configuration, Chooser::Operator, Chooser::RollBack])
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kinds = [StepKind::Refused, StepKind::ShadowBegun, StepKind::ShadowEnded, StepKind::Kept];
+    (select(kinds.to_vec()), policy(), moment(), text()).prop_map(|(kind, policy, at, why)| Step {
+        kind,
+        policy,
+        at,
+        why,
+    })
+}
+
+/// A step of a history, where choices are steps, too.
+fn past() -> impl Strategy<Value = Step> {
+    let chosen = chooser().prop_map(StepKind::Chosen);
+    let chosen = prop_oneof![chosen, Just(StepKind::Undone)];
+    prop_oneof![step(), (step(), chosen).prop_map(|(step, kind)| Step { kind, ..step })]
+}
+
+fn component() -> impl Strategy<Value = Component> {
+    (policy(), text(), text(), moment()).prop_map(|(policy, source, signer, at)| Component {
+        policy,
+        source,
+        signer,
+        at,
+    })
 }
 
 /// The definition of a network with this configuration.
@@ -178,18 +216,43 @@ fn ledger_fact() -> impl Strategy<Value = LedgerFact> {
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
     let choices = prop_oneof![
         (network_name(), choice()).prop_map(|(network, choice)| ChoiceFact::Chosen { network, choice }),
+        (network_name(), step()).prop_map(|(network, step)| ChoiceFact::Noted { network, step }),
+        (network_name(), choice(), moment()).prop_map(|(network, choice, at)| ChoiceFact::Undone {
+            network,
+            choice,
+            at
+        }),
         (network_name(), moment()).prop_map(|(network, at)| ChoiceFact::Forgotten { network, at }),
     ];
-    prop_oneof![9 => ledger_fact().prop_map(Fact::from), 2 => choices.prop_map(Fact::from)]
+    let components = prop_oneof![
+        component().prop_map(ComponentFact::Loaded),
+        (policy(), moment()).prop_map(|(policy, at)| ComponentFact::Unloaded { policy, at }),
+    ];
+    prop_oneof![
+        9 => ledger_fact().prop_map(Fact::from),
+        3 => choices.prop_map(Fact::from),
+        2 => components.prop_map(Fact::from),
+    ]
 }
 
 /// The policies that serve the networks.
 pub(super) fn choices() -> impl Strategy<Value = Choices> {
-    let served = (choice(), vec(choice(), 0..3))
-        .prop_map(|(now, before)| Served { now, before: before.into_iter().collect() });
+    let before = choice().prop_map(|choice| Choice { watched: false, ..choice });
+    let shadow = option::of((policy(), moment()).prop_map(|(policy, since)| Shadow { policy, since }));
+    let served = (choice(), vec(before, 0..3), shadow, vec(past(), 0..3)).prop_map(
+        |(now, before, shadow, history)| {
+            let (before, history) = (before.into_iter().collect(), history.into_iter().collect());
+            Served { now, before, shadow, history }
+        },
+    );
     let networks = btree_map(network_name(), served, 0..4);
     (any::<u64>(), networks)
         .prop_map(|(through, networks): (_, BTreeMap<_, _>)| Choices::restore(through, networks))
+}
+
+/// The policies that were loaded.
+pub(super) fn components() -> impl Strategy<Value = Components> {
+    (any::<u64>(), vec(component(), 0..4)).prop_map(|(through, all)| Components::restore(through, all))
 }
 
 /// A book as data; whether it makes sense is up to the ledger.

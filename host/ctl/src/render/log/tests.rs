@@ -78,7 +78,8 @@ fn history() -> Vec<LogItem> {
     let subnet = "10.1.0.0/24".parse().unwrap();
     let range =
         Range::new(subnet, "10.1.0.2".parse().unwrap(), "10.1.0.9".parse().unwrap(), None, 24).unwrap();
-    let choice = Choice { policy: stamp(), by: Chooser::Configuration, at: at(1) };
+    let choice =
+        Choice { policy: stamp(), by: Chooser::Configuration, at: at(1), why: String::new(), watched: false };
     let stranger = Line {
         chapter: "effects".into(),
         version: 3,

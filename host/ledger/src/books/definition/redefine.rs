@@ -35,6 +35,22 @@ fn network(name: &NetworkName, Defined { config, definition, by }: Defined<'_>, 
 }
 
 impl Book {
+    /// The definition that the network has; [`redefine`](Self::redefine) returns to it.
+    #[must_use]
+    pub fn definition(&self) -> Definition {
+        let network = self.network();
+        let pools = network.pools.iter().enumerate().map(|(index, pool)| {
+            let supplied = pool.supply == Supply::Host;
+            let ranges = self.ranges(index).filter(|_| !supplied).map(|view| view.range.clone()).collect();
+            DefinedPool { pool: pool.clone(), ranges }
+        });
+        Definition {
+            pools: pools.collect(),
+            cooling: network.cooling,
+            attributes: network.attributes.clone(),
+        }
+    }
+
     /// The facts that bring the network in line with a checked definition; empty if it matches already.
     ///
     /// Unchanged ranges are not touched. Addresses held in a removed range stay with their owners. Ranges supplied by

@@ -1,0 +1,33 @@
+//! Live policies: which component serves a network, and how one replaces another under load.
+//!
+//! ```text
+//!  load ─▶ conformance ─▶ shadow ─▶ exchange ─▶ watch ─▶ kept
+//!            │ fails        │ ends     │ not durable  │ does worse
+//!            ▼              ▼          ▼              ▼
+//!          refused       nothing     undone       rolled back
+//! ```
+//!
+//! Each step is a fact of the chapter `choices` and a line of the network's history. A failed step leaves the policy
+//! before it serving. Nothing here runs in the path of a request, except that a watched network's failures are
+//! repeated with the policy before, and that a shadowed network's requests are noted in a bounded queue.
+
+mod activate;
+mod components;
+pub(crate) mod conformance;
+mod exchange;
+mod follower;
+mod history;
+mod rollback;
+mod shadow;
+mod shadows;
+mod tend;
+mod verdicts;
+mod watch;
+
+pub use self::activate::Activate;
+pub use self::components::Loaded;
+pub(crate) use self::shadow::Runs;
+pub use self::shadow::ShadowReport;
+pub(crate) use self::shadows::Shadows;
+pub use self::verdicts::{Difference, Verdict, Verdicts};
+pub(crate) use self::watch::Watch;

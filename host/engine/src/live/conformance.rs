@@ -1,0 +1,300 @@
+//! The conformance suite: what every policy must do, whatever its rule. A node runs it before a policy may serve, and
+//! authors run the same.
+//!
+//! A policy may refuse any request. But what it proposes must be valid, it must not fail, and the same request on the same
+//! book must get the same answer. The suite reads no clock and uses no randomness, so the same component gets the same
+//! verdict everywhere.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Defined, LedgerFact, check_definition};
+use tenure_types::{
+    AgentName, ClaimName, ContainerId, Definer, Definition, Error, ErrorCode, InterfaceName, Moment,
+    NetworkConfig, NetworkName, Owner, PodIdentity, Proposal, Range, Request, Result, Sandbox,
+};
+
+use crate::ports::Policy;
+
+/// How many requests are made on one book.
+const REQUESTS: u32 = 24;
+
+/// How many addresses of each range are left on the small book, which is filled.
+const LEFT: u32 = 3;
+
+/// How many ranges the small book has at most.
+const MOST_RANGES: usize = 16;
+
+/// The outcome of the suite.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Conformance {
+    /// The checks that were passed, in order.
+    pub passed: Vec<&'static str>,
+    /// The check that was not passed, and why.
+    pub failure: Option<String>,
+    /// What could not be checked, and why.
+    pub skipped: Option<String>,
+}
+
+type Checked = Result<(), String>;
+
+/// Runs the suite on a policy, with a network's configuration.
+pub async fn conformance(
+    policy: &dyn Policy,
+    network: &NetworkName,
+    config: &Arc<NetworkConfig>,
+) -> Conformance {
+    let mut outcome = Conformance::default();
+    let definition = match defined(policy, network, config).await {
+        Ok(definition) => definition,
+        // A configuration that it does not accept is not its fault.
+        Err(error) if matches!(error.code, ErrorCode::InvalidConfig | ErrorCode::PolicyRefused) => {
+            outcome.skipped = Some(format!("it does not accept the configuration: {}", error.cause));
+            return outcome;
+        }
+        Err(error) => {
+            outcome.failure = Some(format!("define: {}", error.cause));
+            return outcome;
+        }
+    };
+    outcome.passed.push("define gives a valid definition, twice the same");
+    if definition.pools.iter().all(|pool| pool.ranges.is_empty()) {
+        outcome.skipped = Some("it defines no ranges of its own, so it is not asked for addresses".into());
+        return outcome;
+    }
+    let suite = Suite { policy, network, config };
+    let checks: [(&'static str, Checked); 5] = [
+        ("requests get valid answers, twice the same", suite.plain(&definition).await),
+        ("a book is filled to the last address, and then refused", suite.fill(&definition).await),
+        ("released addresses are used again, or refused", suite.release(&definition).await),
+        ("requested addresses are honoured or refused", suite.requested(&definition).await),
+        ("unusual callers do no harm", suite.unusual(&definition).await),
+    ];
+    for (name, checked) in checks {
+        match checked {
+            Ok(()) => outcome.passed.push(name),
+            Err(why) => {
+                outcome.failure = Some(format!("{name}: {why}"));
+                break;
+            }
+        }
+    }
+    outcome
+}
+
+/// Makes a definition twice.
+async fn defined(policy: &dyn Policy, network: &NetworkName, config: &NetworkConfig) -> Result<Definition> {
+    let definition = policy.define(network, config).await?;
+    let rejected = |why: String| Error::new(ErrorCode::ProposalRejected, why);
+    check_definition(&definition).map_err(|invalid| rejected(invalid.to_string()))?;
+    match policy.define(network, config).await? == definition {
+        true => Ok(definition),
+        false => Err(rejected("two calls with one configuration gave two definitions".into())),
+    }
+}
+
+struct Suite<'a> {
+    policy: &'a dyn Policy,
+    network: &'a NetworkName,
+    config: &'a Arc<NetworkConfig>,
+}
+
+impl Suite<'_> {
+    fn book(&self, definition: &Definition) -> Result<Desk, String> {
+        let defined = Defined { config: self.config, definition, by: Definer::Operator };
+        let mut desk = Desk { book: Arc::new(Book::empty(self.network)), place: 0 };
+        let facts = desk.book.redefine(defined, Moment::default()).map_err(|invalid| invalid.to_string())?;
+        facts.iter().try_for_each(|fact| desk.apply(fact))?;
+        Ok(desk)
+    }
+
+    /// Asks twice on one book. `None` if the policy refuses.
+    async fn ask(&self, desk: &Desk, request: &Request) -> Result<Option<Proposal>, String> {
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            answers.push(match self.policy.propose(request, Arc::clone(&desk.book)).await {
+                Ok(proposal) => {
+                    let owner = &request.owner;
+                    let invalid = |violation| format!("the proposal for {owner} is invalid: {violation}");
+                    desk.book.check(request, &proposal).map_err(invalid)?;
+                    Ok(proposal)
+                }
+                Err(error) if error.code == ErrorCode::PolicyFailed => return Err(error.cause),
+                Err(error) => Err(error),
+            });
+        }
+        match (answers.pop(), answers.pop()) {
+            (Some(one), Some(other)) if one == other => Ok(one.ok()),
+            _ => Err(format!("{} got two answers to one request on one book", request.owner)),
+        }
+    }
+
+    /// Asks and allocates. Returns whether there was an answer.
+    async fn add(&self, desk: &mut Desk, request: &Request) -> Result<bool, String> {
+        let Some(proposal) = self.ask(desk, request).await? else { return Ok(false) };
+        let admitted = desk.book.admit(request, &proposal, self.policy.stamp(), at(desk.place));
+        desk.apply(&LedgerFact::Allocated(Arc::new(admitted.map_err(|violation| violation.to_string())?)))?;
+        Ok(true)
+    }
+
+    async fn plain(&self, definition: &Definition) -> Checked {
+        let mut desk = self.book(definition)?;
+        for number in 0..REQUESTS {
+            self.add(&mut desk, &request(self.network, number)).await?;
+        }
+        Ok(())
+    }
+
+    async fn fill(&self, definition: &Definition) -> Checked {
+        let small = small(definition);
+        let mut desk = self.book(&small)?;
+        let addresses: u128 = (0..small.pools.len()).map(|pool| desk.book.total(pool)).sum();
+        let most = u32::try_from(addresses).unwrap_or(u32::MAX).saturating_add(REQUESTS);
+        for number in 0..most {
+            self.add(&mut desk, &request(self.network, number)).await?;
+        }
+        Ok(())
+    }
+
+    async fn release(&self, definition: &Definition) -> Checked {
+        let mut desk = self.book(&small(definition))?;
+        for number in 0..REQUESTS {
+            let request = request(self.network, number);
+            if self.add(&mut desk, &request).await? && number % 2 == 0 {
+                let released = desk.book.release(&request.owner, at(desk.place), "del");
+                released.map_or(Ok(()), |fact| desk.apply(&fact))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn requested(&self, definition: &Definition) -> Checked {
+        let mut desk = self.book(definition)?;
+        let ranges = definition.pools.iter().filter_map(|pool| pool.ranges.first());
+        let inside = ranges.map(Range::last);
+        let outside = ["192.0.2.1", "2001:db8:ffff::1"].into_iter().filter_map(|text| text.parse().ok());
+        for (number, address) in (0..).zip(inside.chain(outside).collect::<Vec<_>>()) {
+            let requested = vec![address];
+            // The second one asks for an address that the first may hold.
+            for number in [number * 2, number * 2 + 1] {
+                let request = Request { requested: requested.clone(), ..request(self.network, number) };
+                self.add(&mut desk, &request).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn unusual(&self, definition: &Definition) -> Checked {
+        let mut desk = self.book(definition)?;
+        for request in unusual(self.network) {
+            self.add(&mut desk, &request).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A book, and how many facts it has.
+struct Desk {
+    book: Arc<Book>,
+    place: u64,
+}
+
+impl Desk {
+    fn apply(&mut self, fact: &LedgerFact) -> Checked {
+        self.place += 1;
+        Arc::make_mut(&mut self.book).apply(self.place, fact).map_err(|conflict| conflict.to_string())
+    }
+}
+
+fn at(place: u64) -> Moment {
+    Moment { boot_ns: place * 1_000_000, wall_ms: place }
+}
+
+fn request(network: &NetworkName, number: u32) -> Request {
+    let pod = PodIdentity {
+        namespace: format!("team-{}", number % 3).as_str().into(),
+        name: format!("web-{number}").into(),
+        uid: format!("uid-{number}").into(),
+    };
+    request_of(network, format!("container-{number}"), Some(pod))
+}
+
+fn request_of(network: &NetworkName, container: String, pod: Option<PodIdentity>) -> Request {
+    // Both names are valid; an invalid one would only make two requests one.
+    let owner = match (ContainerId::new(container), InterfaceName::new("eth0")) {
+        (Ok(container), Ok(interface)) => Owner::Attachment { container, interface },
+        _ => Owner::Unknown { address: std::net::Ipv4Addr::UNSPECIFIED.into() },
+    };
+    request_by(network, owner, pod)
+}
+
+fn request_by(network: &NetworkName, owner: Owner, pod: Option<PodIdentity>) -> Request {
+    Request {
+        network: network.clone(),
+        owner,
+        requested: Vec::new(),
+        sandbox: Sandbox { pod, ..Sandbox::default() },
+        requested_at: Moment::default(),
+    }
+}
+
+/// Callers that a policy's author may not have thought of.
+fn unusual(network: &NetworkName) -> Vec<Request> {
+    let pod = |namespace: &str, name: &str| {
+        Some(PodIdentity { namespace: namespace.into(), name: name.into(), uid: "".into() })
+    };
+    let long = "n".repeat(253);
+    let mut requests: Vec<_> = [
+        None,
+        pod("", ""),
+        pod("default", ""),
+        pod("", "web-0"),
+        pod(&long, &long),
+        pod("été/..", "\u{1f980} \"quoted\" \\ {}"),
+        pod("default", "web-18446744073709551616"),
+    ]
+    .into_iter()
+    .zip(0..)
+    .map(|(pod, number)| request_of(network, format!("unusual-{number}"), pod))
+    .collect();
+    if let (Ok(agent), Ok(name)) = (AgentName::new("agent"), ClaimName::new("router")) {
+        requests.push(request_by(network, Owner::Claim { agent, name }, None));
+    }
+    requests
+}
+
+/// The definition with only the first addresses of each range.
+fn small(definition: &Definition) -> Definition {
+    let mut small = definition.clone();
+    for pool in &mut small.pools {
+        pool.ranges.truncate(MOST_RANGES);
+        for range in &mut pool.ranges {
+            if let Some(cut) = cut(range) {
+                *range = cut;
+            }
+        }
+    }
+    small
+}
+
+/// The beginning of a range, with the room for [`LEFT`] addresses beside the network's own and a gateway; `None` if it is
+/// not longer.
+fn cut(range: &Range) -> Option<Range> {
+    let last = (0..LEFT + 1).try_fold(range.first(), |address, _| next(address))?;
+    if last >= range.last() {
+        return None;
+    }
+    let cut = Range::new(range.subnet(), range.first(), last, range.gateway(), range.prefix_length()).ok()?;
+    let cut = if range.has_default_name() { cut } else { cut.named(range.name().clone()) };
+    Some(cut.with(range.attributes().clone()))
+}
+
+fn next(address: std::net::IpAddr) -> Option<std::net::IpAddr> {
+    match address {
+        std::net::IpAddr::V4(four) => {
+            four.to_bits().checked_add(1).map(|bits| std::net::Ipv4Addr::from_bits(bits).into())
+        }
+        std::net::IpAddr::V6(six) => {
+            six.to_bits().checked_add(1).map(|bits| std::net::Ipv6Addr::from_bits(bits).into())
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A candidate policy and the book that it would see: made once from the network's image, as a snapshot is, then kept in
+//! step by the network's own facts.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Defined, Image, LedgerFact};
+use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Proposal, Request, Result};
+
+use super::verdicts::Decided;
+use super::watch::checked;
+use crate::committer::defect;
+use crate::ports::Policy;
+
+/// A candidate and its book.
+pub(super) struct Follower {
+    policy: Arc<dyn Policy>,
+    book: Arc<Book>,
+    /// The place of the next fact that the book has not seen, in a numbering of its own.
+    next: u64,
+    /// The facts up to this place in the log are part of the image.
+    through: u64,
+}
+
+impl Follower {
+    /// A follower that begins with a network's image, under the candidate's definition of the network.
+    pub(super) fn new(policy: Arc<dyn Policy>, image: Image, definition: &Definition) -> Result<Self> {
+        let through = image.through;
+        let config: Arc<NetworkConfig> = Arc::clone(&image.network.config);
+        let (by, at) = (image.network.defined_by, image.network.changed_at);
+        let mut book = Book::restore(image).map_err(defect)?;
+        let defined = Defined { config: &config, definition, by };
+        let facts = book.redefine(defined, at).map_err(|invalid| {
+            let cause = format_args!("policy {} returned an invalid definition: {invalid}", policy.stamp());
+            Error::new(ErrorCode::ProposalRejected, cause)
+        })?;
+        let mut next = through + 1;
+        for fact in &facts {
+            book.apply(next, fact).map_err(defect)?;
+            next += 1;
+        }
+        Ok(Self { policy, book: Arc::new(book), next, through })
+    }
+
+    /// What the candidate would decide.
+    pub(super) async fn decide(&self, request: &Request) -> (Decided, Option<Error>) {
+        let proposal = self.policy.propose(request, Arc::clone(&self.book)).await;
+        let checked = checked(&self.book, request, proposal);
+        (decided(&checked), checked.err())
+    }
+
+    /// Follows a change of the network's book. Returns whether it could: another definition, or facts that contradict the
+    /// candidate's ranges, need a new beginning.
+    pub(super) fn follow(&mut self, place: u64, fact: &LedgerFact) -> bool {
+        if place <= self.through {
+            return true;
+        }
+        match fact {
+            LedgerFact::Allocated(_) | LedgerFact::Released { .. } | LedgerFact::Renewed { .. } => {}
+            _ => return false,
+        }
+        let followed = Arc::make_mut(&mut self.book).apply(self.next, fact).is_ok();
+        self.next += 1;
+        followed
+    }
+
+    pub(super) fn expire(&mut self, now: tenure_types::Moment, cooldown: std::time::Duration) {
+        if self.book.has_expired(now, cooldown) {
+            Arc::make_mut(&mut self.book).expire(now, cooldown);
+        }
+    }
+
+    /// The latest allocations' requests, as if they were made now.
+    pub(super) fn recent(&self, most: usize) -> Vec<Request> {
+        let skipped = self.book.allocations().len().saturating_sub(most);
+        let recent = self.book.allocations().skip(skipped).map(|allocation| Request {
+            network: allocation.network.clone(),
+            owner: allocation.owner.clone(),
+            requested: Vec::new(),
+            sandbox: allocation.sandbox.clone(),
+            requested_at: allocation.requested_at,
+        });
+        recent.collect()
+    }
+}
+
+/// A policy's answer in the form in which answers are compared.
+pub(super) fn decided(answer: &Result<Proposal>) -> Decided {
+    match answer {
+        Ok(proposal) => {
+            let mut addresses: Vec<_> =
+                proposal.assignments.iter().map(|assigned| assigned.address).collect();
+            addresses.sort_unstable();
+            Ok(addresses)
+        }
+        Err(error) => Err(error.code),
+    }
+}

@@ -1,0 +1,57 @@
+//! The history of a network's policies.
+
+use tenure_ledger::choices::Served;
+use tenure_ledger::{ChoiceFact, Step, StepKind};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
+
+use crate::engine::Engine;
+use crate::ports::Ticket;
+
+/// The longest reason that is kept, in bytes.
+const LONGEST_REASON: usize = 1024;
+
+impl Engine {
+    /// The policies of a network: the present one, the earlier ones, the one in its shadow, and its history.
+    #[must_use]
+    pub fn policies_of(&self, network: &NetworkName) -> Option<Served> {
+        self.committer.node().choices.of(network).cloned()
+    }
+
+    /// Records a step of a network's history. Returns the ticket of the fact, which few need to wait for.
+    pub(crate) fn note(
+        &self,
+        network: &NetworkName,
+        kind: StepKind,
+        policy: &PolicyStamp,
+        why: &str,
+    ) -> Option<Ticket> {
+        let step = Step { kind, policy: policy.clone(), at: self.now(), why: shortened(why) };
+        tracing::info!(%network, %policy, step = kind.name(), why, "policy step");
+        self.ports.observer.policy_step(network, &step);
+        self.committer.commit_node(|node| {
+            // A network that was removed meanwhile has no history.
+            node.choices.of(network)?;
+            Some(ChoiceFact::Noted { network: network.clone(), step })
+        })
+    }
+
+    pub(crate) fn unknown_network(name: &NetworkName) -> Error {
+        Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"))
+    }
+
+    /// The policies of a network.
+    ///
+    /// # Errors
+    /// `UnknownNetwork`.
+    pub(crate) fn served(&self, network: &NetworkName) -> Result<Served> {
+        self.policies_of(network).ok_or_else(|| Self::unknown_network(network))
+    }
+}
+
+/// A reason, cut to what is kept.
+pub(super) fn shortened(why: &str) -> String {
+    match why.len() {
+        ..=LONGEST_REASON => why.to_owned(),
+        _ => format!("{}...", &why[..why.floor_char_boundary(LONGEST_REASON)]),
+    }
+}

@@ -1,0 +1,72 @@
+//! Returning to the policy that served a network before.
+
+use std::sync::Arc;
+
+use tenure_ledger::{Chooser, StepKind};
+use tenure_types::{Error, ErrorCode, NetworkName, Result};
+
+use super::history::shortened;
+use crate::engine::Engine;
+use crate::redefine::{Redefined, Wanted};
+
+impl Engine {
+    /// Makes the policy before the present one serve a network again; durable when this returns. Its ranges return with
+    /// it.
+    ///
+    /// # Errors
+    /// `UnknownNetwork`, `NothingBefore` when the network has had no other policy, and those of
+    /// [`activate`](Self::activate).
+    pub async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
+        self.observed("rollback", network, None, self.serve_roll_back(network, Chooser::Operator, why)).await
+    }
+
+    pub(super) async fn serve_roll_back(
+        &self,
+        name: &NetworkName,
+        by: Chooser,
+        why: &str,
+    ) -> Result<Redefined> {
+        let nothing = || {
+            let cause = format_args!("network {name} has had no policy before the present one");
+            Error::new(ErrorCode::NothingBefore, cause)
+        };
+        let served = self.served(name)?;
+        let before = served.before.front().ok_or_else(nothing)?;
+        // Its file may be gone; the node has kept a copy.
+        let policy = match self.ports.catalogue.find_pinned(&before.policy) {
+            Ok(policy) => policy,
+            Err(_) => self.ports.catalogue.load(&before.policy).await?,
+        };
+        let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let alone = slot.alone().await;
+        if self.committer.choice(name).is_none_or(|now| now != served.now) {
+            let cause = format_args!("the policy of network {name} has changed meanwhile");
+            return Err(Error::new(ErrorCode::NothingBefore, cause));
+        }
+        let network = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
+        let network = network.ok_or_else(|| Self::unknown_network(name))?;
+        let (config, definer) = (Arc::clone(&network.config), network.defined_by);
+        let wanted = Wanted { policy, by, why: shortened(why), config, definer };
+        self.exchange(alone, name, wanted, true).await
+    }
+
+    /// Rolls a watched network back, or notes why that is not possible.
+    pub(super) async fn roll_back_by_itself(&self, network: &NetworkName, why: &str) {
+        let bad = self.committer.choice(network).map(|choice| choice.policy);
+        let result = self
+            .observed("rollback", network, None, self.serve_roll_back(network, Chooser::RollBack, why))
+            .await;
+        match result {
+            Ok(redefined) => {
+                tracing::warn!(%network, policy = %redefined.after, why, "rolled back");
+            }
+            Err(error) => {
+                tracing::error!(%network, %error, why, "cannot roll back");
+                if let Some(bad) = bad {
+                    // The watch ends, so that this is not tried for ever; the benching of failing policies goes on.
+                    self.note(network, StepKind::Kept, &bad, &format!("it cannot be rolled back: {error}"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Shadow runs: a candidate decides the same requests as the serving policy, on a book of its own, and nothing comes of
+//! it but a comparison.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_ledger::{Chooser, StepKind};
+use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicySelector, PolicyStamp, Result};
+
+use super::follower::Follower;
+use super::shadows::{Asked, Item};
+use super::verdicts::{Difference, Verdict, Verdicts, told};
+use crate::engine::Engine;
+use crate::lock::hold;
+use crate::redefine::Wanted;
+
+/// How many of the latest allocations are asked for again when a shadow run begins.
+const REHEARSED: usize = 64;
+
+/// A candidate may use this part of one processor: after a decision it rests this many times as long.
+const REST: u32 = 19;
+
+/// How long a shadow waits before it begins again, after it could not.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The state of a shadow run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ShadowReport {
+    /// The candidate.
+    pub policy: Option<PolicyStamp>,
+    /// When the run began; after a restart, its counts begin anew.
+    pub since: Moment,
+    /// The comparisons.
+    pub verdicts: Verdicts,
+    /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
+    pub rehearsed: (u64, u64),
+    /// Requests that were not compared, since the candidate was still busy or resting.
+    pub skipped: u64,
+    /// Why the candidate cannot follow now.
+    pub problem: Option<String>,
+}
+
+/// A shadow run's work in progress.
+#[derive(Default)]
+pub(crate) struct Run {
+    follower: Option<Follower>,
+    pub(super) report: ShadowReport,
+    /// The monotonic time before which the candidate rests.
+    rests_until: Duration,
+    /// The monotonic time before which no new beginning is made.
+    again_at: Duration,
+}
+
+pub(crate) type Runs = BTreeMap<NetworkName, Run>;
+
+impl Engine {
+    /// Begins a shadow run; durable when this returns. A policy that runs in the network's shadow already is replaced.
+    ///
+    /// # Errors
+    /// As [`activate`](Self::activate).
+    pub async fn shadow(&self, network: &NetworkName, policy: &PolicySelector) -> Result<PolicyStamp> {
+        self.observed("shadow", network, None, async {
+            let policy = self.obtained(network, policy).await?;
+            self.bounds().check_policy(network, &policy.stamp().name)?;
+            self.check_conformance(network, &policy).await?;
+            let ticket = self.note(network, StepKind::ShadowBegun, policy.stamp(), "");
+            ticket.ok_or_else(|| Self::unknown_network(network))?.durable().await?;
+            self.due.notify_one();
+            Ok(policy.stamp().as_ref().clone())
+        })
+        .await
+    }
+
+    /// Ends a network's shadow run; durable when this returns. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `UnknownNetwork`, and the checkpoint's.
+    pub async fn end_shadow(&self, network: &NetworkName, why: &str) -> Result<bool> {
+        self.observed("shadow", network, None, async {
+            let Some(shadow) = self.served(network)?.shadow else { return Ok(false) };
+            if let Some(ticket) = self.note(network, StepKind::ShadowEnded, &shadow.policy, why) {
+                ticket.durable().await?;
+            }
+            self.due.notify_one();
+            Ok(true)
+        })
+        .await
+    }
+
+    /// The state of a network's shadow run; `None` if there is none.
+    #[must_use]
+    pub fn shadow_report(&self, network: &NetworkName) -> Option<ShadowReport> {
+        let shadow = self.policies_of(network)?.shadow?;
+        let begun = ShadowReport {
+            policy: Some(shadow.policy.clone()),
+            since: shadow.since,
+            ..ShadowReport::default()
+        };
+        let runs = hold(&self.runs);
+        let report = runs.get(network).map(|run| &run.report).filter(|report| report.policy == begun.policy);
+        Some(report.cloned().unwrap_or(begun))
+    }
+
+    /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done.
+    pub(super) async fn tend_shadows(&self) -> Duration {
+        let mut pause = Duration::MAX;
+        for (network, shadow) in self.shadowed() {
+            let Some(shadow) = shadow else {
+                self.shadows.end(&network);
+                hold(&self.runs).remove(&network);
+                continue;
+            };
+            let mut run = hold(&self.runs).remove(&network).unwrap_or_default();
+            if self.shadows.candidate(&network).as_ref() != Some(&shadow.policy) {
+                let report = ShadowReport {
+                    policy: Some(shadow.policy.clone()),
+                    since: shadow.since,
+                    ..ShadowReport::default()
+                };
+                run = Run { report, ..Run::default() };
+            }
+            pause = pause.min(self.tend_shadow(&network, &shadow.policy, &mut run).await);
+            hold(&self.runs).insert(network, run);
+        }
+        pause
+    }
+
+    /// The networks that have a shadow, and those that have had one until now.
+    fn shadowed(&self) -> BTreeMap<NetworkName, Option<tenure_ledger::choices::Shadow>> {
+        let mut shadowed: BTreeMap<_, _> =
+            hold(&self.runs).keys().map(|network| (network.clone(), None)).collect();
+        let node = self.committer.node();
+        for (network, served) in node.choices.all() {
+            if let Some(shadow) = &served.shadow {
+                shadowed.insert(network.clone(), Some(shadow.clone()));
+            }
+        }
+        shadowed
+    }
+
+    async fn tend_shadow(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) -> Duration {
+        if run.follower.is_none() {
+            let now = self.ports.clock.monotonic();
+            if now < run.again_at {
+                return run.again_at - now;
+            }
+            run.again_at = now + AGAIN;
+            match self.follower(network, candidate).await {
+                Ok(follower) => {
+                    run.report.problem = None;
+                    self.rehearse(&follower, run).await;
+                    run.follower = Some(follower);
+                }
+                Err(error) => {
+                    run.report.problem = Some(error.cause);
+                    return AGAIN;
+                }
+            }
+        }
+        let Some((items, lost)) = self.shadows.take(network) else { return AGAIN };
+        for item in items {
+            let follows = match item {
+                Item::Asked(asked) => {
+                    self.compare_with(network, *asked, run).await;
+                    true
+                }
+                Item::Changed(place, fact) => {
+                    run.follower.as_mut().is_none_or(|follower| follower.follow(place, &fact))
+                }
+            };
+            if !follows {
+                run.follower = None;
+            }
+        }
+        if lost {
+            run.follower = None;
+        }
+        if run.follower.is_none() { Duration::ZERO } else { Duration::MAX }
+    }
+
+    /// Makes a follower of the network as it is now. From then on its queue collects what happens.
+    async fn follower(&self, network: &NetworkName, candidate: &PolicyStamp) -> Result<Follower> {
+        let policy = match self.ports.catalogue.find_pinned(candidate) {
+            Err(error) if error.code != ErrorCode::NotReady => self.ports.catalogue.load(candidate).await?,
+            found => found?,
+        };
+        let unknown = || Self::unknown_network(network);
+        let slot = self.networks.get(network).ok_or_else(unknown)?;
+        let described =
+            slot.state().as_ref().map(|served| Arc::clone(served.book.network())).ok_or_else(unknown)?;
+        let wanted = Wanted {
+            policy: Arc::clone(&policy),
+            by: Chooser::Operator,
+            why: String::new(),
+            config: Arc::clone(&described.config),
+            definer: described.defined_by,
+        };
+        let definition = self.defined(network, &wanted).await?;
+        let image = {
+            let state = slot.state();
+            let served = state.as_ref().ok_or_else(unknown)?;
+            self.shadows.begin(network, candidate);
+            served.book.image()
+        };
+        let mut follower = Follower::new(policy, image, &definition)?;
+        follower.expire(self.now(), self.settings().cooldown);
+        Ok(follower)
+    }
+
+    /// Puts the requests of the latest allocations to a candidate again. Whatever it answers must be valid.
+    async fn rehearse(&self, follower: &Follower, run: &mut Run) {
+        for request in follower.recent(REHEARSED) {
+            let (decided, error) = follower.decide(&request).await;
+            run.report.rehearsed.0 += 1;
+            match decided {
+                Ok(_) => run.report.rehearsed.1 += 1,
+                Err(ErrorCode::PolicyFailed | ErrorCode::ProposalRejected) => {
+                    run.report.verdicts.count(Verdict::Failed, Duration::ZERO, Duration::ZERO);
+                    let served = "a rehearsal: it is allocated".to_owned();
+                    self.keep(&request, Verdict::Failed, served, &(decided, error), run);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
+        let Some(follower) = run.follower.as_mut() else { return };
+        let began = self.ports.clock.monotonic();
+        if began < run.rests_until {
+            run.report.skipped += 1;
+            return;
+        }
+        follower.expire(self.now(), self.settings().cooldown);
+        let answer = follower.decide(&asked.request).await;
+        let took = self.ports.clock.monotonic().saturating_sub(began);
+        run.rests_until = began + took * (REST + 1);
+        let verdict = Verdict::of(&asked.decided, &answer.0);
+        run.report.verdicts.count(verdict, asked.took, took);
+        self.ports.observer.shadowed(network, verdict.name());
+        if verdict != Verdict::Same {
+            self.keep(&asked.request, verdict, asked.told, &answer, run);
+        }
+    }
+
+    fn keep(
+        &self,
+        request: &tenure_types::Request,
+        verdict: Verdict,
+        served: String,
+        (decided, error): &(super::verdicts::Decided, Option<Error>),
+        run: &mut Run,
+    ) {
+        let owner = request.lasting_name().unwrap_or_else(|| request.owner.to_string());
+        let candidate = told(decided, error.as_ref());
+        run.report.verdicts.keep(Difference { at: self.now(), owner, verdict, served, candidate });
+    }
+}

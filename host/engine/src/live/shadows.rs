@@ -1,0 +1,117 @@
+//! What the shadows have to follow: for each shadowed network a bounded queue of its requests and facts, in the order of
+//! its book.
+//!
+//! The map is behind a `std::sync::Mutex`, held to push and to take. As long as no network is shadowed, an atomic avoids
+//! the lock. Where both are taken, the network's state is locked first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tenure_ledger::{Fact, LedgerFact};
+use tenure_types::{Error, NetworkName, PolicyStamp, Proposal, Request};
+
+use super::verdicts::{Decided, told};
+use crate::lock::hold;
+
+/// How many items may wait for a network's shadow. A shadow that falls further behind begins again with the present book.
+const MOST_WAITING: usize = 4096;
+
+/// Something that a shadow follows.
+pub(super) enum Item {
+    /// A request and its outcome.
+    Asked(Box<Asked>),
+    /// A change of the book, with its place in the log.
+    Changed(u64, LedgerFact),
+}
+
+/// A decided request.
+pub(super) struct Asked {
+    pub(super) request: Request,
+    pub(super) decided: Decided,
+    /// The decision, in words.
+    pub(super) told: String,
+    /// How long the serving policy took.
+    pub(super) took: Duration,
+}
+
+/// What waits for a network's shadow.
+#[derive(Default)]
+pub(super) struct Waiting {
+    pub(super) candidate: Option<PolicyStamp>,
+    pub(super) items: VecDeque<Item>,
+    /// Whether items were dropped, or the network changed in a way that a shadow does not follow.
+    pub(super) lost: bool,
+}
+
+/// The queues of all shadowed networks.
+#[derive(Default)]
+pub(crate) struct Shadows {
+    any: AtomicBool,
+    waiting: Mutex<BTreeMap<NetworkName, Waiting>>,
+}
+
+impl Shadows {
+    /// Whether any network is shadowed.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Begins to collect for a network, from nothing.
+    pub(super) fn begin(&self, network: &NetworkName, candidate: &PolicyStamp) {
+        let waiting = Waiting { candidate: Some(candidate.clone()), ..Waiting::default() };
+        hold(&self.waiting).insert(network.clone(), waiting);
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// Stops collecting for a network.
+    pub(super) fn end(&self, network: &NetworkName) {
+        let mut waiting = hold(&self.waiting);
+        waiting.remove(network);
+        self.any.store(!waiting.is_empty(), Ordering::Release);
+    }
+
+    /// The candidate that a network's queue is for.
+    pub(super) fn candidate(&self, network: &NetworkName) -> Option<PolicyStamp> {
+        hold(&self.waiting).get(network)?.candidate.clone()
+    }
+
+    /// Takes what waits for a network.
+    pub(super) fn take(&self, network: &NetworkName) -> Option<(VecDeque<Item>, bool)> {
+        let mut waiting = hold(&self.waiting);
+        let of = waiting.get_mut(network)?;
+        Some((std::mem::take(&mut of.items), std::mem::take(&mut of.lost)))
+    }
+
+    /// Notes a decided request; the caller has the network's turn and has not yet staged what follows from it.
+    pub(crate) fn asked(&self, request: &Request, decided: &Result<Proposal, Error>, took: Duration) {
+        self.push(&request.network, || {
+            let error = decided.as_ref().err();
+            let decided = super::follower::decided(decided);
+            let told = told(&decided, error);
+            Item::Asked(Box::new(Asked { request: request.clone(), decided, told, took }))
+        });
+    }
+
+    /// Notes changes of a network's book; the caller holds the book's lock.
+    pub(crate) fn changed(&self, network: &NetworkName, first: u64, facts: &[Fact]) {
+        for (place, fact) in (first..).zip(facts) {
+            if let Fact::Ledger(fact) = fact {
+                self.push(network, || Item::Changed(place, fact.clone()));
+            }
+        }
+    }
+
+    fn push(&self, network: &NetworkName, item: impl FnOnce() -> Item) {
+        let mut waiting = hold(&self.waiting);
+        let Some(of) = waiting.get_mut(network) else { return };
+        if of.items.len() >= MOST_WAITING {
+            of.items.clear();
+            of.lost = true;
+        }
+        if !of.lost {
+            of.items.push_back(item());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The work beside the requests: ending watches, rolling back, and following with the shadows. The daemon calls it; the
+//! engine itself spawns nothing and never sleeps.
+
+use std::time::Duration;
+
+use tenure_ledger::StepKind;
+use tenure_types::{Moment, NetworkName};
+
+use crate::engine::Engine;
+
+/// How often watches are looked at when nothing happens.
+const EVERY: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner.
+    pub async fn tend(&self) -> Duration {
+        let _one_at_a_time = self.tending.lock().await;
+        for network in self.networks.names() {
+            self.tend_watch(&network).await;
+        }
+        self.tend_shadows().await.min(EVERY)
+    }
+
+    /// Waits until there may be something to do.
+    pub async fn due(&self) {
+        self.due.notified().await;
+    }
+
+    /// Rolls a network back whose policy does worse than the one before, or ends its watch when the time is over.
+    async fn tend_watch(&self, name: &NetworkName) {
+        let settings = self.settings().exchange.clone();
+        let Some(choice) = self.committer.choice(name).filter(|choice| choice.watched) else { return };
+        let Some(slot) = self.networks.get(name) else { return };
+        let (over, told) = {
+            let mut state = slot.state();
+            let Some(served) = state.as_mut() else { return };
+            // After a restart it is not known whether the exchange changed more than the policy, so only failures count.
+            let watch = served.watch.get_or_insert_default();
+            (watch.is_over(settings.worse_percent), watch.told())
+        };
+        if over {
+            self.roll_back_by_itself(name, &told).await;
+            return;
+        }
+        if has_passed(choice.at, self.now(), settings.watch) {
+            if let Some(served) = slot.state().as_mut() {
+                served.watch = None;
+            }
+            self.note(name, StepKind::Kept, &choice.policy, &told);
+        }
+    }
+}
+
+/// Whether a duration has passed since a moment; a reboot ends it.
+fn has_passed(since: Moment, now: Moment, duration: Duration) -> bool {
+    let passed = now.boot_ns.checked_sub(since.boot_ns).map(Duration::from_nanos);
+    passed.is_none_or(|passed| passed >= duration)
+}

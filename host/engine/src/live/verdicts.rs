@@ -1,0 +1,168 @@
+//! The comparison of two policies' answers to the same request, and the counts of many comparisons.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tenure_types::{ErrorCode, Moment};
+
+/// How many differences are kept as examples.
+const MOST_EXAMPLES: usize = 16;
+
+/// Time differences below this are noise.
+const NOTICEABLE: Duration = Duration::from_micros(100);
+
+/// What a policy decided: addresses, sorted, or an error's code. A proposal that the ledger rejects is an error.
+pub(crate) type Decided = Result<Vec<IpAddr>, ErrorCode>;
+
+/// How a candidate's answer compares with the one that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same addresses, or a refusal with the same code.
+    Same,
+    /// Other addresses.
+    OtherAddress,
+    /// It refuses where the other answered, or the other way around, or with another code.
+    OtherRefusal,
+    /// It failed, or the ledger would have rejected its proposal.
+    Failed,
+}
+
+impl Verdict {
+    /// Compares a candidate's decision with that of the serving policy.
+    pub(crate) fn of(served: &Decided, candidate: &Decided) -> Self {
+        match (served, candidate) {
+            (_, Err(ErrorCode::PolicyFailed | ErrorCode::ProposalRejected)) => Self::Failed,
+            (Ok(served), Ok(candidate)) if served == candidate => Self::Same,
+            (Ok(_), Ok(_)) => Self::OtherAddress,
+            (Err(served), Err(candidate)) if served == candidate => Self::Same,
+            _ => Self::OtherRefusal,
+        }
+    }
+
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::OtherAddress => "other-address",
+            Self::OtherRefusal => "other-refusal",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A request that was decided differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// When the request was decided.
+    pub at: Moment,
+    /// Whose request it was.
+    pub owner: String,
+    /// How the candidate differs.
+    pub verdict: Verdict,
+    /// What was answered.
+    pub served: String,
+    /// What the candidate would have answered.
+    pub candidate: String,
+}
+
+/// The counts of a shadow run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdicts {
+    /// Decided the same.
+    pub same: u64,
+    /// Other addresses.
+    pub other_address: u64,
+    /// Other refusals.
+    pub other_refusal: u64,
+    /// Failures of the candidate.
+    pub failed: u64,
+    /// Comparisons in which the candidate took more than twice the time, by a noticeable amount; counted in addition.
+    pub slower: u64,
+    /// The sum of the serving policy's times, and of the candidate's.
+    pub took: (Duration, Duration),
+    /// Differences, the latest first.
+    pub examples: VecDeque<Difference>,
+}
+
+impl Verdicts {
+    /// How many requests were compared.
+    #[must_use]
+    pub fn compared(&self) -> u64 {
+        self.same + self.other_address + self.other_refusal + self.failed
+    }
+
+    /// Counts a comparison, with the time that each policy took.
+    pub(crate) fn count(&mut self, verdict: Verdict, served: Duration, candidate: Duration) {
+        match verdict {
+            Verdict::Same => self.same += 1,
+            Verdict::OtherAddress => self.other_address += 1,
+            Verdict::OtherRefusal => self.other_refusal += 1,
+            Verdict::Failed => self.failed += 1,
+        }
+        self.took.0 += served;
+        self.took.1 += candidate;
+        if candidate > served * 2 && candidate > served + NOTICEABLE {
+            self.slower += 1;
+        }
+    }
+
+    /// Keeps a difference as an example.
+    pub(crate) fn keep(&mut self, difference: Difference) {
+        self.examples.push_front(difference);
+        self.examples.truncate(MOST_EXAMPLES);
+    }
+}
+
+/// A decision in words.
+pub(crate) fn told(decided: &Decided, error: Option<&tenure_types::Error>) -> String {
+    match decided {
+        Ok(addresses) => {
+            let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            addresses.join(", ")
+        }
+        Err(code) => match error {
+            Some(error) => format!("{code}: {}", error.cause),
+            None => code.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_compared_by_addresses_and_codes() {
+        let one: Decided = Ok(vec!["10.0.0.1".parse().unwrap()]);
+        let two: Decided = Ok(vec!["10.0.0.2".parse().unwrap()]);
+        let [full, refused, failed, rejected]: [Decided; 4] = [
+            Err(ErrorCode::PoolExhausted),
+            Err(ErrorCode::PolicyRefused),
+            Err(ErrorCode::PolicyFailed),
+            Err(ErrorCode::ProposalRejected),
+        ];
+        for (served, candidate, verdict) in [
+            (&one, &one, Verdict::Same),
+            (&one, &two, Verdict::OtherAddress),
+            (&one, &full, Verdict::OtherRefusal),
+            (&full, &one, Verdict::OtherRefusal),
+            (&full, &full, Verdict::Same),
+            (&full, &refused, Verdict::OtherRefusal),
+            (&one, &failed, Verdict::Failed),
+            (&failed, &rejected, Verdict::Failed),
+        ] {
+            assert_eq!(Verdict::of(served, candidate), verdict, "{served:?} {candidate:?}");
+        }
+    }
+
+    #[test]
+    fn slowness_counts_in_addition_and_noise_does_not() {
+        let (mut verdicts, us) = (Verdicts::default(), Duration::from_micros);
+        for (served, candidate) in [(10, 15), (10, 90), (1000, 1900), (10, 111), (1000, 2001)] {
+            verdicts.count(Verdict::Same, us(served), us(candidate));
+        }
+        assert_eq!((verdicts.same, verdicts.slower, verdicts.compared()), (5, 2, 5));
+    }
+}
