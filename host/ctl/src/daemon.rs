@@ -32,6 +32,11 @@ impl Daemon {
         Self { socket: self.socket.clone(), timeout: self.timeout.min(limit) }
     }
 
+    /// The same daemon, with a timeout of at least `limit`.
+    pub(crate) fn for_at_least(&self, limit: Duration) -> Self {
+        Self { socket: self.socket.clone(), timeout: self.timeout.max(limit) }
+    }
+
     /// Makes one call.
     pub(crate) async fn call<T>(
         &self,

@@ -17,7 +17,7 @@ pub(crate) use self::allocations::Allocations;
 use self::allocations::{address, release};
 use self::check::{check, repair};
 use self::networks::{defined, networks, removed};
-use self::policies::{activated, policies};
+use self::policies::{activated, history, inspected, loaded, policies, shadow, unloaded};
 use crate::exit::next_step;
 use crate::report::{Entry, Import, Judged, Report};
 
@@ -33,6 +33,11 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Import(done) => import(done),
         Report::Adopted(answer) => adopted(answer),
         Report::Policies(answer) => policies(answer),
+        Report::Inspected(answer) => inspected(answer),
+        Report::Loaded(answer) => loaded(answer),
+        Report::Unloaded(answer) => unloaded(answer),
+        Report::Shadowed(done) => shadow(&done.answer),
+        Report::History(answer) => history(answer),
         Report::Activated(done) => activated(&done.answer),
         Report::Defined(done) => defined(done),
         Report::Removed(done) => removed(done),

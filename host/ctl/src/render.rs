@@ -11,10 +11,12 @@ mod network;
 mod networks;
 mod parts;
 mod policies;
+mod policy;
 mod release;
 mod reload;
 mod repair;
 mod replay;
+mod shadow;
 mod status;
 mod table;
 
@@ -36,6 +38,11 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Import(import) => import::import(import),
         Report::Adopted(answer) => status::adopted(answer),
         Report::Policies(answer) => policies::policies(answer),
+        Report::Inspected(answer) => policy::inspected(answer, now_ms),
+        Report::Loaded(answer) => policy::loaded(answer),
+        Report::Unloaded(answer) => policy::unloaded(answer),
+        Report::Shadowed(shadowed) => shadow::shadow(&shadowed.network, &shadowed.answer, now_ms),
+        Report::History(answer) => policy::history(answer, now_ms),
         Report::Activated(activated) => policies::activated(&activated.network, &activated.answer),
         Report::Defined(defined) => network::defined(defined),
         Report::Removed(removed) => network::removed(removed),

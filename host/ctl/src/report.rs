@@ -22,7 +22,12 @@ pub(crate) enum Report {
     Import(Import),
     Adopted(v1::AdoptResponse),
     Policies(v1::ListPoliciesResponse),
+    Inspected(v1::InspectPolicyResponse),
+    Loaded(v1::LoadPolicyResponse),
+    Unloaded(v1::UnloadPolicyResponse),
     Activated(Activated),
+    Shadowed(Shadowed),
+    History(v1::GetPolicyHistoryResponse),
     Defined(Defined),
     Removed(Removed),
     Reloaded(v1::ReloadResponse),
@@ -129,6 +134,12 @@ pub(crate) struct Activated {
     pub(crate) answer: v1::ActivatePolicyResponse,
 }
 
+/// The shadow run of a network.
+pub(crate) struct Shadowed {
+    pub(crate) network: String,
+    pub(crate) answer: v1::ShadowPolicyResponse,
+}
+
 /// The definition that a network has now, or would have.
 pub(crate) struct Defined {
     /// Whether changes were made, as opposed to a dry run.
@@ -166,7 +177,12 @@ impl Report {
             | Self::Address(_)
             | Self::Adopted(_)
             | Self::Policies(_)
+            | Self::Inspected(_)
+            | Self::Loaded(_)
+            | Self::Unloaded(_)
             | Self::Activated(_)
+            | Self::Shadowed(_)
+            | Self::History(_)
             | Self::Defined(_)
             | Self::Removed(_) => true,
         };

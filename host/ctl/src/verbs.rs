@@ -7,6 +7,7 @@ mod config;
 mod file;
 mod import;
 mod log;
+mod policy;
 mod repair;
 mod replay;
 mod status;
@@ -14,10 +15,9 @@ mod status;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{Network, Policy, Question};
-use crate::author;
+use crate::arguments::{Network, Question};
 use crate::daemon::Daemon;
-use crate::report::{Activated, Address, Defined, Release, Removed, Report};
+use crate::report::{Address, Defined, Release, Removed, Report};
 
 pub(crate) use allocations::allocations;
 pub(crate) use log::log;
@@ -78,21 +78,6 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             let request = v1::AdoptRequest {};
             daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::Adopted)
         }
-        Question::Policy(Policy::List) => {
-            let request = v1::ListPoliciesRequest {};
-            daemon.call(async |mut admin| admin.list_policies(request).await).await.map(Report::Policies)
-        }
-        Question::Policy(Policy::Activate { network, name, change_ranges }) => {
-            let request = v1::ActivatePolicyRequest {
-                network: network.clone(),
-                policy: name,
-                change_ranges,
-                unchecked: false,
-            };
-            let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
-            Ok(Report::Activated(Activated { network, answer }))
-        }
-        Question::Policy(Policy::Replay(arguments)) => replay::replay(&arguments).map(Report::Replayed),
-        Question::Policy(Policy::Author(verb)) => author::run(verb).map(Report::Work),
+        Question::Policy(verb) => policy::policy(daemon, verb).await,
     }
 }

@@ -91,6 +91,55 @@ impl Admin for Fake {
         Err(to_status(&Error::new(code, "it is not")))
     }
 
+    async fn inspect_policy(
+        &self,
+        _: Request<v1::InspectPolicyRequest>,
+    ) -> Result<Response<v1::InspectPolicyResponse>, Status> {
+        Ok(Response::new(v1::InspectPolicyResponse::default()))
+    }
+
+    async fn load_policy(
+        &self,
+        _: Request<Streaming<v1::LoadPolicyPart>>,
+    ) -> Result<Response<v1::LoadPolicyResponse>, Status> {
+        Ok(Response::new(v1::LoadPolicyResponse::default()))
+    }
+
+    async fn unload_policy(
+        &self,
+        _: Request<v1::UnloadPolicyRequest>,
+    ) -> Result<Response<v1::UnloadPolicyResponse>, Status> {
+        Ok(Response::new(v1::UnloadPolicyResponse::default()))
+    }
+
+    async fn shadow_policy(
+        &self,
+        _: Request<v1::ShadowPolicyRequest>,
+    ) -> Result<Response<v1::ShadowPolicyResponse>, Status> {
+        Ok(Response::new(v1::ShadowPolicyResponse::default()))
+    }
+
+    async fn promote_policy(
+        &self,
+        _: Request<v1::PromotePolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::ShadowInconclusive, "too few")))
+    }
+
+    async fn roll_back_policy(
+        &self,
+        _: Request<v1::RollBackPolicyRequest>,
+    ) -> Result<Response<v1::ActivatePolicyResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::NothingBefore, "none")))
+    }
+
+    async fn get_policy_history(
+        &self,
+        _: Request<v1::GetPolicyHistoryRequest>,
+    ) -> Result<Response<v1::GetPolicyHistoryResponse>, Status> {
+        Ok(Response::new(v1::GetPolicyHistoryResponse::default()))
+    }
+
     async fn define_network(
         &self,
         request: Request<v1::DefineNetworkRequest>,

@@ -152,8 +152,8 @@ impl Engine {
     #[must_use]
     pub fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
         let mut meters = self.ports.catalogue.meters();
-        let choices = self.committer.choices();
-        let serving: BTreeSet<_> = choices.all().map(|(_, served)| &served.now.policy).collect();
+        let node = self.committer.node();
+        let serving: BTreeSet<_> = node.choices.all().map(|(_, served)| &served.now.policy).collect();
         meters.retain(|(policy, _)| serving.contains(policy));
         meters
     }

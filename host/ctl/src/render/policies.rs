@@ -15,6 +15,8 @@ pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
     let mut problems = String::new();
     for line in &answer.policies {
         let stamp = line.policy.clone().unwrap_or_default();
+        let shadows = line.shadows.iter().map(|network| format!("{network} (shadow)"));
+        let users: Vec<_> = line.networks.iter().cloned().chain(shadows).collect();
         let usable = match (line.problem.is_empty(), line.loading) {
             (true, _) => "yes",
             (false, true) => "not yet",
@@ -24,7 +26,7 @@ pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
             clean(&stamp.name),
             or_dash(&short(&stamp.sha256)),
             clean(&line.source),
-            joined(&line.networks, ", "),
+            joined(&users, ", "),
             usable.to_owned(),
         ]);
         if !line.problem.is_empty() {
@@ -64,6 +66,7 @@ mod tests {
                     policy: stamp("host-local"),
                     source: "embedded".into(),
                     networks: vec!["blue".into(), "pods".into()],
+                    shadows: vec!["red".into()],
                     problem: String::new(),
                     ..Policy::default()
                 },
@@ -77,9 +80,9 @@ mod tests {
             ],
         };
         insta::assert_snapshot!(policies(&answer), @"
-        POLICY      SHA256        SOURCE                 NETWORKS    USABLE
-        host-local  9f86d081884c  embedded               blue, pods  yes
-        mine        -             /etc/tenure/mine.wasm  -           no
+        POLICY      SHA256        SOURCE                 NETWORKS                  USABLE
+        host-local  9f86d081884c  embedded               blue, pods, red (shadow)  yes
+        mine        -             /etc/tenure/mine.wasm  -                         no
         mine: No such file or directory
         ");
     }

@@ -4,6 +4,7 @@
 
 mod asked;
 mod choosing;
+mod conformance;
 mod evolution;
 mod host_local;
 mod hostile;

@@ -1,0 +1,157 @@
+//! One policy: its versions, and its history on a network.
+
+use tenure_rpc::v1::{
+    GetPolicyHistoryResponse, InspectPolicyResponse, LoadPolicyResponse, PolicyRef, UnloadPolicyResponse,
+};
+
+use super::parts::{ago, clean, joined, or_dash, policy};
+use super::table::{table, text};
+
+/// A block for each version.
+pub(super) fn inspected(answer: &InspectPolicyResponse, now_ms: u64) -> String {
+    let mut blocks = Vec::new();
+    for version in &answer.versions {
+        let PolicyRef { name, sha256 } = version.policy.clone().unwrap_or_default();
+        let mut block = format!("{}\n", clean(&name));
+        let mut line = |head: &str, value: String| block.push_str(&format!("  {head:<9} {value}\n"));
+        line("sha256", or_dash(&clean(&sha256)));
+        line("current", if version.current { "yes" } else { "no; named by its digest only" }.to_owned());
+        line("source", clean(&version.source));
+        if version.loaded_at_ms > 0 {
+            line("loaded", ago(version.loaded_at_ms, now_ms));
+            let unsigned = "not checked: no `signatures.keys`".to_owned();
+            line("signed by", if version.signer.is_empty() { unsigned } else { clean(&version.signer) });
+        }
+        line("serves", joined(&version.serves, ", "));
+        line("shadows", joined(&version.shadows, ", "));
+        line("served", joined(&version.served, ", "));
+        line(
+            "usable",
+            if version.problem.is_empty() {
+                "yes".to_owned()
+            } else {
+                format!("no: {}", clean(&version.problem))
+            },
+        );
+        blocks.push(block);
+    }
+    blocks.join("\n")
+}
+
+pub(super) fn loaded(answer: &LoadPolicyResponse) -> String {
+    let signed = match answer.signer.as_str() {
+        "" => String::new(),
+        signer => format!(", signed by {}", clean(signer)),
+    };
+    let sha256 = answer.policy.clone().unwrap_or_default().sha256;
+    format!(
+        "loaded {}{signed}; it serves nothing yet\n  sha256 {}\n",
+        policy(answer.policy.as_ref()),
+        clean(&sha256)
+    )
+}
+
+pub(super) fn unloaded(answer: &UnloadPolicyResponse) -> String {
+    format!("unloaded {}\n", policy(answer.policy.as_ref()))
+}
+
+/// The steps, the latest first.
+pub(super) fn history(answer: &GetPolicyHistoryResponse, now_ms: u64) -> String {
+    let watched = if answer.watched { ", and is compared with the policy before it" } else { "" };
+    let mut out = format!("{} serves{watched}\n\n", policy(answer.now.as_ref()));
+    let mut table = table(["AGE", "STEP", "POLICY", "REASON"]);
+    for step in &answer.steps {
+        let at = ago(step.at_ms, now_ms);
+        table.add_row([at, clean(&step.kind), policy(step.policy.as_ref()), or_dash(&clean(&step.reason))]);
+    }
+    out.push_str(&text(&table));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_rpc::v1::{PolicyStep, PolicyVersion};
+
+    use super::*;
+
+    fn stamp(name: &str) -> Option<PolicyRef> {
+        Some(PolicyRef { name: name.into(), sha256: "9f86d081884c7d659a2feaa0c55ad015".into() })
+    }
+
+    #[test]
+    fn a_policy_shows_its_versions_and_what_they_serve() {
+        let version = PolicyVersion {
+            policy: stamp("zones"),
+            source: "/root/zones.wasm".into(),
+            signer: "RWQ".into(),
+            loaded_at_ms: 1_000,
+            current: true,
+            serves: vec!["pods".into()],
+            ..PolicyVersion::default()
+        };
+        let embedded = PolicyVersion {
+            policy: stamp("host-local"),
+            source: "embedded".into(),
+            problem: "it traps".into(),
+            ..PolicyVersion::default()
+        };
+        let answer = InspectPolicyResponse { versions: vec![version, embedded] };
+        insta::assert_snapshot!(inspected(&answer, 61_000), @"
+        zones
+          sha256    9f86d081884c7d659a2feaa0c55ad015
+          current   yes
+          source    /root/zones.wasm
+          loaded    1m ago
+          signed by RWQ
+          serves    pods
+          shadows   -
+          served    -
+          usable    yes
+
+        host-local
+          sha256    9f86d081884c7d659a2feaa0c55ad015
+          current   no; named by its digest only
+          source    embedded
+          serves    -
+          shadows   -
+          served    -
+          usable    no: it traps
+        ");
+    }
+
+    #[test]
+    fn a_history_shows_its_steps_with_their_reasons() {
+        let step = |at_ms, kind: &str, policy: &str, reason: &str| PolicyStep {
+            at_ms,
+            kind: kind.into(),
+            policy: stamp(policy),
+            reason: reason.into(),
+        };
+        let answer = GetPolicyHistoryResponse {
+            now: stamp("host-local"),
+            watched: false,
+            before: vec![],
+            steps: vec![
+                step(60_000, "rolled-back", "host-local", "3 of 20 requests failed"),
+                step(1_000, "chosen", "zones", ""),
+            ],
+        };
+        insta::assert_snapshot!(history(&answer, 61_000), @"
+        host-local@9f86d081884c serves
+
+        AGE     STEP         POLICY                   REASON
+        1s ago  rolled-back  host-local@9f86d081884c  3 of 20 requests failed
+        1m ago  chosen       zones@9f86d081884c       -
+        ");
+    }
+
+    #[test]
+    fn loading_says_what_was_loaded() {
+        let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
+        insta::assert_snapshot!(loaded(&answer), @"
+        loaded zones@9f86d081884c; it serves nothing yet
+          sha256 9f86d081884c7d659a2feaa0c55ad015
+        ");
+        insta::assert_snapshot!(unloaded(&UnloadPolicyResponse { policy: stamp("zones") }), @"unloaded zones@9f86d081884c");
+    }
+}
