@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::ports::{Decision, Observer};
+use tenure_ledger::Step;
 use tenure_observe::Metrics;
-use tenure_types::{ErrorCode, PolicyFailure, PolicyStamp};
+use tenure_types::{ErrorCode, NetworkName, PolicyFailure, PolicyStamp};
 
 /// Metrics, and the log.
 pub(crate) struct Observing {
@@ -36,6 +37,14 @@ impl Observer for Observing {
 
     fn policy_silenced(&self, policy: &PolicyStamp, lines: u64) {
         self.metrics.policy_silenced(&policy.name, lines);
+    }
+
+    fn policy_step(&self, _: &NetworkName, step: &Step) {
+        self.metrics.policy_step(step.kind.name());
+    }
+
+    fn shadowed(&self, _: &NetworkName, verdict: &'static str) {
+        self.metrics.policy_shadowed(verdict);
     }
 
     fn log(&self, log_bytes: u64) {

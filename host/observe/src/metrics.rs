@@ -20,7 +20,8 @@ use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
 
 use self::labels::{
-    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, PolicyLabels, RequestLabels, VerbLabels,
+    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, PolicyLabels, RequestLabels,
+    StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
 
@@ -41,6 +42,8 @@ pub struct Metrics {
     policy_call_duration: Histograms<PolicyLabels>,
     policy_failures: Family<FailureLabels, Counter>,
     policy_silenced: Family<PolicyLabels, Counter>,
+    policy_steps: Family<StepLabels, Counter>,
+    policy_shadowed: Family<VerdictLabels, Counter>,
     meters: Meters,
     decisions_recorded: Counter,
     decisions_dropped: Counter,
@@ -75,6 +78,8 @@ impl Metrics {
             }),
             policy_failures: Family::default(),
             policy_silenced: Family::default(),
+            policy_steps: Family::default(),
+            policy_shadowed: Family::default(),
             meters: Meters::default(),
             decisions_recorded: Counter::default(),
             decisions_dropped: Counter::default(),
@@ -125,6 +130,16 @@ impl Metrics {
             "policy_lines_dropped",
             "Log lines of a policy that were dropped because there were too many",
             self.policy_silenced.clone(),
+        );
+        registry.register(
+            "policy_steps",
+            "Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended or kept",
+            self.policy_steps.clone(),
+        );
+        registry.register(
+            "policy_shadowed",
+            "Decisions that were compared with a shadow's, by verdict",
+            self.policy_shadowed.clone(),
         );
         registry.register_collector(Box::new(self.meters.clone()));
         registry.register(
@@ -208,6 +223,16 @@ impl Metrics {
     /// Counts a policy failure; `kind` is its stable name.
     pub fn policy_failed(&self, policy: &PolicyName, kind: &'static str) {
         self.policy_failures.get_or_create(&FailureLabels { policy: Name(policy.clone()), kind }).inc();
+    }
+
+    /// Counts a step of a policy on a network, by its stable name.
+    pub fn policy_step(&self, step: &'static str) {
+        self.policy_steps.get_or_create(&StepLabels { step }).inc();
+    }
+
+    /// Counts a decision that was compared with a shadow's, by the verdict's stable name.
+    pub fn policy_shadowed(&self, verdict: &'static str) {
+        self.policy_shadowed.get_or_create(&VerdictLabels { verdict }).inc();
     }
 
     /// Sets the meters of the policies that serve; the series of all others end.

@@ -17,6 +17,16 @@ pub(super) struct VerbLabels {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct StepLabels {
+    pub(super) step: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct VerdictLabels {
+    pub(super) verdict: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct FoundLabels {
     pub(super) found: &'static str,
 }
