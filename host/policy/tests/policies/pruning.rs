@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::node;
-use tenure_engine::ports::Catalogue;
 use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
 use tenure_types::PolicyName;
 
