@@ -68,7 +68,7 @@ fn serves(daemon: &Daemon) -> anyhow::Result<String> {
 
 /// The error of a command that must fail.
 fn refused(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Value> {
-    let output = daemon.ctl_output(&[&["--output", "json"], arguments].concat())?;
+    let output = daemon.ctl_output(arguments)?;
     ensure!(!output.status.success(), "{arguments:?} succeeded");
     let printed = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
     let line = String::from_utf8(printed)?;

@@ -71,6 +71,9 @@ impl Policy for Plain {
     fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
         Box::pin(async move {
             Thinking::default().await;
+            if let Some(requested) = request.requested.first() {
+                return Err(Error::new(ErrorCode::AddressUnavailable, requested));
+            }
             self.choose(&request.owner, &book)
         })
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Defined, LedgerFact, check_definition};
+use tenure_ledger::{Book, Defined, LedgerFact, Violation, check_definition};
 use tenure_types::{
     AgentName, ClaimName, ContainerId, Definer, Definition, Error, ErrorCode, InterfaceName, Moment,
     NetworkConfig, NetworkName, Owner, PodIdentity, Proposal, Range, Request, Result, Sandbox,
@@ -112,12 +112,16 @@ impl Suite<'_> {
         let mut answers = Vec::new();
         for _ in 0..2 {
             answers.push(match self.policy.propose(request, Arc::clone(&desk.book)).await {
-                Ok(proposal) => {
-                    let owner = &request.owner;
-                    let invalid = |violation| format!("the proposal for {owner} is invalid: {violation}");
-                    desk.book.check(request, &proposal).map_err(invalid)?;
-                    Ok(proposal)
-                }
+                Ok(proposal) => match desk.book.check(request, &proposal) {
+                    Ok(()) => Ok(proposal),
+                    // The ledger then refuses the request: as good as a refusal of the policy's own.
+                    Err(Violation::RequestIgnored(address)) => {
+                        Err(Error::new(ErrorCode::AddressUnavailable, address))
+                    }
+                    Err(violation) => {
+                        return Err(format!("the proposal for {} is invalid: {violation}", request.owner));
+                    }
+                },
                 Err(error) if error.code == ErrorCode::PolicyFailed => return Err(error.cause),
                 Err(error) => Err(error),
             });

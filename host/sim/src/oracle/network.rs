@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::{Result, ensure};
 use tenure_ledger::choices::Served;
-use tenure_ledger::{Book, Chooser};
+use tenure_ledger::{Book, Choice, Chooser};
 
 use super::register::{Change, Register};
 use crate::policies::{BLOCKS, POLICIES, block, pool_of};
@@ -14,8 +14,8 @@ use crate::policies::{BLOCKS, POLICIES, block, pool_of};
 pub(crate) enum Serving {
     /// Nothing: the network does not exist.
     Nobody,
-    /// A policy, by number, and whether an operator chose it.
-    Policy(usize, bool),
+    /// A policy, by number, whether an operator chose it, and the other policy that served before it.
+    Policy(usize, bool, Option<usize>),
 }
 
 /// A change of a network as a whole.
@@ -25,6 +25,8 @@ pub(crate) enum Whole {
     Define,
     /// Activate this policy, if the network exists.
     Activate(usize),
+    /// Return to the policy before, if there was one.
+    RollBack,
     /// Remove it.
     Remove,
 }
@@ -34,15 +36,24 @@ impl Change for Whole {
 
     fn on(self, value: Serving) -> Serving {
         match (self, value) {
-            (Self::Define, Serving::Nobody) => Serving::Policy(0, false),
-            (Self::Activate(policy), Serving::Policy(..)) => Serving::Policy(policy, true),
+            (Self::Define, Serving::Nobody) => Serving::Policy(0, false, None),
+            (Self::Activate(policy), Serving::Policy(now, _, before)) => {
+                Serving::Policy(policy, true, if policy == now { before } else { Some(now) })
+            }
+            (Self::RollBack, Serving::Policy(now, _, Some(before))) => {
+                Serving::Policy(before, true, Some(now))
+            }
             (Self::Remove, _) => Serving::Nobody,
-            (Self::Define | Self::Activate(_), value) => value,
+            (Self::Define | Self::Activate(_) | Self::RollBack, value) => value,
         }
     }
 
     fn succeeds_on(self, value: Serving) -> bool {
-        matches!(self, Self::Define) || value != Serving::Nobody
+        match self {
+            Self::Define => true,
+            Self::RollBack => matches!(value, Serving::Policy(_, _, Some(_))),
+            Self::Activate(_) | Self::Remove => value != Serving::Nobody,
+        }
     }
 }
 
@@ -142,7 +153,7 @@ impl Known {
     pub(super) fn may_grant(&self, id: u64, address: IpAddr) -> bool {
         let by_policy = self.whole.since(id).into_iter().any(|serving| match serving {
             Serving::Nobody => false,
-            Serving::Policy(policy, _) => pool_of(policy)
+            Serving::Policy(policy, ..) => pool_of(policy)
                 .is_some_and(|range| range.contains(address) && range.reserved(address).is_none()),
         });
         let by_block = self.blocks.iter().enumerate().any(|(number, known)| {
@@ -157,8 +168,10 @@ impl Known {
     /// Checks a recovered network, or a network at rest, against all answers.
     pub(super) fn check(&mut self, book: Option<&Book>, served: Option<&Served>) -> Result<()> {
         let serving = served.map_or(Some(Serving::Nobody), |served| {
-            let policy = POLICIES.iter().position(|name| *name == served.now.policy.name.as_str())?;
-            Some(Serving::Policy(policy, served.now.by == Chooser::Operator))
+            let number =
+                |choice: &Choice| POLICIES.iter().position(|name| *name == choice.policy.name.as_str());
+            let before = served.before.front().map(|before| number(before).ok_or(())).transpose().ok()?;
+            Some(Serving::Policy(number(&served.now)?, served.now.by == Chooser::Operator, before))
         });
         ensure!(book.is_some() == served.is_some(), "only half of a group was recovered: {served:?}");
         let possible = self.whole.possible().clone();

@@ -14,7 +14,13 @@ impl World {
     /// Performs one action on one network.
     pub(super) fn operate(&mut self, daemon: &mut Daemon) -> Result<()> {
         let network = self.network()?;
-        match self.random.below(8) {
+        match self.random.below(11) {
+            8 => self.send_roll_back(daemon, network),
+            9 => self.send_shadow(daemon, network),
+            10 => {
+                Self::send_tend(daemon);
+                Ok(())
+            }
             0 => self.send_define(daemon, network),
             1 => self.send_activate(daemon, network),
             2 => self.send_remove(daemon, network),
@@ -63,8 +69,9 @@ impl World {
         let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
         // Unless ranges may change, it fails if they would.
         let change_ranges = self.random.below(4) > 0;
-        let activate =
-            Activate { network: network.clone(), policy: policy.into(), change_ranges, unchecked: false };
+        // The suite takes many steps.
+        let unchecked = self.random.below(4) > 0;
+        let activate = Activate { network: network.clone(), policy: policy.into(), change_ranges, unchecked };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon
             .executor
@@ -72,6 +79,42 @@ impl World {
         self.oracle.change_sent(id, &network, Whole::Activate(number));
         daemon.asked.insert(id, Request::Change(network));
         Ok(())
+    }
+
+    fn send_roll_back(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let (engine, name) = (Arc::clone(&daemon.engine), network.clone());
+        let id = daemon
+            .executor
+            .spawn(async move { Outcome::Changed(engine.roll_back(&name, "").await.map(drop)) });
+        self.oracle.change_sent(id, &network, Whole::RollBack);
+        daemon.asked.insert(id, Request::Change(network));
+        Ok(())
+    }
+
+    /// A policy begins to run in the shadow of a network, or stops. The oracle expects no change of it.
+    fn send_shadow(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+        let number = usize::try_from(self.random.below(POLICIES.len() as u64))?;
+        let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
+        let (engine, end) = (Arc::clone(&daemon.engine), self.random.below(3) == 0);
+        daemon.executor.spawn(async move {
+            // The network need not exist.
+            match end {
+                true => drop(engine.end_shadow(&network, "").await),
+                false => drop(engine.shadow(&network, &policy.into()).await),
+            }
+            Outcome::Other
+        });
+        Self::send_tend(daemon);
+        Ok(())
+    }
+
+    /// The work beside the requests. No policy here does worse than another, so nothing is rolled back by itself.
+    fn send_tend(daemon: &mut Daemon) {
+        let engine = Arc::clone(&daemon.engine);
+        daemon.executor.spawn(async move {
+            engine.tend().await;
+            Outcome::Other
+        });
     }
 
     fn send_remove(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
