@@ -327,7 +327,8 @@ impl Catalogue for Policies {
             let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
             let kept = apart(move || keep(&bytes, &trusted, &offered)).await?;
             let (stamp, signer) = kept?;
-            let policy = self.load(&stamp).await?;
+            // One that does not load leaves no trace but its copy, which the next start removes.
+            let policy = self.load(&stamp).await.inspect_err(|_| self.loader.forget(&stamp))?;
             Ok(TakenIn { policy, signer })
         })
     }
