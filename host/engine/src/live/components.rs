@@ -3,7 +3,7 @@
 use tenure_ledger::{Component, ComponentFact};
 use tenure_types::{Error, ErrorCode, PolicySelector, PolicyStamp, Result};
 
-use super::history::shortened;
+use super::words::shortened;
 use crate::engine::Engine;
 use crate::ports::Offered;
 

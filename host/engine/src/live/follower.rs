@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Defined, Image, LedgerFact};
-use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Proposal, Request, Result};
+use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Request, Result};
 
-use super::verdicts::Decided;
-use super::watch::checked;
+use super::verdicts::{Decided, checked, decided};
 use crate::committer::defect;
 use crate::ports::Policy;
 
@@ -80,18 +79,5 @@ impl Follower {
             requested_at: allocation.requested_at,
         });
         recent.collect()
-    }
-}
-
-/// A policy's answer in the form in which answers are compared.
-pub(super) fn decided(answer: &Result<Proposal>) -> Decided {
-    match answer {
-        Ok(proposal) => {
-            let mut addresses: Vec<_> =
-                proposal.assignments.iter().map(|assigned| assigned.address).collect();
-            addresses.sort_unstable();
-            Ok(addresses)
-        }
-        Err(error) => Err(error.code),
     }
 }

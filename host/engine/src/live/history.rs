@@ -4,11 +4,9 @@ use tenure_ledger::choices::Served;
 use tenure_ledger::{ChoiceFact, Step, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
 
+use super::words::shortened;
 use crate::engine::Engine;
 use crate::ports::Ticket;
-
-/// The longest reason that is kept, in bytes.
-const LONGEST_REASON: usize = 1024;
 
 impl Engine {
     /// The policies of a network: the present one, the earlier ones, the one in its shadow, and its history.
@@ -45,13 +43,5 @@ impl Engine {
     /// `UnknownNetwork`.
     pub(crate) fn served(&self, network: &NetworkName) -> Result<Served> {
         self.policies_of(network).ok_or_else(|| Self::unknown_network(network))
-    }
-}
-
-/// A reason, cut to what is kept.
-pub(super) fn shortened(why: &str) -> String {
-    match why.len() {
-        ..=LONGEST_REASON => why.to_owned(),
-        _ => format!("{}...", &why[..why.floor_char_boundary(LONGEST_REASON)]),
     }
 }

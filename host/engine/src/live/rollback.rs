@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Chooser, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
-use super::history::shortened;
+use super::words::shortened;
 use crate::engine::Engine;
 use crate::redefine::{Redefined, Wanted};
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::{Chooser, StepKind};
-use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicySelector, PolicyStamp, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, PolicyStamp, Result};
 
 use super::follower::Follower;
+use super::run::{Run, ShadowReport};
 use super::shadows::{Asked, Item};
-use super::verdicts::{Difference, Verdict, Verdicts, told};
+use super::verdicts::{Difference, Verdict, told};
 use crate::engine::Engine;
 use crate::lock::hold;
 use crate::redefine::Wanted;
@@ -23,36 +24,6 @@ const REST: u32 = 19;
 
 /// How long a shadow waits before it begins again, after it could not.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// The state of a shadow run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShadowReport {
-    /// The candidate.
-    pub policy: Option<PolicyStamp>,
-    /// When the run began; after a restart, its counts begin anew.
-    pub since: Moment,
-    /// The comparisons.
-    pub verdicts: Verdicts,
-    /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
-    pub rehearsed: (u64, u64),
-    /// Requests that were not compared, since the candidate was still busy or resting.
-    pub skipped: u64,
-    /// Why the candidate cannot follow now.
-    pub problem: Option<String>,
-}
-
-/// A shadow run's work in progress.
-#[derive(Default)]
-pub(crate) struct Run {
-    follower: Option<Follower>,
-    pub(super) report: ShadowReport,
-    /// The monotonic time before which the candidate rests.
-    rests_until: Duration,
-    /// The monotonic time before which no new beginning is made.
-    again_at: Duration,
-}
-
-pub(crate) type Runs = BTreeMap<NetworkName, Run>;
 
 impl Engine {
     /// Begins a shadow run; durable when this returns. A policy that runs in the network's shadow already is replaced.

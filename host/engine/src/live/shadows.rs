@@ -12,7 +12,7 @@ use std::time::Duration;
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{Error, NetworkName, PolicyStamp, Proposal, Request};
 
-use super::verdicts::{Decided, told};
+use super::verdicts::{self, Decided, told};
 use crate::lock::hold;
 
 /// How many items may wait for a network's shadow. A shadow that falls further behind begins again with the present book.
@@ -88,7 +88,7 @@ impl Shadows {
     pub(crate) fn asked(&self, request: &Request, decided: &Result<Proposal, Error>, took: Duration) {
         self.push(&request.network, || {
             let error = decided.as_ref().err();
-            let decided = super::follower::decided(decided);
+            let decided = verdicts::decided(decided);
             let told = told(&decided, error);
             Item::Asked(Box::new(Asked { request: request.clone(), decided, told, took }))
         });

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tenure_types::{ErrorCode, Moment};
+use tenure_ledger::Book;
+use tenure_types::{Error, ErrorCode, Moment, Proposal, Request, Result};
 
 /// How many differences are kept as examples.
 const MOST_EXAMPLES: usize = 16;
@@ -126,6 +127,28 @@ pub(crate) fn told(decided: &Decided, error: Option<&tenure_types::Error>) -> St
             Some(error) => format!("{code}: {}", error.cause),
             None => code.to_string(),
         },
+    }
+}
+
+/// A policy's answer in the form in which answers are compared.
+pub(super) fn decided(answer: &Result<Proposal>) -> Decided {
+    match answer {
+        Ok(proposal) => {
+            let mut addresses: Vec<_> =
+                proposal.assignments.iter().map(|assigned| assigned.address).collect();
+            addresses.sort_unstable();
+            Ok(addresses)
+        }
+        Err(error) => Err(error.code),
+    }
+}
+
+/// An answer, as the ledger will take it: a proposal that it would reject is an error.
+pub(super) fn checked(book: &Book, request: &Request, answer: Result<Proposal>) -> Result<Proposal> {
+    let proposal = answer?;
+    match book.check(request, &proposal) {
+        Ok(()) => Ok(proposal),
+        Err(violation) => Err(Error::new(ErrorCode::ProposalRejected, violation)),
     }
 }
 

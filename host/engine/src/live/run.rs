@@ -1,0 +1,39 @@
+//! A shadow run and its report.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_types::{Moment, NetworkName, PolicyStamp};
+
+use super::follower::Follower;
+use super::verdicts::Verdicts;
+
+/// The state of a shadow run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ShadowReport {
+    /// The candidate.
+    pub policy: Option<PolicyStamp>,
+    /// When the run began; after a restart, its counts begin anew.
+    pub since: Moment,
+    /// The comparisons.
+    pub verdicts: Verdicts,
+    /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
+    pub rehearsed: (u64, u64),
+    /// Requests that were not compared, since the candidate was still busy or resting.
+    pub skipped: u64,
+    /// Why the candidate cannot follow now.
+    pub problem: Option<String>,
+}
+
+/// A shadow run's work in progress.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(super) follower: Option<Follower>,
+    pub(super) report: ShadowReport,
+    /// The monotonic time before which the candidate rests.
+    pub(super) rests_until: Duration,
+    /// The monotonic time before which no new beginning is made.
+    pub(super) again_at: Duration,
+}
+
+pub(crate) type Runs = BTreeMap<NetworkName, Run>;
