@@ -1,10 +1,13 @@
 //! `policy check`: what a component is, and what it needs of a node.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use tenure_engine::{Conformance, conformance};
 use tenure_policy::{Contents, sha256};
 use tenure_testkit::Node;
-use tenure_types::{Error, ErrorCode, PolicyFailure};
+use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure};
 
 use super::sandboxed::{Sandboxed, read};
 
@@ -21,6 +24,8 @@ pub(crate) struct Checked {
     pub(crate) sha256: String,
     pub(crate) contents: Contents,
     pub(crate) trial: Trial,
+    /// The outcome of the conformance suite, which a node runs before a policy may serve; `None` if the trial failed.
+    pub(crate) conformance: Option<Conformance>,
 }
 
 /// How a component behaved on a network.
@@ -43,7 +48,8 @@ pub(crate) enum Trial {
 impl Checked {
     /// Whether a node could use it.
     pub(crate) fn is_usable(&self) -> bool {
-        !matches!(self.trial, Trial::Failed(_))
+        let conforms = self.conformance.as_ref().is_some_and(|suite| suite.failure.is_none());
+        conforms && !matches!(self.trial, Trial::Failed(_))
     }
 }
 
@@ -55,7 +61,12 @@ pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Erro
     let contents = Contents::read(&bytes).map_err(unusable)?;
     let ipam = ipam(network)?;
     let trial = trial(file, &bytes, &ipam);
-    Ok(Checked { file: file.into(), bytes: bytes.len(), sha256: sha256(&bytes), contents, trial })
+    let conformance = match &trial {
+        Trial::Served { memory } | Trial::Refused { memory, .. } => suite(file, &bytes, *memory, ipam)?,
+        Trial::Failed(_) => None,
+    };
+    let (file, sha256) = (file.into(), sha256(&bytes));
+    Ok(Checked { file, bytes: bytes.len(), sha256, contents, trial, conformance })
 }
 
 /// The `ipam` object to try a policy on.
@@ -87,6 +98,15 @@ fn trial(file: &Path, bytes: &[u8], ipam: &str) -> Trial {
         }
     }
     last
+}
+
+/// Runs the conformance suite as a node does.
+fn suite(file: &Path, bytes: &[u8], memory: usize, ipam: String) -> Result<Option<Conformance>, Error> {
+    let policy = Sandboxed::load(file, bytes, memory << 20)?;
+    let network = NetworkName::new("check").map_err(|error| Error::new(ErrorCode::Internal, error))?;
+    let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
+    // Every answer is there at once, so the suite is, too.
+    Ok(conformance(&policy, &network, &config).now_or_never())
 }
 
 fn is_refusal(code: ErrorCode) -> bool {

@@ -1,12 +1,16 @@
 //! A component as a subject of the test kit: called in the sandbox, as a node calls it, but in this process.
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
+use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
 use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
 use tenure_testkit::Subject;
-use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Proposal, Request};
+use tenure_types::{
+    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Proposal, Request,
+};
 
 /// A component, loaded.
 #[derive(Debug, Clone)]
@@ -40,6 +44,21 @@ impl Subject for Sandboxed {
 
     fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
         self.0.propose(request, book).map_err(|error| self.shown(error))
+    }
+}
+
+/// The same as a port of the engine, for the conformance suite. Each answer is there at once.
+impl Policy for Sandboxed {
+    fn stamp(&self) -> &Arc<PolicyStamp> {
+        self.0.stamp()
+    }
+
+    fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
+        Box::pin(ready(Subject::define(self, network, config)))
+    }
+
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
+        Box::pin(ready(Subject::propose(self, request, &book)))
     }
 }
 

@@ -74,6 +74,11 @@ fn checked(checked: &Checked) -> Value {
         "memory_tier_mib": memory,
         "trial": verdict,
         "reason": reason,
+        "conformance": checked.conformance.as_ref().map(|suite| json!({
+            "passed": suite.passed,
+            "failure": suite.failure,
+            "skipped": suite.skipped,
+        })),
     })
 }
 

@@ -56,7 +56,18 @@ fn tested(tested: &Tested) -> String {
 }
 
 fn checked(checked: &Checked) -> String {
-    let Checked { file, bytes: size, sha256, contents, trial } = checked;
+    let Checked { file, bytes: size, sha256, contents, trial, conformance } = checked;
+    let conformance = conformance.as_ref().map_or_else(
+        || "-".to_owned(),
+        |suite| {
+            let passed = format!("{} checks passed", suite.passed.len());
+            match (&suite.failure, &suite.skipped) {
+                (Some(why), _) => format!("FAILED: {}", clean(why)),
+                (None, Some(why)) => format!("{passed}; {}", clean(why)),
+                (None, None) => passed,
+            }
+        },
+    );
     let mut rows = table(["COMPONENT", &clean(&file.display().to_string())]);
     let list = |names: &[String]| match names {
         [] => "-".to_owned(),
@@ -86,6 +97,7 @@ fn checked(checked: &Checked) -> String {
         ("memory at the start", initial),
         ("memory tier", memory),
         ("trial", verdict),
+        ("conformance", conformance),
     ] {
         rows.add_row([what.to_owned(), value]);
     }
@@ -122,6 +134,7 @@ fn signed(signed: &Signed) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tenure_engine::Conformance;
     use tenure_policy::Contents;
     use tenure_testkit::cases::{Failure, Run};
     use tenure_types::{Error, ErrorCode};
@@ -181,12 +194,20 @@ mod tests {
             memories: 1,
             initial_memory: 1 << 20,
         };
-        let checked = |trial| {
+        let checked = |trial, conformance| {
             let (file, sha256) = ("policy.wasm".into(), "9f86d081".into());
             let contents = contents.clone();
-            work(&Work::Checked(Box::new(Checked { file, bytes: 96_154, sha256, contents, trial })))
+            work(&Work::Checked(Box::new(Checked {
+                file,
+                bytes: 96_154,
+                sha256,
+                contents,
+                trial,
+                conformance,
+            })))
         };
-        insta::assert_snapshot!(checked(Trial::Served { memory: 4 }), @"
+        let passed = Conformance { passed: vec!["one", "two"], ..Conformance::default() };
+        insta::assert_snapshot!(checked(Trial::Served { memory: 4 }, Some(passed)), @"
         COMPONENT            policy.wasm
         sha256               9f86d081
         size                 93.9 KiB (96154 bytes)
@@ -198,9 +219,14 @@ mod tests {
         memory at the start  1.0 MiB in 1 memory
         memory tier          4 MiB
         trial                served a pod
+        conformance          2 checks passed
         ");
+        let nonconforming =
+            Conformance { failure: Some("it proposes nonsense".into()), ..Conformance::default() };
+        let shown = checked(Trial::Served { memory: 4 }, Some(nonconforming));
+        assert!(shown.contains("FAILED: it proposes nonsense"), "{shown}");
         let failed = Trial::Failed(Error::new(ErrorCode::PolicyFailed, "it ran longer than 50 ms"));
-        assert!(checked(failed).contains("UNUSABLE: it ran longer than 50 ms"));
+        assert!(checked(failed, None).contains("UNUSABLE: it ran longer than 50 ms"));
     }
 
     #[test]
