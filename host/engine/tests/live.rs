@@ -1,5 +1,7 @@
 //! Exchanges of policies: refused ones, undone ones, watched ones that are rolled back, and shadow runs.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
+
 use std::pin::pin;
 use std::time::Duration;
 

@@ -109,7 +109,7 @@ enum StoredItem<'a> {
         #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
         before: Vec<StoredChoice<'a>>,
         #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-        shadow: Option<StoredShadow<'a>>,
+        shadow: Option<Box<StoredShadow<'a>>>,
         #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
         history: Vec<StoredStep<'a>>,
     },
@@ -227,7 +227,8 @@ pub(super) fn items(choices: &Choices) -> Vec<Line> {
         let before = served.before.iter().map(StoredChoice::from).collect();
         let shadow = served.shadow.as_ref();
         let shadow = shadow
-            .map(|Shadow { policy, since }| StoredShadow { policy: policy.into(), since: (*since).into() });
+            .map(|Shadow { policy, since }| StoredShadow { policy: policy.into(), since: (*since).into() })
+            .map(Box::new);
         let history = served.history.iter().map(StoredStep::from).collect();
         line(CHAPTER, json(&StoredItem::Served { network, now, before, shadow, history }))
     });
@@ -270,7 +271,8 @@ impl Chapter for Choosing {
             StoredItem::Through(through) => self.through = through,
             StoredItem::Served { network, now, before, shadow, history } => {
                 let network = NetworkName::new(network).map_err(|error| malformed(error.to_string()))?;
-                let shadow = shadow.map(|StoredShadow { policy, since }| {
+                let shadow = shadow.map(|shadow| {
+                    let StoredShadow { policy, since } = *shadow;
                     Ok(Shadow { policy: PolicyStamp::try_from(policy)?, since: since.into() })
                 });
                 let served = Served {
