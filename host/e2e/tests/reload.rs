@@ -81,7 +81,9 @@ fn live() -> anyhow::Result<()> {
         Ok(daemon.log("reloaded the configuration").contains("applied=\"log.level, policies.mine\""))
     })?;
     let policies = daemon.ctl(&["policy", "list"])?;
-    ensure!(!policies.to_string().contains("\"mine\""), "{policies}");
+    let all = policies.pointer("/policies").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mine = all.iter().find(|policy| policy.pointer("/policy/name") == Some(&json!("mine")));
+    ensure!(mine.and_then(|mine| mine.pointer("/source")) == Some(&json!("kept on this node")), "{policies}");
     shim.call("ADD", &Attachment::of("third"), &config("first", "mine"))?.error_code(UNKNOWN_POLICY)?;
     shim.call("ADD", &Attachment::of("third"), &config("first", "host-local"))?.address().map(drop)
 }
