@@ -96,6 +96,8 @@ fn used() -> Metrics {
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
     metrics.policy_silenced(&policy, 3);
+    metrics.policy_step("chosen");
+    metrics.policy_shadowed("same");
     metrics.policy_meters(vec![metered("0123456789abcdef", 1)]);
     metrics.recovered("clean");
     metrics.conditions(&[]);
@@ -138,6 +140,8 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_policy_processor_seconds Processor time of a policy's calls.
     # HELP tenure_policy_refusals Calls in which a policy refused to answer, by kind.
     # HELP tenure_policy_rejections Answers of a policy that the ledger rejected, by rule.
+    # HELP tenure_policy_shadowed Decisions that were compared with a shadow's, by verdict.
+    # HELP tenure_policy_steps Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended or kept.
     # HELP tenure_recovery_findings Findings when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.
