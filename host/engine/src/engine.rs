@@ -11,7 +11,7 @@ use crate::admission::Admission;
 use crate::bounds::Bounds;
 use crate::committer::{Committer, NodeState};
 use crate::conditions::Conditions;
-use crate::live::{Runs, Shadows};
+use crate::live::{Reports, Runs, Shadows};
 use crate::lock::hold;
 use crate::networks::Networks;
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
@@ -92,12 +92,12 @@ pub struct Engine {
     pub(crate) strikes: Strikes,
     /// What the shadows have to follow.
     pub(crate) shadows: Arc<Shadows>,
-    /// The shadow runs. A `std::sync::Mutex`, held to take a run out, to put it back and to read its report.
-    pub(crate) runs: Mutex<Runs>,
+    /// The reports of the shadow runs. A `std::sync::Mutex`, held to read and to replace them.
+    pub(crate) reports: Mutex<Reports>,
     /// Notified when [`tend`](Self::tend) has something to do.
     pub(crate) due: Notify,
-    /// Held by the one caller that tends.
-    pub(crate) tending: tokio::sync::Mutex<()>,
+    /// The shadow runs, which belong to the one caller that tends.
+    pub(crate) tending: tokio::sync::Mutex<Runs>,
     /// Held while a policy is loaded or unloaded.
     pub(crate) loading: tokio::sync::Mutex<()>,
     pub(crate) conditions: Arc<Conditions>,
@@ -124,7 +124,7 @@ impl Engine {
             undo,
             strikes: Strikes::default(),
             shadows,
-            runs: Mutex::default(),
+            reports: Mutex::default(),
             due: Notify::new(),
             tending: tokio::sync::Mutex::default(),
             loading: tokio::sync::Mutex::default(),

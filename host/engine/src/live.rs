@@ -29,8 +29,8 @@ mod words;
 
 pub use self::activate::Activate;
 pub use self::components::Loaded;
-pub(crate) use self::run::Runs;
 pub use self::run::ShadowReport;
+pub(crate) use self::run::{Reports, Runs};
 pub(crate) use self::shadows::Shadows;
 pub use self::verdicts::{Difference, Verdict, Verdicts};
 pub(crate) use self::watch::Watch;

@@ -36,4 +36,8 @@ pub(crate) struct Run {
     pub(super) again_at: Duration,
 }
 
+/// The reports of the runs.
+pub(crate) type Reports = BTreeMap<NetworkName, ShadowReport>;
+
+/// The runs.
 pub(crate) type Runs = BTreeMap<NetworkName, Run>;

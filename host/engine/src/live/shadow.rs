@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_ledger::choices::Shadow;
 use tenure_ledger::{Chooser, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, PolicyStamp, Result};
 
 use super::follower::Follower;
-use super::run::{Run, ShadowReport};
+use super::run::{Run, Runs, ShadowReport};
 use super::shadows::{Asked, Item};
 use super::verdicts::{Difference, Verdict, told};
 use crate::engine::Engine;
@@ -68,39 +69,36 @@ impl Engine {
             since: shadow.since,
             ..ShadowReport::default()
         };
-        let runs = hold(&self.runs);
-        let report = runs.get(network).map(|run| &run.report).filter(|report| report.policy == begun.policy);
-        Some(report.cloned().unwrap_or(begun))
+        let reports = hold(&self.reports);
+        let is_present =
+            |report: &&ShadowReport| (&report.policy, report.since) == (&begun.policy, begun.since);
+        Some(reports.get(network).filter(is_present).cloned().unwrap_or(begun))
     }
 
     /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done.
-    pub(super) async fn tend_shadows(&self) -> Duration {
+    pub(super) async fn tend_shadows(&self, runs: &mut Runs) -> Duration {
         let mut pause = Duration::MAX;
-        for (network, shadow) in self.shadowed() {
-            let Some(shadow) = shadow else {
+        for (network, shadow) in self.shadowed(runs) {
+            let Some(Shadow { policy, since }) = shadow else {
                 self.shadows.end(&network);
-                hold(&self.runs).remove(&network);
+                hold(&self.reports).remove(&network);
+                runs.remove(&network);
                 continue;
             };
-            let mut run = hold(&self.runs).remove(&network).unwrap_or_default();
-            if self.shadows.candidate(&network).as_ref() != Some(&shadow.policy) {
-                let report = ShadowReport {
-                    policy: Some(shadow.policy.clone()),
-                    since: shadow.since,
-                    ..ShadowReport::default()
-                };
-                run = Run { report, ..Run::default() };
+            let run = runs.entry(network.clone()).or_default();
+            if (run.report.policy.as_ref(), run.report.since) != (Some(&policy), since) {
+                let report = ShadowReport { policy: Some(policy.clone()), since, ..ShadowReport::default() };
+                *run = Run { report, ..Run::default() };
             }
-            pause = pause.min(self.tend_shadow(&network, &shadow.policy, &mut run).await);
-            hold(&self.runs).insert(network, run);
+            pause = pause.min(self.tend_shadow(&network, &policy, run).await);
+            hold(&self.reports).insert(network, run.report.clone());
         }
         pause
     }
 
     /// The networks that have a shadow, and those that have had one until now.
-    fn shadowed(&self) -> BTreeMap<NetworkName, Option<tenure_ledger::choices::Shadow>> {
-        let mut shadowed: BTreeMap<_, _> =
-            hold(&self.runs).keys().map(|network| (network.clone(), None)).collect();
+    fn shadowed(&self, runs: &Runs) -> BTreeMap<NetworkName, Option<Shadow>> {
+        let mut shadowed: BTreeMap<_, _> = runs.keys().map(|network| (network.clone(), None)).collect();
         let node = self.committer.node();
         for (network, served) in node.choices.all() {
             if let Some(shadow) = &served.shadow {
@@ -171,7 +169,7 @@ impl Engine {
         let image = {
             let state = slot.state();
             let served = state.as_ref().ok_or_else(unknown)?;
-            self.shadows.begin(network, candidate);
+            self.shadows.begin(network);
             served.book.image()
         };
         let mut follower = Follower::new(policy, image, &definition)?;

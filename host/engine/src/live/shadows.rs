@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_ledger::{Fact, LedgerFact};
-use tenure_types::{Error, NetworkName, PolicyStamp, Proposal, Request};
+use tenure_types::{Error, NetworkName, Proposal, Request};
 
 use super::verdicts::{self, Decided, told};
 use crate::lock::hold;
@@ -39,7 +39,6 @@ pub(super) struct Asked {
 /// What waits for a network's shadow.
 #[derive(Default)]
 pub(super) struct Waiting {
-    pub(super) candidate: Option<PolicyStamp>,
     pub(super) items: VecDeque<Item>,
     /// Whether items were dropped, or the network changed in a way that a shadow does not follow.
     pub(super) lost: bool,
@@ -59,9 +58,8 @@ impl Shadows {
     }
 
     /// Begins to collect for a network, from nothing.
-    pub(super) fn begin(&self, network: &NetworkName, candidate: &PolicyStamp) {
-        let waiting = Waiting { candidate: Some(candidate.clone()), ..Waiting::default() };
-        hold(&self.waiting).insert(network.clone(), waiting);
+    pub(super) fn begin(&self, network: &NetworkName) {
+        hold(&self.waiting).insert(network.clone(), Waiting::default());
         self.any.store(true, Ordering::Release);
     }
 
@@ -70,11 +68,6 @@ impl Shadows {
         let mut waiting = hold(&self.waiting);
         waiting.remove(network);
         self.any.store(!waiting.is_empty(), Ordering::Release);
-    }
-
-    /// The candidate that a network's queue is for.
-    pub(super) fn candidate(&self, network: &NetworkName) -> Option<PolicyStamp> {
-        hold(&self.waiting).get(network)?.candidate.clone()
     }
 
     /// Takes what waits for a network.

@@ -14,11 +14,11 @@ const EVERY: Duration = Duration::from_secs(1);
 impl Engine {
     /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner.
     pub async fn tend(&self) -> Duration {
-        let _one_at_a_time = self.tending.lock().await;
+        let mut runs = self.tending.lock().await;
         for network in self.networks.names() {
             self.tend_watch(&network).await;
         }
-        self.tend_shadows().await.min(EVERY)
+        self.tend_shadows(&mut runs).await.min(EVERY)
     }
 
     /// Waits until there may be something to do.
