@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::ports::{Decision, Observer};
-use tenure_ledger::Step;
+use tenure_ledger::StepKind;
 use tenure_observe::Metrics;
 use tenure_types::{ErrorCode, NetworkName, PolicyFailure, PolicyStamp};
 
@@ -39,8 +39,8 @@ impl Observer for Observing {
         self.metrics.policy_silenced(&policy.name, lines);
     }
 
-    fn policy_step(&self, _: &NetworkName, step: &Step) {
-        self.metrics.policy_step(step.kind.name());
+    fn policy_step(&self, _: &NetworkName, kind: StepKind) {
+        self.metrics.policy_step(kind.name());
     }
 
     fn shadowed(&self, _: &NetworkName, verdict: &'static str) {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_ledger::{Book, Component, Fact, Page, Step};
+use tenure_ledger::{Book, Component, Fact, Page, StepKind};
 use tenure_types::{
     Definition, Error, ErrorCode, Meter, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure,
     PolicyName, PolicySelector, PolicyStamp, Proposal, Request,
@@ -38,7 +38,7 @@ pub trait Observer: Send + Sync + 'static {
     fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
     /// Something happened to a policy on a network.
-    fn policy_step(&self, _network: &NetworkName, _step: &Step) {}
+    fn policy_step(&self, _network: &NetworkName, _kind: StepKind) {}
 
     /// A shadow's decision was compared; the verdict is `same`, `other-address`, `other-refusal` or `failed`.
     fn shadowed(&self, _network: &NetworkName, _verdict: &'static str) {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, Step, StepKind};
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
 
 use crate::asking::DEFINITION;
@@ -135,9 +135,7 @@ impl Engine {
         if let Some(choice) = facts.iter().find_map(chosen) {
             let comparable = facts.iter().all(|fact| !matches!(fact, Fact::Ledger(_)));
             served.watch = choice.watched.then(|| Watch::new(comparable));
-            let kind = StepKind::Chosen(choice.by);
-            let step = Step { kind, policy: choice.policy.clone(), at: choice.at, why: choice.why.clone() };
-            self.ports.observer.policy_step(name, &step);
+            self.ports.observer.policy_step(name, StepKind::Chosen(choice.by));
         }
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }

@@ -46,8 +46,7 @@ impl Engine {
     }
 
     async fn serve_supply(&self, name: &NetworkName, changes: &[Supply]) -> Result<()> {
-        let unknown =
-            || Error::new(ErrorCode::UnknownNetwork, format_args!("no network {name} on this node"));
+        let unknown = || Self::unknown_network(name);
         let slot = self.networks.known(name).ok_or_else(unknown)?;
         let alone = slot.alone().await;
         let ticket = {

@@ -39,8 +39,9 @@ impl Engine {
         let policy = taken.policy.stamp().as_ref().clone();
         let component =
             Component { policy: policy.clone(), source, signer: taken.signer.clone(), at: self.now() };
-        self.change_components(ComponentFact::Loaded(component), || {
-            Some(ComponentFact::Unloaded { policy: policy.clone(), at: self.now() })
+        self.change_components(ComponentFact::Loaded(component), || ComponentFact::Unloaded {
+            policy: policy.clone(),
+            at: self.now(),
         })
         .await?;
         tracing::info!(%policy, signer = taken.signer, "loaded a policy");
@@ -78,7 +79,7 @@ impl Engine {
         self.ports.journal.health()?;
         let policy = component.policy.clone();
         let unloaded = ComponentFact::Unloaded { policy: policy.clone(), at: self.now() };
-        self.change_components(unloaded, || Some(ComponentFact::Loaded(component.clone()))).await?;
+        self.change_components(unloaded, || ComponentFact::Loaded(component)).await?;
         tracing::info!(%policy, "unloaded a policy");
         Ok(policy)
     }
@@ -93,7 +94,7 @@ impl Engine {
     async fn change_components(
         &self,
         fact: ComponentFact,
-        opposite: impl FnOnce() -> Option<ComponentFact>,
+        opposite: impl FnOnce() -> ComponentFact,
     ) -> Result<()> {
         let ticket = self.committer.commit_node(|_| Some(fact));
         let durable = match ticket {
@@ -101,7 +102,7 @@ impl Engine {
             None => Ok(()),
         };
         if durable.is_err() {
-            self.committer.commit_node(|_| opposite());
+            self.committer.commit_node(|_| Some(opposite()));
         }
         let loaded = self.components();
         self.ports.catalogue.set_loaded(&loaded);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, Step, StepKind};
+use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, Result};
 
 use crate::engine::Engine;
@@ -83,10 +83,8 @@ impl Engine {
         let Some(served) = state.as_mut() else { return Ok(None) };
         let Network { choice, config, definition, definer } = before;
         let mut facts: Vec<Fact> = Vec::new();
-        if let Some(undone) = self.committer.choice(name).filter(|now| *now != choice) {
-            let why = "the exchange could not be made durable".to_owned();
-            let step = Step { kind: StepKind::Undone, policy: undone.policy, at: self.now(), why };
-            self.ports.observer.policy_step(name, &step);
+        if self.committer.choice(name).is_some_and(|now| now != choice) {
+            self.ports.observer.policy_step(name, StepKind::Undone);
             facts.push(ChoiceFact::Undone { network: name.clone(), choice, at: self.now() }.into());
         }
         let defined = Defined { config: &config, definition: &definition, by: definer };

@@ -25,7 +25,7 @@ impl Engine {
     ) -> Option<Ticket> {
         let step = Step { kind, policy: policy.clone(), at: self.now(), why: shortened(why) };
         tracing::info!(%network, %policy, step = kind.name(), why, "policy step");
-        self.ports.observer.policy_step(network, &step);
+        self.ports.observer.policy_step(network, kind);
         self.committer.commit_node(|node| {
             // A network that was removed meanwhile has no history.
             node.choices.of(network)?;

@@ -30,8 +30,9 @@ pub struct ShadowReport {
 pub(crate) struct Run {
     pub(super) follower: Option<Follower>,
     pub(super) report: ShadowReport,
-    /// The monotonic time before which the candidate rests.
-    pub(super) rests_until: Duration,
+    /// The time that the candidate may use, and the monotonic time at which that was last added to.
+    pub(super) credit: Duration,
+    pub(super) credited_at: Duration,
     /// The monotonic time before which no new beginning is made.
     pub(super) again_at: Duration,
 }

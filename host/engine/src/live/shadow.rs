@@ -20,8 +20,11 @@ use crate::redefine::Wanted;
 /// How many of the latest allocations are asked for again when a shadow run begins.
 const REHEARSED: usize = 64;
 
-/// A candidate may use this part of one processor: after a decision it rests this many times as long.
-const REST: u32 = 19;
+/// A candidate may use this part of one processor.
+const SHARE: u32 = 20;
+
+/// The most time that a candidate may save up. What waits is decided in batches.
+const MOST_SPARED: Duration = Duration::from_millis(50);
 
 /// How long a shadow waits before it begins again, after it could not.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -197,14 +200,17 @@ impl Engine {
     async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
         let Some(follower) = run.follower.as_mut() else { return };
         let began = self.ports.clock.monotonic();
-        if began < run.rests_until {
+        let elapsed = began.saturating_sub(run.credited_at);
+        run.credited_at = began;
+        run.credit = (run.credit + elapsed / SHARE).min(MOST_SPARED);
+        if run.credit.is_zero() {
             run.report.skipped += 1;
             return;
         }
         follower.expire(self.now(), self.settings().cooldown);
         let answer = follower.decide(&asked.request).await;
         let took = self.ports.clock.monotonic().saturating_sub(began);
-        run.rests_until = began + took * (REST + 1);
+        run.credit = run.credit.saturating_sub(took);
         let verdict = Verdict::of(&asked.decided, &answer.0);
         run.report.verdicts.count(verdict, asked.took, took);
         self.ports.observer.shadowed(network, verdict.name());
