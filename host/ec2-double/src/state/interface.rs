@@ -1,0 +1,152 @@
+//! Network interfaces, and the attachments that tie them to instances.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use serde::Serialize;
+
+use super::time::Time;
+
+/// The state of an interface.
+///
+/// ```text
+/// pending ─▶ available ─▶ attaching ─▶ in-use ─▶ detaching ─▶ available
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Being created.
+    Pending,
+    /// Attached to nothing.
+    Available,
+    /// On its way to an instance.
+    Attaching,
+    /// Attached.
+    InUse,
+    /// On its way from an instance.
+    Detaching,
+}
+
+impl Status {
+    /// EC2's word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Available => "available",
+            Self::Attaching => "attaching",
+            Self::InUse => "in-use",
+            Self::Detaching => "detaching",
+        }
+    }
+}
+
+/// An interface's place on an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attachment {
+    /// Its identifier.
+    pub id: String,
+    /// The instance.
+    pub instance: String,
+    /// The device index on its card; 0 on card 0 is the primary interface.
+    pub device: u32,
+    /// The network card.
+    pub card: u32,
+    /// When it was asked for.
+    pub since: Time,
+    /// Whether the interface ends with the instance.
+    pub delete_on_termination: bool,
+}
+
+/// The time-outs of tracked connections, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ConnectionTracking {
+    /// Established TCP connections.
+    pub tcp_established: Option<u32>,
+    /// UDP streams.
+    pub udp_stream: Option<u32>,
+    /// Other UDP.
+    pub udp: Option<u32>,
+}
+
+/// A network interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Interface {
+    /// Its identifier.
+    pub id: String,
+    /// Its subnet's identifier.
+    pub subnet: String,
+    /// Its availability zone.
+    pub zone: String,
+    /// Free text.
+    pub description: String,
+    /// Its MAC.
+    pub mac: String,
+    /// Its security groups.
+    pub groups: Vec<String>,
+    /// Whether it drops packets that are not from or to its own addresses.
+    pub source_dest_check: bool,
+    /// Its state.
+    pub status: Status,
+    /// Its IPv4 addresses; the first is its own.
+    pub ipv4: Vec<Ipv4Addr>,
+    /// Its delegated /28 prefixes.
+    pub ipv4_prefixes: Vec<Ipv4Net>,
+    /// Its IPv6 addresses.
+    pub ipv6: Vec<Ipv6Addr>,
+    /// Its delegated /80 prefixes.
+    pub ipv6_prefixes: Vec<Ipv6Net>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Its place on an instance.
+    pub attachment: Option<Attachment>,
+    /// Its connection tracking, if it is not the default.
+    pub tracking: Option<ConnectionTracking>,
+    /// When it was created.
+    pub created: Time,
+    /// Since when it has been attached to nothing.
+    pub idle_since: Option<Time>,
+}
+
+impl Interface {
+    /// The address of its own, which is never a pod's.
+    #[must_use]
+    pub fn primary(&self) -> Option<Ipv4Addr> {
+        self.ipv4.first().copied()
+    }
+
+    /// The IPv4 slots that are used: addresses and prefixes share them.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.ipv4.len() + self.ipv4_prefixes.len()
+    }
+
+    /// The IPv6 slots that are used.
+    #[must_use]
+    pub fn slots_six(&self) -> usize {
+        self.ipv6.len() + self.ipv6_prefixes.len()
+    }
+
+    /// Whether traffic to an address arrives at this interface.
+    #[must_use]
+    pub fn carries(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => {
+                self.ipv4.contains(&address)
+                    || self.ipv4_prefixes.iter().any(|prefix| prefix.contains(&address))
+            }
+            IpAddr::V6(address) => {
+                self.ipv6.contains(&address)
+                    || self.ipv6_prefixes.iter().any(|prefix| prefix.contains(&address))
+            }
+        }
+    }
+
+    /// Whether it is attached to an instance, or on its way there.
+    #[must_use]
+    pub fn is_on(&self, instance: &str) -> bool {
+        let is_staying = self.status != Status::Detaching;
+        is_staying && self.attachment.as_ref().is_some_and(|attachment| attachment.instance == instance)
+    }
+}
