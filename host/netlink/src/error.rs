@@ -1,0 +1,62 @@
+//! Why something could not be read from the kernel or changed in it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A failure, with what was tried.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused a request.
+    #[error("cannot {what}: {source}")]
+    Kernel {
+        /// What was asked of it.
+        what: String,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// The kernel's answers kept changing while they were read.
+    #[error("cannot {0}: it changed each time while it was being read")]
+    Unsteady(String),
+    /// A file or process failed.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// `nft` is not installed.
+    #[error("cannot run nft: {0}; install the package nftables, which translation and node ports need")]
+    NoNft(#[source] io::Error),
+    /// `nft` complained.
+    #[error("nft failed: {0}")]
+    Nft(String),
+    /// The one who said what is wanted is gone.
+    #[error("nobody says any more what is wanted of the kernel")]
+    Unwanted,
+    /// The link does not exist.
+    #[error("there is no link {0}")]
+    NoLink(String),
+    /// A file that is not a network namespace.
+    #[error("{0} is not a network namespace")]
+    NotNamespace(PathBuf),
+    /// A pod's network namespace is the node's own.
+    #[error("{0} is the node's own network namespace, not a pod's")]
+    OwnNamespace(PathBuf),
+    /// A pod's link would need a name that no link can have.
+    #[error("{0:?} cannot be a link's name: use 1 to 15 letters, digits, '-', '_' or '.'")]
+    Name(String),
+    /// A link of the name exists and is something else.
+    #[error("link {0} exists and is no veth, so it is not ours to replace")]
+    Taken(String),
+}
+
+impl Error {
+    /// Whether the kernel answered with this number.
+    pub(crate) fn is(&self, number: rustix::io::Errno) -> bool {
+        match self {
+            Self::Kernel { source, .. } => source.raw_os_error() == Some(number.raw_os_error()),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The link of one pod: a veth pair from the node into the pod's network namespace.
+//!
+//! The host's end is named and addressed by the pod's name, so that it is found again without a record. Inside, the pod has its
+//! address alone, a gateway that no interface has, and a permanent neighbour for it: no question is ever asked on the link. The
+//! route to the pod is not made here; it is part of what the node wants.
+//!
+//! ```text
+//! node: eniDIGEST ◀── veth ──▶ eth0: POD/32, default via 169.254.1.1, 169.254.1.1 = eniDIGEST's hardware address
+//! ```
+
+mod check;
+mod contents;
+mod difference;
+mod inside;
+mod make;
+mod name;
+mod netns;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use difference::Difference;
+pub use name::Name;
+pub use netns::Netns;
+
+use crate::error::Error;
+
+/// The gateway of every pod in IPv4.
+const GATEWAY_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
+/// The gateway of every pod in IPv6.
+const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+
+/// The link of a pod as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodLink {
+    /// The host's end.
+    pub host: Name,
+    /// Whose link it is, such as the sandbox's ID. It is kept as the host end's alias: a pod that is started again has the same
+    /// name, and what is left of the earlier one must not remove its link.
+    pub owner: String,
+    /// The name of the pod's end, such as `eth0`.
+    pub inside: String,
+    /// The pod's addresses.
+    pub addresses: Vec<IpAddr>,
+    /// The MTU of both ends, in bytes.
+    pub mtu: u32,
+}
+
+impl PodLink {
+    /// Makes the link, unless it is exactly there. What is there of it and differs is made anew.
+    ///
+    /// The calling thread's network namespace is the node's.
+    ///
+    /// # Errors
+    /// When the kernel refuses; then nothing of the link is left.
+    pub async fn make(&self, netns: &Netns) -> Result<(), Error> {
+        make::make(self, netns).await
+    }
+
+    /// How the link differs from what it shall be; empty if it does not.
+    ///
+    /// # Errors
+    /// When one of the two network namespaces does not answer.
+    pub async fn check(&self, netns: &Netns) -> Result<Vec<Difference>, Error> {
+        check::check(self, netns).await
+    }
+
+    /// Removes the link of this name, and with it both ends. Needs no network namespace of the pod, and succeeds without a link,
+    /// or when the link has another owner by now.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or the name is another kind of link's.
+    pub async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
+        make::remove(host, owner).await
+    }
+
+    /// The gateways of the families that the pod has addresses of.
+    fn gateways(&self) -> Vec<IpAddr> {
+        let mut gateways = Vec::new();
+        if self.addresses.iter().any(IpAddr::is_ipv4) {
+            gateways.push(IpAddr::V4(GATEWAY_V4));
+        }
+        if self.addresses.iter().any(IpAddr::is_ipv6) {
+            gateways.push(IpAddr::V6(GATEWAY_V6));
+        }
+        gateways
+    }
+}

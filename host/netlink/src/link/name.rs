@@ -1,0 +1,81 @@
+//! The name and hardware address of a link's host end, by the pod's name.
+
+use std::fmt;
+
+use sha1::{Digest as _, Sha1};
+
+use crate::error::Error;
+use crate::parts::Mac;
+
+/// How many hexadecimal digits of the digest are in the name.
+const DIGITS: usize = 11;
+/// How long the beginning of a name may be: with the digits it fits into a link's name.
+const LONGEST_PREFIX: usize = 4;
+
+/// The host's end of a pod's link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    name: String,
+    mac: Mac,
+}
+
+impl Name {
+    /// The end that belongs to a pod, as ipamd names it: the prefix, and the first 11 digits of the SHA-1 of `NAMESPACE.POD`.
+    ///
+    /// # Errors
+    /// When the prefix cannot begin a link's name.
+    pub fn of(prefix: &str, namespace: &str, pod: &str) -> Result<Self, Error> {
+        let usable = (1..=LONGEST_PREFIX).contains(&prefix.len())
+            && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !usable {
+            return Err(Error::Name(prefix.to_owned()));
+        }
+        let digest: [u8; 20] = Sha1::digest(format!("{namespace}.{pod}").as_bytes()).into();
+        let mut name = digest.iter().fold(prefix.to_owned(), |text, byte| format!("{text}{byte:02x}"));
+        name.truncate(prefix.len() + DIGITS);
+        // Of the digits that are not in the name. A fixed address is one that udev does not change; local, and of one station.
+        let [.., a, b, c, d, e, f] = digest;
+        Ok(Self { name, mac: Mac([a & 0xfc | 0x02, b, c, d, e, f]) })
+    }
+
+    /// The link's name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// The link's hardware address.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        self.mac
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `printf default.web-0 | sha1sum`
+    #[test]
+    fn the_name_is_ipamds() {
+        let name = Name::of("eni", "default", "web-0").unwrap();
+        assert_eq!(name.as_str(), "eni0d7763386da");
+        assert_eq!(name.mac().0[0] & 3, 2, "a local address of one station");
+        assert_eq!(name, Name::of("eni", "default", "web-0").unwrap());
+        assert_ne!(name, Name::of("eni", "default", "web-1").unwrap());
+    }
+
+    #[test]
+    fn a_prefix_that_no_link_can_begin_with_is_refused() {
+        for prefix in ["", "enis0", "e/i", "e i", "é"] {
+            assert!(Name::of(prefix, "default", "web-0").is_err(), "{prefix}");
+        }
+        assert_eq!(Name::of("veth", "default", "web-0").unwrap().as_str().len(), 15);
+    }
+}

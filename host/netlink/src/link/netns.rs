@@ -1,0 +1,94 @@
+//! A pod's network namespace.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+use crate::error::Error;
+
+/// The file system of namespaces (NSFS_MAGIC).
+const NSFS: u64 = 0x6e73_6673;
+/// The calling thread's own network namespace.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+/// A network namespace that is held open, so that it is the same one from the first step to the last.
+#[derive(Debug)]
+pub struct Netns {
+    file: OwnedFd,
+    path: PathBuf,
+}
+
+impl Netns {
+    /// Opens the network namespace at a path.
+    ///
+    /// # Errors
+    /// When there is none, or it is the calling thread's own, which would be set up in the pod's place.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // Never waits, as for a pipe that has this name.
+        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+            .map_err(|error| Error::Io { what: format!("open {}", path.display()), source: error.into() })?;
+        Self::new(file, path)
+    }
+
+    /// Takes a network namespace that is open already, such as by a runtime.
+    ///
+    /// # Errors
+    /// When it is something else, or the calling thread's own.
+    pub fn from_descriptor(file: OwnedFd) -> Result<Self, Error> {
+        Self::new(file, Path::new("the descriptor"))
+    }
+
+    fn new(file: OwnedFd, path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Io { what: format!("look at {}", path.display()), source };
+        let system = rustix::fs::fstatfs(&file).map_err(|error| failed(error.into()))?;
+        if u64::try_from(system.f_type).ok() != Some(NSFS) {
+            return Err(Error::NotNamespace(path.to_owned()));
+        }
+        let own = File::open(OWN).map_err(failed)?;
+        let identity = |file: BorrowedFd<'_>| {
+            rustix::fs::fstat(file)
+                .map(|status| (status.st_dev, status.st_ino))
+                .map_err(|error| failed(error.into()))
+        };
+        if identity(file.as_fd())? == identity(own.as_fd())? {
+            return Err(Error::OwnNamespace(path.to_owned()));
+        }
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Waits until nobody else works on the namespace, in this process or another. Dropping the answer lets the next one.
+    pub(super) async fn lock(&self) -> Result<OwnedFd, Error> {
+        let failed = |source| Error::Io { what: format!("lock {}", self.path.display()), source };
+        // Opened anew, because two handles of one opening share its lock.
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| failed(error.into()))?;
+        let locked = tokio::task::spawn_blocking(move || {
+            rustix::fs::flock(&file, FlockOperation::LockExclusive).map(|()| file)
+        });
+        locked.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+    }
+
+    /// Another handle on the same namespace.
+    pub(super) fn again(&self) -> Result<Self, Error> {
+        let file = self
+            .file
+            .try_clone()
+            .map_err(|source| Error::Io { what: format!("hold {} open", self.path.display()), source })?;
+        Ok(Self { file, path: self.path.clone() })
+    }
+
+    /// Its path, for messages.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsFd for Netns {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

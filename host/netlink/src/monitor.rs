@@ -1,0 +1,77 @@
+//! A watch on the kernel: it says when something that may be ours has changed.
+//!
+//! It listens to two multicast channels, of routing and of nftables. It reports and repairs nothing itself; what it cannot read, or
+//! lost because it was too slow, counts as a change of everything.
+
+mod netfilter;
+mod routing;
+mod socket;
+
+use std::collections::BTreeSet;
+
+use crate::error::Error;
+use crate::wanted::Wanted;
+
+use self::socket::Socket;
+
+/// Something that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A rule of ours is gone.
+    Rule(crate::parts::Rule),
+    /// A route of one of our tables is gone.
+    Route(crate::parts::Route),
+    /// An address is gone or new.
+    Address,
+    /// A link that we use has changed, come or gone.
+    Link(String),
+    /// Our nftables table, or something in it.
+    Table,
+    /// Changes were missed.
+    Overrun,
+}
+
+/// The watch.
+#[derive(Debug)]
+pub struct Monitor {
+    routing: Socket,
+    netfilter: Socket,
+}
+
+impl Monitor {
+    /// Watches the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// When the kernel gives no sockets.
+    pub fn start() -> Result<Self, Error> {
+        let failed = |source| Error::Io { what: "watch the kernel by netlink".to_owned(), source };
+        Ok(Self { routing: routing::open().map_err(failed)?, netfilter: netfilter::open().map_err(failed)? })
+    }
+
+    /// Waits for a change that may concern what is wanted. May be abandoned at any time: nothing is lost.
+    ///
+    /// # Errors
+    /// When a socket breaks.
+    pub async fn changed(&mut self, wanted: &Wanted) -> Result<Change, Error> {
+        let failed = |source| Error::Io { what: "watch the kernel by netlink".to_owned(), source };
+        let links: BTreeSet<&str> = wanted
+            .links
+            .iter()
+            .map(|link| link.name.as_str())
+            .chain(wanted.routes.iter().map(|route| route.device.as_str()))
+            .collect();
+        loop {
+            let change = tokio::select! {
+                read = self.routing.receive() => {
+                    read.map_err(failed)?.map_or(Some(Change::Overrun), |bytes| routing::change(&bytes, &links))
+                }
+                read = self.netfilter.receive() => {
+                    read.map_err(failed)?.map_or(Some(Change::Overrun), |bytes| netfilter::change(&bytes))
+                }
+            };
+            if let Some(change) = change {
+                return Ok(change);
+            }
+        }
+    }
+}

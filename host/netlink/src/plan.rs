@@ -1,0 +1,67 @@
+//! The difference between what is wanted and what was seen, as operations in a safe order.
+//!
+//! Everything is made before anything is removed, and what sends packets somewhere comes after what it sends them to: addresses,
+//! routes, marks, then rules. So at each step every pod that had a way still has one, also while ipamd's rules are replaced.
+
+mod addresses;
+mod devices;
+mod operation;
+mod routes;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::seen::Seen;
+use crate::wanted::Wanted;
+
+use self::devices::Devices;
+pub use self::operation::Operation;
+
+/// What to do, in this order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The operations: first all that make something, then all that remove something.
+    pub operations: Vec<Operation>,
+    /// The links and sysctls that something waits for: they do not exist, or another hardware address has the name.
+    pub absent: BTreeSet<String>,
+}
+
+impl Plan {
+    /// The plan that turns what was seen into what is wanted.
+    #[must_use]
+    pub fn of(wanted: &Wanted, seen: &Seen) -> Self {
+        let mut devices = Devices::of(wanted, seen);
+        let mut make = Vec::new();
+        let mut remove = Vec::new();
+        for (key, value) in &wanted.sysctls {
+            match seen.sysctls.get(key) {
+                Some(present) if present == value => {}
+                Some(_) => make.push(Operation::WriteSysctl { key: key.clone(), value: value.clone() }),
+                None => devices.missed(key),
+            }
+        }
+        make.extend(devices.links());
+        addresses::plan(wanted, seen, &mut devices, &mut make, &mut remove);
+        routes::plan(wanted, seen, &mut devices, &mut make, &mut remove);
+        match (&wanted.table, &seen.table) {
+            (Some(table), present) if present.as_ref() != Some(&table.shape()) => {
+                make.push(Operation::ReplaceTable(table.clone()));
+            }
+            (None, Some(_)) => remove.push(Operation::RemoveTable),
+            _ => {}
+        }
+        rules::plan(wanted, seen, &devices, &mut make, &mut remove);
+        // Nothing may be led to what is already gone.
+        remove.sort_by_key(Operation::leads);
+        make.extend(remove);
+        Self { operations: make, absent: devices.into_absent() }
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+}

@@ -1,0 +1,106 @@
+//! One change of the kernel's state.
+
+use std::fmt;
+
+use crate::nft::Table;
+use crate::parts::{Address, Route, Rule};
+
+/// A change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Write a sysctl.
+    WriteSysctl {
+        /// Its path below /proc/sys.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// Set a link up, with this MTU.
+    SetLink {
+        /// Its name.
+        name: String,
+        /// Its MTU, in bytes.
+        mtu: u32,
+    },
+    /// Add an address to a link.
+    AddAddress(Address),
+    /// Set a route, replacing one for the same destinations in the same table.
+    SetRoute(Route),
+    /// Make our nftables table what it shall be.
+    ReplaceTable(Table),
+    /// Add a rule.
+    AddRule(Rule),
+    /// Remove a rule.
+    RemoveRule(Rule),
+    /// Remove a route.
+    RemoveRoute(Route),
+    /// Remove our nftables table.
+    RemoveTable,
+    /// Remove an address from a link.
+    RemoveAddress(Address),
+}
+
+impl Operation {
+    /// What it changes, in one word: the label of a counter.
+    #[must_use]
+    pub fn subject(&self) -> &'static str {
+        match self {
+            Self::WriteSysctl { .. } => "sysctl",
+            Self::SetLink { .. } => "link",
+            Self::AddAddress(_) | Self::RemoveAddress(_) => "address",
+            Self::SetRoute(_) | Self::RemoveRoute(_) => "route",
+            Self::ReplaceTable(_) | Self::RemoveTable => "nftables",
+            Self::AddRule(_) | Self::RemoveRule(_) => "rule",
+        }
+    }
+
+    /// Whether it takes something away.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        matches!(
+            self,
+            Self::RemoveRule(_) | Self::RemoveRoute(_) | Self::RemoveTable | Self::RemoveAddress(_)
+        )
+    }
+
+    /// Whether it concerns one of these links or sysctls.
+    pub(crate) fn concerns(&self, names: &[String]) -> bool {
+        let name = match self {
+            Self::WriteSysctl { key, .. } => key,
+            Self::SetLink { name, .. } => name,
+            Self::AddAddress(address) | Self::RemoveAddress(address) => &address.device,
+            Self::SetRoute(route) | Self::RemoveRoute(route) => &route.device,
+            Self::ReplaceTable(_) | Self::AddRule(_) | Self::RemoveRule(_) | Self::RemoveTable => {
+                return false;
+            }
+        };
+        names.contains(name)
+    }
+
+    /// The order of removals: what leads to something goes before it.
+    pub(super) fn leads(&self) -> u8 {
+        match self {
+            Self::RemoveRule(_) => 0,
+            Self::RemoveTable => 1,
+            Self::RemoveRoute(_) => 2,
+            _ => 3,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WriteSysctl { key, value } => write!(f, "write {value} to /proc/sys/{key}"),
+            Self::SetLink { name, mtu } => write!(f, "set link {name} up with MTU {mtu}"),
+            Self::AddAddress(address) => write!(f, "add {address}"),
+            Self::SetRoute(route) => write!(f, "set {route}"),
+            Self::ReplaceTable(_) => write!(f, "replace the nftables table"),
+            Self::AddRule(rule) => write!(f, "add {rule}"),
+            Self::RemoveRule(rule) => write!(f, "remove {rule}"),
+            Self::RemoveRoute(route) => write!(f, "remove {route}"),
+            Self::RemoveTable => write!(f, "remove the nftables table"),
+            Self::RemoveAddress(address) => write!(f, "remove {address}"),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Sysctls. `ip_forward` is not among them: Kubernetes sets it.
+
+use super::Wanted;
+use crate::node::Node;
+
+pub(super) fn add(node: &Node, wanted: &mut Wanted) {
+    let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.to_owned());
+    let primary = &node.primary.name;
+    // An answer to a node port's client may come and go by different interfaces: loose reverse path filtering.
+    set(format!("net/ipv4/conf/{primary}/rp_filter"), "2");
+    if node.has_v6() {
+        set("net/ipv6/conf/all/forwarding".to_owned(), "1");
+        // A forwarding node ignores router advertisements unless told otherwise, and loses its default route with them.
+        set(format!("net/ipv6/conf/{primary}/accept_ra"), "2");
+    }
+}

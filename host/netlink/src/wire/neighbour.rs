@@ -1,0 +1,48 @@
+//! Neighbours.
+
+use std::net::IpAddr;
+
+use rtnetlink::packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use rtnetlink::packet_route::route::RouteType;
+
+use super::family;
+use crate::parts::{Family, Mac};
+
+/// A message that says for ever whose hardware address an address has.
+pub(crate) fn write_neighbour(address: IpAddr, mac: Mac, device: u32) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(Family::of_address(address));
+    message.header.ifindex = device;
+    message.header.state = NeighbourState::Permanent;
+    message.header.kind = RouteType::Unicast;
+    let destination = match address {
+        IpAddr::V4(address) => NeighbourAddress::Inet(address),
+        IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+    };
+    message.attributes = vec![
+        NeighbourAttribute::Destination(destination),
+        NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()),
+    ];
+    message
+}
+
+/// The address, hardware address and link index of a permanent neighbour.
+pub(crate) fn read_neighbour(message: &NeighbourMessage) -> Option<(IpAddr, Mac, u32)> {
+    if message.header.state != NeighbourState::Permanent {
+        return None;
+    }
+    let (mut address, mut mac) = (None, None);
+    for attribute in &message.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => address = Some(IpAddr::V4(*ip)),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => address = Some(IpAddr::V6(*ip)),
+            NeighbourAttribute::LinkLayerAddress(bytes) => {
+                mac = <[u8; 6]>::try_from(bytes.as_slice()).ok().map(Mac);
+            }
+            _ => {}
+        }
+    }
+    Some((address?, mac?, message.header.ifindex))
+}
