@@ -141,9 +141,16 @@ impl Queue {
 
     /// Takes everything that waits, to be written as one group.
     pub(crate) fn take(&self) -> Vec<Waiting> {
+        self.take_first(usize::MAX)
+    }
+
+    /// Takes what was staged first, as if the rest had been staged later.
+    pub(crate) fn take_first(&self, most: usize) -> Vec<Waiting> {
         let mut state = self.lock();
         state.writing = !state.waiting.is_empty();
-        std::mem::take(&mut state.waiting)
+        let most = most.min(state.waiting.len());
+        let later = state.waiting.split_off(most);
+        std::mem::replace(&mut state.waiting, later)
     }
 
     /// The place of the first fact that has not been taken.

@@ -16,7 +16,7 @@
 //! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
 //! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
-use tenure_ledger::{Book, Choices, Components};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
@@ -26,7 +26,7 @@ use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::v1::{Books, Choosing, Loading};
+use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering};
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
@@ -63,6 +63,14 @@ pub struct Recovered {
     pub choices: Choices,
     /// Which policies were loaded into the node.
     pub components: Components,
+    /// What agents have claimed.
+    pub claims: Claims,
+    /// What policies remember on each network.
+    pub states: States,
+    /// What delegates were asked for.
+    pub delegations: Delegations,
+    /// What the host does outside the ledger.
+    pub effects: Effects,
     /// What was found and done.
     pub report: Report,
     /// Where writing resumes.
@@ -131,13 +139,26 @@ fn rebuild(
     read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
 ) -> Result<Recovered> {
     let (mut books, mut choices, mut loading) = (Books::default(), Choosing::default(), Loading::default());
-    let mut all: Vec<&mut dyn Chapter> = vec![&mut books, &mut choices, &mut loading];
+    let (mut claiming, mut states) = (Claiming::default(), Remembering::default());
+    let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
+    let mut all: Vec<&mut dyn Chapter> = vec![
+        &mut books,
+        &mut choices,
+        &mut loading,
+        &mut claiming,
+        &mut states,
+        &mut delegating,
+        &mut intending,
+    ];
     for other in others {
         all.push(&mut **other);
     }
     let (report, tail) = read(&mut Chapters::new(&mut all))?;
     let (books, choices) = (books.into_books(), choices.into_choices());
-    Ok(Recovered { books, choices, components: loading.into_components(), report, tail })
+    let (components, claims) = (loading.into_components(), claiming.into_claims());
+    let (states, delegations) = (states.into_states(), delegating.into_delegations());
+    let effects = intending.into_effects();
+    Ok(Recovered { books, choices, components, claims, states, delegations, effects, report, tail })
 }
 
 fn recover_chapters(

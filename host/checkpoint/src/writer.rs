@@ -42,6 +42,8 @@ pub struct Writer {
     next: u64,
     /// The length at which the segment is compacted.
     compact_at: u64,
+    /// Whether the last step may have left something that was staged before it.
+    is_early: bool,
 }
 
 impl Writer {
@@ -57,6 +59,7 @@ impl Writer {
             number: tail.number,
             next: tail.next,
             compact_at: options.compact_above,
+            is_early: false,
             options,
         };
         let log = writer.resume(tail);
@@ -85,6 +88,14 @@ impl Writer {
     /// Does what is due: reopens after a failure, writes what is staged as one group, reserves room, writes a piece
     /// of a snapshot.
     pub fn step<S: Source + ?Sized>(&mut self, source: &S) -> Progress {
+        self.step_early(source, usize::MAX)
+    }
+
+    /// As [`step`](Self::step), but as if all but the first `most` of the groups that wait had been staged during the step, as
+    /// happens to a writer with a thread of its own. For simulations, in which nothing is.
+    pub fn step_early<S: Source + ?Sized>(&mut self, source: &S, most: usize) -> Progress {
+        // What waited at the end of a step is taken by the next one.
+        let most = if std::mem::take(&mut self.is_early) { usize::MAX } else { most };
         if self.log.is_none() {
             match self.reopen(source) {
                 Ok(()) => self.queue.reopened(),
@@ -95,7 +106,8 @@ impl Writer {
                 }
             }
         }
-        let group = self.queue.take();
+        let group = self.queue.take_first(most);
+        self.is_early = group.len() == most;
         let worked = !group.is_empty();
         if worked {
             self.write(group);

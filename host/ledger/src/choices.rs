@@ -171,7 +171,7 @@ impl Served {
             }
             StepKind::ShadowEnded => self.shadow = None,
             StepKind::Kept => self.now.watched = false,
-            StepKind::Chosen(_) | StepKind::Undone | StepKind::Refused => {}
+            StepKind::Chosen(_) | StepKind::Undone | StepKind::Refused | StepKind::StateReplaced => {}
         }
         self.history.push_front(step);
         self.history.truncate(MOST_STEPS);
@@ -319,6 +319,45 @@ mod tests {
         let all = ["chosen", "kept", "shadow-begun", "chosen", "chosen", "shadow-begun", "shadow-ended"];
         assert_eq!(history, all);
         assert!(served.before.iter().all(|choice| !choice.watched), "what is over is not watched");
+    }
+
+    #[test]
+    fn an_undone_choice_is_a_step_and_serves_no_more() {
+        let mut choices = Choices::default();
+        for (place, policy) in (1..).zip(["a", "b", "c"]) {
+            choices.apply(place, &chosen(policy));
+        }
+        let undone = |policy: &str| {
+            let ChoiceFact::Chosen { network, choice } = chosen(policy) else { unreachable!("it is chosen") };
+            ChoiceFact::Undone { network, choice, at: Moment::default() }
+        };
+        choices.apply(4, &undone("b"));
+        assert_eq!(names(&choices), ["b", "a"]);
+        let step = &choices.of(&network()).unwrap().history[0];
+        assert_eq!((step.kind, step.policy.name.as_str()), (StepKind::Undone, "c"));
+        // The same version chosen anew has put nothing before it.
+        choices.apply(5, &undone("b"));
+        assert_eq!(names(&choices), ["b", "a"]);
+    }
+
+    #[test]
+    fn what_is_restored_is_what_was() {
+        let mut choices = Choices::default();
+        let facts = [chosen("a"), chosen("b"), noted(StepKind::ShadowBegun, "c")];
+        (1..).zip(&facts).for_each(|(place, fact)| choices.apply(place, fact));
+        let all: BTreeMap<_, _> =
+            choices.all().map(|(name, served)| (name.clone(), served.clone())).collect();
+        let named: Vec<_> =
+            all.values().flat_map(Served::policies).map(|policy| policy.name.as_str()).collect();
+        assert_eq!((choices.through(), named), (3, vec!["b", "a", "c"]));
+        assert_eq!(Choices::restore(3, all), choices);
+    }
+
+    #[test]
+    fn only_what_the_configuration_chose_gives_way_to_it() {
+        let known = [Chooser::Configuration, Chooser::Operator, Chooser::RollBack];
+        let told = known.map(|chooser| (chooser.name(), chooser.overrides()));
+        assert_eq!(told, [("configuration", false), ("operator", true), ("roll-back", true)]);
     }
 
     #[test]

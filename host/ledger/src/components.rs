@@ -108,6 +108,10 @@ mod tests {
         components.apply(5, &ComponentFact::Unloaded { policy: stamp("zones", "aa"), at: Moment::default() });
         assert_eq!(named(&components).as_deref(), Some("bb"));
         assert_eq!(components.all().len(), 2, "the same bytes under another name stay");
-        assert!(components.get(&stamp("other", "aa")).is_some());
+        let got = |name, digest| components.get(&stamp(name, digest)).map(|found| found.policy.clone());
+        assert_eq!(got("other", "aa"), Some(stamp("other", "aa")));
+        assert_eq!(got("zones", "aa"), None, "it was unloaded");
+        assert_eq!(components.through(), 5);
+        assert_eq!(Components::restore(5, components.all().to_vec()), components);
     }
 }

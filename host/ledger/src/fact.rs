@@ -2,7 +2,7 @@
 
 use tenure_types::NetworkName;
 
-use crate::{ChoiceFact, ComponentFact, LedgerFact};
+use crate::{ChoiceFact, ClaimFact, ComponentFact, DelegationFact, EffectFact, LedgerFact, StateFact};
 
 /// One durable fact. Durable state changes only by applying facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,14 @@ pub enum Fact {
     Choices(ChoiceFact),
     /// About the policies that were loaded into this node.
     Components(ComponentFact),
+    /// About what agents on the node have claimed.
+    Claims(ClaimFact),
+    /// About what policies remember on a network.
+    States(StateFact),
+    /// About what delegates were asked for.
+    Delegations(DelegationFact),
+    /// About what the host does outside the ledger.
+    Effects(EffectFact),
 }
 
 impl Fact {
@@ -23,6 +31,10 @@ impl Fact {
             Self::Ledger(fact) => Some(fact.network()),
             Self::Choices(fact) => Some(fact.network()),
             Self::Components(_) => None,
+            Self::Claims(fact) => Some(fact.network()),
+            Self::States(fact) => Some(fact.network()),
+            Self::Delegations(fact) => Some(fact.network()),
+            Self::Effects(fact) => fact.network(),
         }
     }
 }
@@ -39,8 +51,48 @@ impl From<ChoiceFact> for Fact {
     }
 }
 
+impl From<StateFact> for Fact {
+    fn from(fact: StateFact) -> Self {
+        Self::States(fact)
+    }
+}
+
 impl From<ComponentFact> for Fact {
     fn from(fact: ComponentFact) -> Self {
         Self::Components(fact)
+    }
+}
+
+impl From<DelegationFact> for Fact {
+    fn from(fact: DelegationFact) -> Self {
+        Self::Delegations(fact)
+    }
+}
+
+impl From<ClaimFact> for Fact {
+    fn from(fact: ClaimFact) -> Self {
+        Self::Claims(fact)
+    }
+}
+
+impl From<EffectFact> for Fact {
+    fn from(fact: EffectFact) -> Self {
+        Self::Effects(fact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{Moment, PolicyName, PolicyStamp};
+
+    use super::*;
+
+    #[test]
+    fn a_fact_is_about_its_network_or_about_the_node() {
+        let (network, at) = (NetworkName::new("net").unwrap(), Moment::default());
+        let forgotten: Fact = StateFact::Forgotten { network: network.clone(), at }.into();
+        assert_eq!(forgotten.network(), Some(&network));
+        let policy = PolicyStamp { name: PolicyName::new("a").unwrap(), digest: "00".into() };
+        assert_eq!(Fact::from(ComponentFact::Unloaded { policy, at }).network(), None);
     }
 }

@@ -8,21 +8,33 @@
 //! | [`books`] (`ledger`) | networks, ranges, allocations | a [`Book`] for each network: who owns which address |
 //! | [`choices`] | which policy serves which network | [`Choices`] |
 //! | [`components`] | the policies that were loaded into the node | [`Components`] |
+//! | [`claims`] | what agents on the node have claimed | [`Claims`] |
+//! | [`effects`] | what the host does outside the ledger, and what it knows of the outside | [`Effects`] |
+//! | [`states`] | what policies remember on a network | [`States`] |
+//! | [`delegations`] | what delegates were asked for, and have to take back | [`Delegations`] |
 //!
 //! A chapter is a module here, a variant of [`Fact`], and a stored form in the checkpoint. Chapters do not depend on
 //! each other; facts that belong together are staged together.
 
 pub mod books;
 pub mod choices;
+pub mod claims;
 pub mod components;
+pub mod delegations;
+pub mod effects;
 mod fact;
 mod page;
+pub mod states;
 
 pub use books::{
     Book, Conflict, Defined, Direction, Image, InvalidDefinition, LedgerFact, RangeView, Repeat, Shelf,
     Standing, Usage, Violation, check_definition,
 };
 pub use choices::{Choice, ChoiceFact, Choices, Chooser, Step, StepKind};
+pub use claims::{Claim, ClaimFact, ClaimKey, Claims, Families, Presence, Wish};
 pub use components::{Component, ComponentFact, Components};
+pub use delegations::{Delegation, DelegationFact, Delegations};
+pub use effects::{EffectFact, Effects, Intent, Taken};
 pub use fact::Fact;
 pub use page::Page;
+pub use states::{PolicyState, StateFact, States};

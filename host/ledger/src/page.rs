@@ -3,7 +3,7 @@
 
 use tenure_types::NetworkName;
 
-use crate::{Choices, Components, Image};
+use crate::{Choices, Claims, Components, Delegations, Effects, Image, States};
 
 /// A part of the whole state, current as of a place in the log that it records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,4 +21,12 @@ pub enum Page {
     Choices(Choices),
     /// Which policies were loaded into the node.
     Components(Components),
+    /// What agents have claimed.
+    Claims(Claims),
+    /// What policies remember on each network.
+    States(States),
+    /// What delegates were asked for.
+    Delegations(Delegations),
+    /// What the host does outside the ledger.
+    Effects(Effects),
 }

@@ -97,23 +97,38 @@ conditions! {
     /// The socket of tenurectl is missing, or something else has replaced it.
     AdminSocketMissing = "admin-socket-missing", Degraded,
         "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+    /// The socket of agents is missing, or something else has replaced it; their claims stay as they are.
+    AgentSocketMissing = "agent-socket-missing", Degraded,
+        "the daemon recreates it by itself; if this persists, remove whatever has replaced it, or check `claims.socket_group`";
     /// A policy is being loaded; until then, ADD on a network that it serves is refused with code 11.
     PoliciesLoading = "policies-loading", Degraded, "nothing to do: it clears by itself";
     /// A policy cannot be loaded; ADD on a network that needs it fails.
     PolicyUnloadable = "policy-unloadable", Degraded,
         "fix the file or its sha256 in the configuration; `tenurectl policy list` shows both";
+    /// The configured file of a policy has changed and cannot be applied; the version before it keeps serving.
+    PolicyFileRefused = "policy-file-refused", Degraded,
+        "fix what the message names; the daemon looks at the file every second";
     /// A policy keeps failing on a network, so its calls there are refused for a while.
     PolicyBenched = "policy-benched", Degraded,
         "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
     /// A policy did worse than the one before it, which was put back.
     PolicyRolledBack = "policy-rolled-back", Degraded,
         "see `tenurectl policy history NETWORK`, then activate a mended policy, or the present one to confirm it";
+    /// A delegate cannot be run, fails its calls, or does not take back what it gave; nothing is forgotten.
+    DelegateFailing = "delegate-failing", Degraded,
+        "fix the binary or `[delegates.NAME]`; the daemon tries again by itself, and `tenurectl delegates` shows what waits";
+    /// The ledger refused what a delegate gave for a network, such as an address that somebody has; it was given back.
+    DelegateRejected = "delegate-rejected", Degraded,
+        "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";
     /// A network in the configuration could not be defined; unless it already existed, its ADD is refused.
     NetworkUndefined = "network-undefined", Degraded,
         "fix what the message names and run `tenurectl reload`; the daemon also retries by itself";
+    /// A file of `cni.directory` is no CNI configuration, or its network could not be defined before its first pod.
+    CniFileUnusable = "cni-file-unusable", Degraded,
+        "fix the file named above; the daemon looks at it again by itself, and its first ADD would fail in the same way";
     /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
     NetworkOutOfBounds = "network-out-of-bounds", Degraded,
         "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";

@@ -82,6 +82,9 @@ codes! {
     /// Another IPAM holds addresses of this network that have not been imported, so they could be handed out twice.
     NotTakenOver = "not-taken-over", 11,
         "import them as described above; if they are not in use, remove their files or set `host_local.ignore`";
+    /// A network's delegate could not be run, did not answer in time, or says that a later call may succeed.
+    DelegateUnavailable = "delegate-unavailable", 11,
+        "the runtime retries; check `[delegates.NAME]` in tenured.toml and the binary named above";
     /// STATUS: the node cannot serve an ADD now.
     Unavailable = "unavailable", 50, "fix the cause named above; `tenurectl status` shows more";
     /// A pool has no free address.
@@ -131,10 +134,43 @@ codes! {
     NothingBefore = "nothing-before", 121, "`tenurectl policy history NETWORK` shows what has served it";
     /// The node already has as many loaded policies as it can keep.
     TooManyPolicies = "too-many-policies", 122, "unload some with `tenurectl policy unload`";
+    /// A policy cannot take over the state that another one has kept on the network, so it does not serve there.
+    StateNotMigrated = "state-not-migrated", 127,
+        "report it to the policy's author, or activate it with --empty-state; `tenurectl policy state NETWORK --export` saves the old state";
+    /// A state cannot be stored: the network's policy keeps none, or it is too long.
+    StateNotKept = "state-not-kept", 128, "`tenurectl policy state NETWORK` shows which policy keeps a state, and how long it is";
+    /// The network's state has another version than the one that was to be replaced.
+    StateChanged = "state-changed", 129, "look at it again with `tenurectl policy state NETWORK`, and repeat with its version";
+    /// An agent may not claim this: its table in tenured.toml does not allow the network, the name, the address or the number.
+    ClaimDenied = "claim-denied", 130, "the rule above is in `[agents.NAME]` of tenured.toml; ask whoever operates the node";
+    /// The agent's claim holds other addresses than it now asks for.
+    ClaimDiffers = "claim-differs", 131, "release the claim first, or declare the whole set of claims, which makes it anew";
+    /// A request for a claim is malformed.
+    ClaimInvalid = "claim-invalid", 132, "correct what is named above in the agent's request";
+    /// No agent is configured for whoever is calling.
+    AgentUnknown = "agent-unknown", 133, "`[agents.NAME]` in tenured.toml admits an agent by its user, group or pod";
+    /// The agent has no such claim.
+    ClaimUnknown = "claim-unknown", 138, "`tenurectl claims` lists the claims; the agent has to claim it";
+    /// A network's delegate refused a call, or its answer is none.
+    DelegateFailed = "delegate-failed", 140, "the reason above is the delegate's own text; check `delegate_config` of the network";
+    /// The ledger rejected what a network's delegate gave, for instance an address that somebody has; it was given back.
+    DelegateRejected = "delegate-rejected", 141,
+        "check whether the delegate has lost its state, or serves others from the same ranges; `tenurectl delegates` shows what it has given";
     /// A policy's folder cannot be created, built or tested as it is.
     BuildFailed = "build-failed", 150, "change what is named above, and run the command again";
     /// A tool that building a policy needs is not installed.
     ToolMissing = "tool-missing", 151, "install what is named above, and run the command again";
+    /// An `oci://` reference is malformed, or names no digest.
+    InvalidReference = "invalid-reference", 152,
+        "name the component as oci://HOST/REPOSITORY@sha256:DIGEST, with the manifest's digest";
+    /// A registry could not be reached, or did not answer in time.
+    RegistryUnreachable = "registry-unreachable", 153,
+        "check the registry's name and the network, and run the command again; --timeout allows a longer silence, --plain-http is for a registry without TLS";
+    /// A registry does not have the component, or denies access to it.
+    RegistryRefused = "registry-refused", 154, "check the reference and the credentials";
+    /// What a registry sent is not one component with the expected digest and size.
+    RegistryMismatch = "registry-mismatch", 155,
+        "load nothing from this reference until whoever publishes it has confirmed its digest and its form";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }

@@ -9,6 +9,8 @@ mod allocation;
 mod attributes;
 pub mod cni;
 mod condition;
+mod delegate;
+mod effect;
 mod error;
 mod failure;
 mod grant;
@@ -18,8 +20,10 @@ mod moment;
 mod name;
 mod network;
 mod origin;
+mod outcome;
 mod owner;
 mod place;
+mod plan;
 mod pool;
 mod range;
 mod selector;
@@ -28,6 +32,8 @@ pub use address::{AssignedAddress, Source};
 pub use allocation::{Allocation, Generation, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use condition::{Condition, ConditionName, Severity};
+pub use delegate::{DELEGATED, DelegateCall, DelegateVerb};
+pub use effect::{Effect, EffectKind};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
 pub use grant::{Assignment, Grant, Proposal, Request};
@@ -35,13 +41,15 @@ pub use lifetime::End;
 pub use meter::{Counts, Meter};
 pub use moment::{BootId, Moment};
 pub use name::{
-    AgentName, ClaimName, ContainerId, InterfaceName, InvalidName, NetworkName, PolicyName, PoolName,
-    RangeName,
+    AgentName, ClaimName, ContainerId, DelegateName, IntentId, InterfaceName, InvalidName, NetworkName,
+    PolicyName, PoolName, RangeName,
 };
 pub use network::{Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
+pub use outcome::{LONGEST_STATE, Outcome};
 pub use owner::Owner;
 pub use place::Place;
+pub use plan::{Demand, Object, PlanState};
 pub use pool::{DefinedPool, Need, Pool, Supply};
 pub use range::{Range, RangeError};
 pub use selector::PolicySelector;

@@ -23,6 +23,8 @@ pub enum End {
     Reboot,
     /// The agent that claimed it released it.
     Agent,
+    /// The agent that claimed it did not renew its lease, or did not return after a reboot.
+    Lapsed,
 }
 
 impl End {
@@ -39,19 +41,23 @@ impl End {
             Self::Import => "import",
             Self::Reboot => "reboot",
             Self::Agent => "agent",
+            Self::Lapsed => "lapsed",
         }
     }
 
     /// Whether this can end an allocation of the given owner.
     ///
-    /// An attachment ends in all of these ways, except that no agent releases it. An unknown owner is known to no
-    /// runtime, so a DEL or a GC's list says nothing about it. A claim is released by its agent: no runtime knows it,
-    /// the agent still needs it after a reboot, and it has no sandbox that could leak.
+    /// An attachment ends in all of these ways, except that no agent releases it or lets it lapse. An unknown owner is
+    /// known to no runtime, so a DEL or a GC's list says nothing about it. A claim is released by its agent, or lapses as
+    /// the agent and the operator have agreed: no runtime knows it, the agent still needs it after a reboot, and it has no
+    /// sandbox that could leak.
     #[must_use]
     pub fn ends(self, owner: &Owner) -> bool {
         match owner {
-            Owner::Attachment { .. } => self != Self::Agent,
-            Owner::Claim { .. } => matches!(self, Self::Agent | Self::Undone | Self::Operator),
+            Owner::Attachment { .. } => !matches!(self, Self::Agent | Self::Lapsed),
+            Owner::Claim { .. } => {
+                matches!(self, Self::Agent | Self::Lapsed | Self::Undone | Self::Operator)
+            }
             Owner::Unknown { .. } => {
                 matches!(self, Self::Leak | Self::Repair | Self::Operator | Self::Import | Self::Reboot)
             }
@@ -64,7 +70,7 @@ mod tests {
     use super::*;
     use crate::{AgentName, ClaimName, ContainerId, InterfaceName};
 
-    const ALL: [End; 9] = [
+    const ALL: [End; 10] = [
         End::Del,
         End::Gc,
         End::Undone,
@@ -74,6 +80,7 @@ mod tests {
         End::Import,
         End::Reboot,
         End::Agent,
+        End::Lapsed,
     ];
 
     fn ends(owner: &Owner) -> Vec<&'static str> {
@@ -90,7 +97,7 @@ mod tests {
         );
         let agent = AgentName::new("cilium").unwrap();
         let claim = Owner::Claim { agent, name: ClaimName::new("router").unwrap() };
-        assert_eq!(ends(&claim), ["undone", "operator", "agent"]);
+        assert_eq!(ends(&claim), ["undone", "operator", "agent", "lapsed"]);
         let unknown = Owner::Unknown { address: [10, 0, 0, 2].into() };
         assert_eq!(ends(&unknown), ["leak", "repair", "operator", "import", "reboot"]);
     }

@@ -196,6 +196,53 @@ name!(
     }
 );
 
+name!(
+    /// The name under which the daemon's configuration allows a foreign IPAM binary, such as `azure`.
+    DelegateName(Arc<str>),
+    |text| match text {
+        "" => Err(InvalidName::Missing("delegate name")),
+        text if is_cni_name(text) && text.len() <= 48 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a delegate name has at most 48 letters, digits, '_', '.' and '-', and begins with a letter or digit",
+            value: text.to_owned()
+        }),
+    }
+);
+
+/// The beginning of the names of the policies that stand for delegates.
+const DELEGATE: &str = "delegate.";
+
+impl DelegateName {
+    /// The name of the policy that stands for the delegate: `delegate.NAME`.
+    #[must_use]
+    pub fn policy(&self) -> PolicyName {
+        // A delegate's name has the characters of a policy's, and is shorter by more than the prefix.
+        PolicyName(format!("{DELEGATE}{self}").into())
+    }
+}
+
+impl PolicyName {
+    /// The delegate that a policy stands for; `None` for a policy of its own.
+    #[must_use]
+    pub fn delegate(&self) -> Option<DelegateName> {
+        DelegateName::new(self.as_str().strip_prefix(DELEGATE)?).ok()
+    }
+}
+name!(
+    /// The id of an intent, unique among all nodes for ever: a request to a cloud that carries it does nothing a second time.
+    ///
+    /// EC2's `ClientToken` allows at most 64 ASCII characters.
+    IntentId(Arc<str>),
+    |text| match text {
+        "" => Err(InvalidName::Missing("intent id")),
+        text if text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "an intent id has at most 64 letters, digits and '-'",
+            value: text.chars().take(64).collect()
+        }),
+    }
+);
+
 impl PoolName {
     /// A name made by the program itself; not checked.
     pub(crate) fn plain(text: &str) -> Self {
@@ -213,6 +260,15 @@ impl RangeName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policys_name_says_whether_it_is_a_delegates() {
+        let of = |text: &str| PolicyName::new(text).unwrap().delegate().map(|name| name.to_string());
+        assert_eq!(of("delegate.azure"), Some("azure".to_owned()));
+        assert_eq!((of("delegated"), of("delegate."), of("host-local")), (None, None, None));
+        let longest = DelegateName::new("d".repeat(48)).unwrap();
+        assert_eq!(PolicyName::new(longest.policy().as_str()).unwrap().delegate(), Some(longest));
+    }
 
     #[test]
     fn the_reference_rules_hold() {

@@ -40,7 +40,8 @@ pub enum BuildError {
     Read(PathBuf, #[source] std::io::Error),
     /// The module exports no policy.
     #[error(
-        "{0} exports no policy: add `tenure_sdk::export!(YOUR_TYPE);` to its lib.rs, with the type that implements `Policy`"
+        "{0} exports no policy: it must export `define` and `propose` as the world `policy` of `wit/` has them; in Rust, \
+         `tenure_sdk::export!(YOUR_TYPE);` in lib.rs does that, with the type that implements `Policy`"
     )]
     NotExported(String),
     /// The module imports something that no host offers.

@@ -134,10 +134,10 @@ mod tests {
     fn each_missing_piece_is_named_with_its_remedy() {
         let wasi = format!(r#"(import "wasi_snapshot_preview1" "fd_write" (func)) {BOTH}"#);
         for (body, said) in [
-            ("", "add `tenure_sdk::export!(YOUR_TYPE);`"),
+            ("", "`tenure_sdk::export!(YOUR_TYPE);` in lib.rs"),
             (
                 r#"(func (export "tenure:ipam/network@0.1.0#define"))"#,
-                "add `tenure_sdk::export!(YOUR_TYPE);`",
+                "`tenure_sdk::export!(YOUR_TYPE);` in lib.rs",
             ),
             (wasi.as_str(), "compiled for a WASI target"),
             (r#"(import "__wbindgen_placeholder__" "x" (func))"#, "a dependency calls JavaScript"),

@@ -62,10 +62,11 @@ pub struct State {
 }
 
 impl State {
-    /// The number of requests that wait for an address of a pool.
+    /// The number of requests that wait for an address of a pool; it stops at the largest number.
     #[must_use]
     pub fn waiting(&self, pool: u32) -> u32 {
-        self.waiting.iter().filter(|(index, _)| *index == pool).map(|(_, waiting)| *waiting).sum()
+        let of_pool = self.waiting.iter().filter(|(index, _)| *index == pool);
+        of_pool.map(|(_, waiting)| *waiting).fold(0, u32::saturating_add)
     }
 
     /// The objects of a kind.

@@ -9,6 +9,9 @@ use tenure_types::{
     Proposal, Range, RangeName, Request, Supply,
 };
 
+/// The most effects of one plan.
+const MOST_EFFECTS: usize = 256;
+
 /// A request as a policy sees it; the interface's description lists the attributes.
 pub(crate) fn request(request: &Request) -> sdk::Request {
     let mut attributes = sdk::Attributes::new().with("owner.kind", request.owner.kind());
@@ -57,7 +60,7 @@ fn pool(pool: sdk::PoolDefinition) -> Result<DefinedPool, Error> {
     Ok(DefinedPool { pool: Pool { name, supply, need, attributes }, ranges })
 }
 
-fn range(range: &sdk::Range) -> Result<Range, Error> {
+pub(crate) fn range(range: &sdk::Range) -> Result<Range, Error> {
     let subnet: IpNet = range.subnet.to_string().parse().map_err(failed)?;
     let made =
         Range::new(subnet, range.first, range.last, range.gateway, range.prefix_length).map_err(failed)?;
@@ -81,6 +84,29 @@ pub(crate) fn proposal(proposal: sdk::Proposal) -> Result<Proposal, Error> {
         assignments: proposal.assignments.into_iter().map(assignment).collect::<Result<_, Error>>()?,
         tags: attributes(&proposal.tags)?,
     })
+}
+
+/// A plan, if the host would accept its form.
+pub(crate) fn plan(plan: Vec<sdk::Effect>, pools: usize) -> Result<Vec<sdk::Effect>, Error> {
+    if plan.len() > MOST_EFFECTS {
+        let cause = format_args!("it plans {} effects, and the limit is {MOST_EFFECTS}", plan.len());
+        return Err(failed(cause));
+    }
+    for effect in &plan {
+        if let sdk::EffectKind::Other(name) = &effect.kind {
+            return Err(failed(format_args!(
+                "it returned an effect that this version does not know: {name:?}"
+            )));
+        }
+        if usize::try_from(effect.pool).is_ok_and(|pool| pool >= pools) {
+            let pool = effect.pool;
+            let cause =
+                format_args!("it returned an effect on pool {pool}, but the network has only {pools}");
+            return Err(failed(cause));
+        }
+        attributes(&effect.attributes)?;
+    }
+    Ok(plan)
 }
 
 /// A refusal as the host's error, without the policy's name in front.

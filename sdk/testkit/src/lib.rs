@@ -7,13 +7,15 @@ mod host;
 mod macros;
 mod native;
 mod node;
+mod planning;
 mod subject;
+mod supply;
 
 pub use histories::histories;
 pub use native::Native;
-pub use node::{Node, define};
+pub use node::{Node, define, define_stateful};
 pub use subject::Subject;
 pub use tenure_types::{Error, ErrorCode};
 
 #[doc(hidden)]
-pub use macros::run_folder;
+pub use macros::{run_folder, run_folder_stateful};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenure_sdk::Policy;
+use tenure_sdk::{Policy, Stateful};
 
 use crate::{Native, cases};
 
@@ -19,6 +19,8 @@ use crate::{Native, cases};
 /// # }
 /// tenure_testkit::cases!(Mine, "cases");
 /// ```
+///
+/// A policy that keeps a state: `cases!(Mine, "cases", stateful)`.
 #[macro_export]
 macro_rules! cases {
     ($policy:ty, $folder:literal) => {
@@ -27,15 +29,31 @@ macro_rules! cases {
             $crate::run_folder::<$policy>(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder));
         }
     };
+    ($policy:ty, $folder:literal, stateful) => {
+        #[test]
+        fn cases() {
+            $crate::run_folder_stateful::<$policy>(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder));
+        }
+    };
 }
 
 /// Runs every case file of a folder, and panics with the failures.
 #[doc(hidden)]
-#[expect(clippy::panic, reason = "this is how a test fails")]
 pub fn run_folder<P: Policy>(folder: &str) {
+    run_each(folder, Native::<P>::new);
+}
+
+/// The same for a policy that keeps a state.
+#[doc(hidden)]
+pub fn run_folder_stateful<P: Stateful>(folder: &str) {
+    run_each(folder, Native::<P>::stateful);
+}
+
+#[expect(clippy::panic, reason = "this is how a test fails")]
+fn run_each<P: Policy>(folder: &str, policy: fn() -> Native<P>) {
     let cases = cases::read(Path::new(folder)).unwrap_or_else(|error| panic!("{error}"));
     assert!(!cases.is_empty(), "{folder} has no case files");
-    let runs = cases.iter().map(|case| cases::run(case, Native::<P>::new));
+    let runs = cases.iter().map(|case| cases::run(case, policy));
     let failures: Vec<_> = runs.filter_map(|run| run.failure).map(|failure| failure.to_string()).collect();
     assert!(
         failures.is_empty(),

@@ -8,26 +8,44 @@ use std::sync::Arc;
 
 use tenure_ledger::Book;
 use tenure_sdk::native::call;
-use tenure_sdk::{Config, Policy, Refusal};
-use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, NetworkName, Proposal, Request};
+use tenure_sdk::{Config, Effect, Planner, Policy, Refusal, State, Stateful};
+use tenure_types::{
+    Definition, Error, ErrorCode, LONGEST_STATE, NetworkConfig, NetworkName, Outcome, Request,
+};
 
 use crate::Subject;
 use crate::convert;
 use crate::host::{Defining, Serving};
 
+/// The function that answers a request, with the state that the policy keeps.
+type Propose = fn(&tenure_sdk::Request, &[u8]) -> Result<tenure_sdk::Outcome, Refusal>;
+
 /// A policy, called as a plain function on this thread.
 #[derive(Debug)]
-pub struct Native<P>(PhantomData<P>);
+pub struct Native<P> {
+    propose: Propose,
+    _policy: PhantomData<P>,
+}
 
-impl<P> Native<P> {
-    /// The policy.
+impl<P: Policy> Native<P> {
+    /// The policy, without a state.
     #[must_use]
     pub const fn new() -> Self {
-        Self(PhantomData)
+        let propose: Propose =
+            |request, _| P::propose(request).map(|proposal| tenure_sdk::Outcome { proposal, state: None });
+        Self { propose, _policy: PhantomData }
     }
 }
 
-impl<P> Default for Native<P> {
+impl<P: Stateful> Native<P> {
+    /// The policy with its state.
+    #[must_use]
+    pub const fn stateful() -> Self {
+        Self { propose: P::propose_with, _policy: PhantomData }
+    }
+}
+
+impl<P: Policy> Default for Native<P> {
     fn default() -> Self {
         Self::new()
     }
@@ -42,9 +60,23 @@ impl<P: Policy> Subject for Native<P> {
         convert::definition(answer(|| call(host, || P::define(&config)))?)
     }
 
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
+    fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
         let (host, request) = (Rc::new(Serving(Arc::clone(book))), convert::request(request));
-        convert::proposal(answer(|| call(host, || P::propose(&request)))?)
+        let outcome = answer(|| call(host, || (self.propose)(&request, state)))?;
+        if let Some(long) = outcome.state.as_ref().filter(|state| state.len() > LONGEST_STATE) {
+            let cause = format_args!("its state is {} bytes, and the limit is {LONGEST_STATE}", long.len());
+            return Err(Error::new(ErrorCode::PolicyFailed, cause));
+        }
+        let state = outcome.state.map(Arc::from);
+        Ok(Outcome { proposal: convert::proposal(outcome.proposal)?, state })
+    }
+}
+
+impl<P: Planner> Native<P> {
+    /// Asks for a plan, and checks its form as the host does.
+    pub(crate) fn plan(&self, state: &State, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+        let host = Rc::new(Serving(Arc::clone(book)));
+        convert::plan(answer(|| call(host, || P::plan(state)))?, book.pools().len())
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::{Book, Defined, LedgerFact, check_definition};
-use tenure_sdk::Policy;
+use tenure_sdk::{Policy, Stateful};
 use tenure_types::{
     AgentName, Allocation, ClaimName, ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment,
-    NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName, PolicyStamp, Request, Sandbox,
+    NetworkConfig, NetworkName, Outcome, Owner, PodIdentity, PolicyName, PolicyStamp, Request, Sandbox,
 };
 
 use crate::{Native, Subject};
@@ -30,6 +30,8 @@ pub struct Node<S> {
     policy: S,
     stamp: Arc<PolicyStamp>,
     book: Arc<Book>,
+    /// What the policy remembers.
+    state: Arc<[u8]>,
     /// Each event has a time of its own.
     clock: u64,
 }
@@ -40,6 +42,14 @@ pub struct Node<S> {
 /// With the policy's refusal, why it failed, or why the ledger does not accept its definition.
 pub fn define<P: Policy>(ipam: &str) -> Result<Node<Native<P>>, Error> {
     Node::of(Native::new(), ipam)
+}
+
+/// The same for a policy that keeps a state.
+///
+/// # Errors
+/// As [`define`].
+pub fn define_stateful<P: Stateful>(ipam: &str) -> Result<Node<Native<P>>, Error> {
+    Node::of(Native::stateful(), ipam)
 }
 
 impl<S: Subject> Node<S> {
@@ -56,7 +66,7 @@ impl<S: Subject> Node<S> {
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Book::defined(&network, defined, Moment::default()).map_err(rejected)?;
         let stamp = Arc::new(PolicyStamp { name, digest: "0".repeat(64).into() });
-        Ok(Self { policy, stamp, book: Arc::new(book), clock: 0 })
+        Ok(Self { policy, stamp, book: Arc::new(book), state: Arc::default(), clock: 0 })
     }
 
     /// Adds an owner, and returns its addresses: one of each pool that the policy chose. A repeated ADD returns the
@@ -80,12 +90,13 @@ impl<S: Subject> Node<S> {
         if let Some(held) = self.book.owned_by(&request.owner) {
             return Ok(addresses(held));
         }
-        let proposal = self.policy.propose(&request, &self.book)?;
+        let Outcome { proposal, state } = self.policy.propose(&request, &self.state, &self.book)?;
         let now = self.now();
         let admitted = self.book.admit(&request, &proposal, &self.stamp, now);
         let allocation =
             Arc::new(admitted.map_err(|violation| Error::new(ErrorCode::ProposalRejected, violation))?);
         self.apply(&LedgerFact::Allocated(Arc::clone(&allocation)))?;
+        self.state = state.unwrap_or_else(|| Arc::clone(&self.state));
         Ok(addresses(&allocation))
     }
 
@@ -112,6 +123,12 @@ impl<S: Subject> Node<S> {
         &self.book
     }
 
+    /// What the policy remembers; empty if it keeps no state.
+    #[must_use]
+    pub fn state(&self) -> &[u8] {
+        &self.state
+    }
+
     /// The policy.
     #[must_use]
     pub fn policy(&self) -> &S {
@@ -120,7 +137,8 @@ impl<S: Subject> Node<S> {
 
     /// The same network at the same time, with another instance of the policy.
     pub(crate) fn clone_for(&self, policy: S) -> Self {
-        Self { policy, stamp: Arc::clone(&self.stamp), book: Arc::clone(&self.book), clock: self.clock }
+        let (stamp, book, state) = (Arc::clone(&self.stamp), Arc::clone(&self.book), Arc::clone(&self.state));
+        Self { policy, stamp, book, state, clock: self.clock }
     }
 
     /// The request of an owner, as the host passes it to the policy.
@@ -138,12 +156,12 @@ impl<S: Subject> Node<S> {
         })
     }
 
-    fn now(&mut self) -> Moment {
+    pub(crate) fn now(&mut self) -> Moment {
         self.clock += 1;
         Moment { boot_ns: self.clock * 1_000_000, wall_ms: self.clock }
     }
 
-    fn apply(&mut self, fact: &LedgerFact) -> Result<(), Error> {
+    pub(crate) fn apply(&mut self, fact: &LedgerFact) -> Result<(), Error> {
         let place = self.book.through() + 1;
         Arc::make_mut(&mut self.book)
             .apply(place, fact)
@@ -174,6 +192,6 @@ fn read(owner: &str) -> Result<(Owner, Option<PodIdentity>), Error> {
     Ok((Owner::Attachment { container, interface: named(InterfaceName::new("eth0"))? }, pod))
 }
 
-fn named<T>(name: Result<T, tenure_types::InvalidName>) -> Result<T, Error> {
+pub(crate) fn named<T>(name: Result<T, tenure_types::InvalidName>) -> Result<T, Error> {
     name.map_err(|error| Error::new(ErrorCode::InvalidEnvironment, error))
 }

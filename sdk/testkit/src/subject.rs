@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Definition, Error, NetworkConfig, NetworkName, Proposal, Request};
+use tenure_types::{Definition, Error, NetworkConfig, NetworkName, Outcome, Request};
 
 /// A policy that can be called: natively, as [`Native`](crate::Native), or in a sandbox.
 pub trait Subject {
@@ -13,9 +13,10 @@ pub trait Subject {
     /// With the policy's refusal, or why it failed.
     fn define(&self, network: &NetworkName, config: &NetworkConfig) -> Result<Definition, Error>;
 
-    /// Proposes addresses for a request.
+    /// Proposes addresses for a request, and a new state if the policy keeps one. The state that it has kept is empty at
+    /// first.
     ///
     /// # Errors
     /// With the policy's refusal, or why it failed.
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error>;
+    fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error>;
 }

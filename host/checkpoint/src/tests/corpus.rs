@@ -2,7 +2,8 @@
 //!
 //! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it,
 //! as [`tell`](mod@tell) prints it. A committed directory never changes: a new form gets a new directory. `v1.1` has
-//! the facts about exchanges of policies, which programs before them did not write.
+//! the facts about exchanges of policies, `v1.2` those about the claims of agents, `v1.3` those about policies' states, `v1.4` those
+//! about delegates, and `v1.5` those about effects, which programs before them did not write.
 
 mod node;
 mod story;
@@ -25,7 +26,7 @@ use crate::{Disk, Progress, recover, recover_read_only};
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
 /// The current form.
-const PRESENT: &str = "v1.1";
+const PRESENT: &str = "v1.5";
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -209,7 +210,7 @@ fn add_paths(found: &mut BTreeSet<String>, at: &str, value: &Value) {
             found.insert(format!("{at} {value}"));
         }
         // The keys below are user-defined names.
-        Value::Object(_) if at.ends_with("attributes") || at.ends_with(".tags") => {
+        Value::Object(_) if ["attributes", ".tags", ".reached"].iter().any(|key| at.ends_with(key)) => {
             _ = found.insert(at.to_owned());
         }
         Value::Object(fields) => {

@@ -75,7 +75,7 @@ fn all_that_may_be_found_is_said_at_once() {
 #[test]
 fn every_finding_has_its_failure() {
     let mut found = BTreeSet::new();
-    for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+    for (seed, cut) in (0..20).flat_map(|seed| (0..30).map(move |cut| (seed, cut))) {
         let disk = SimDisk::new(seed);
         let mut node = Node::start_compacting(&disk, 2_000);
         drop((node.define(0), node.give(0, 1)));

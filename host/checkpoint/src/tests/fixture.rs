@@ -10,8 +10,8 @@ use std::time::Duration;
 use tenure_engine::ports::{Clock, Images, Journal, Ticket};
 use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_ledger::{
-    Book, Choice, ChoiceFact, Choices, Chooser, Components, Defined, Direction, Fact, Image, LedgerFact,
-    Page, Repeat, Shelf,
+    Book, Choice, ChoiceFact, Choices, Chooser, Claims, Components, Defined, Delegations, Direction, Effects,
+    Fact, Image, LedgerFact, Page, Repeat, Shelf, States,
 };
 use tenure_types::{
     BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
@@ -103,6 +103,10 @@ struct State {
     books: BTreeMap<NetworkName, Book>,
     choices: Choices,
     components: Components,
+    claims: Claims,
+    states: States,
+    delegations: Delegations,
+    effects: Effects,
     /// Removed networks, and the places of their removal in the log.
     gone: BTreeMap<NetworkName, u64>,
 }
@@ -132,6 +136,22 @@ impl State {
                 Fact::Components(fact) => {
                     self.components.apply(place, fact);
                     assert_eq!(self.components.through(), place, "the components skipped the fact");
+                }
+                Fact::Claims(fact) => {
+                    self.claims.apply(place, fact);
+                    assert_eq!(self.claims.through(), place, "the claims skipped the fact");
+                }
+                Fact::States(fact) => {
+                    self.states.apply(place, fact);
+                    assert_eq!(self.states.through(), place, "the states skipped the fact");
+                }
+                Fact::Delegations(fact) => {
+                    self.delegations.apply(place, fact);
+                    assert_eq!(self.delegations.through(), place, "the delegations skipped the fact");
+                }
+                Fact::Effects(fact) => {
+                    self.effects.apply(place, fact);
+                    assert_eq!(self.effects.through(), place, "the effects skipped the fact");
                 }
                 Fact::Ledger(fact) => {
                     if matches!(fact, LedgerFact::Defined(_)) {
@@ -190,6 +210,10 @@ pub(super) struct Everything {
     pub(super) books: BTreeMap<NetworkName, Image>,
     pub(super) choices: Choices,
     pub(super) components: Components,
+    pub(super) claims: Claims,
+    pub(super) states: States,
+    pub(super) delegations: Delegations,
+    pub(super) effects: Effects,
 }
 
 impl Images for Memory {
@@ -199,18 +223,34 @@ impl Images for Memory {
             state.gone.retain(|_, place| *place >= first);
             state.books.keys().chain(state.gone.keys()).cloned().collect()
         };
-        let (books, choices, components) = (self.clone(), self.clone(), self.clone());
+        let (books, choices, components, states) = (self.clone(), self.clone(), self.clone(), self.clone());
         let books = names.into_iter().filter_map(move |name| books.lock().page(&name));
         let choices = std::iter::once_with(move || Page::Choices(choices.lock().choices.clone()));
         let components = std::iter::once_with(move || Page::Components(components.lock().components.clone()));
-        Box::new(books.chain(choices).chain(components))
+        // As the engine's: most nodes have no states, and then no page of them.
+        let states = std::iter::once_with(move || states.lock().states.clone());
+        let states = states.filter(|states| *states != States::default()).map(Page::States);
+        let claims = self.clone();
+        let claims = std::iter::once_with(move || Page::Claims(claims.lock().claims.clone()));
+        let delegations = self.clone();
+        let delegations = std::iter::once_with(move || delegations.lock().delegations.clone());
+        let delegations = delegations.filter(|delegations| *delegations != Delegations::default());
+        let delegations = delegations.map(Page::Delegations);
+        let effects = self.clone();
+        let effects = std::iter::once_with(move || effects.lock().effects.clone());
+        let effects = effects.filter(|effects| *effects != Effects::default()).map(Page::Effects);
+        let node = choices.chain(components).chain(claims).chain(states).chain(delegations).chain(effects);
+        Box::new(books.chain(node))
     }
 }
 
 impl Memory {
-    pub(super) fn of(books: Vec<Book>, choices: Choices, components: Components) -> Self {
+    pub(super) fn of(recovered: Recovered) -> Self {
+        let Recovered { books, choices, components, claims, states, delegations, effects, .. } = recovered;
         let books = books.into_iter().map(|book| (book.name().clone(), book)).collect();
-        Self(Arc::new(Mutex::new(State { books, choices, components, ..State::default() })))
+        let state =
+            State { books, choices, components, claims, states, delegations, effects, ..State::default() };
+        Self(Arc::new(Mutex::new(state)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -228,11 +268,13 @@ impl Memory {
     }
 
     pub(super) fn everything(&self) -> Everything {
-        let (choices, components) = {
+        let (choices, components, claims, states) = {
             let state = self.lock();
-            (state.choices.clone(), state.components.clone())
+            (state.choices.clone(), state.components.clone(), state.claims.clone(), state.states.clone())
         };
-        Everything { books: self.images(), choices, components }
+        let delegations = self.lock().delegations.clone();
+        let effects = self.lock().effects.clone();
+        Everything { books: self.images(), choices, components, claims, states, delegations, effects }
     }
 
     /// Reads a network, which is empty if it does not exist.
@@ -360,8 +402,11 @@ pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {
 
 /// What a start has found.
 pub(super) fn everything(found: &Recovered) -> Everything {
-    let (choices, components) = (found.choices.clone(), found.components.clone());
-    Everything { books: images(&found.books), choices, components }
+    let (choices, components, states) =
+        (found.choices.clone(), found.components.clone(), found.states.clone());
+    let (claims, delegations) = (found.claims.clone(), found.delegations.clone());
+    let effects = found.effects.clone();
+    Everything { books: images(&found.books), choices, components, claims, states, delegations, effects }
 }
 
 /// The result of a ticket, without waiting.
@@ -406,7 +451,7 @@ impl Node {
 
     pub(super) fn from(options: Options, recovered: Recovered) -> Self {
         let (writer, journal) = Writer::open(options, &recovered.tail);
-        Self { writer, journal, memory: Memory::of(recovered.books, recovered.choices, recovered.components) }
+        Self { writer, journal, memory: Memory::of(recovered) }
     }
 
     /// Steps until nothing is due.

@@ -58,7 +58,7 @@ fn facts_of_several_chapters_that_are_staged_together_share_a_group() {
 /// The group fails, is in the snapshot that reopens the log, and is complete there.
 #[test]
 fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
-    for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+    for (seed, cut) in (0..20).flat_map(|seed| (0..26).map(move |cut| (seed, cut))) {
         let disk = SimDisk::new(seed);
         let mut node = Node::start(&disk, 1);
         drop((node.define(0), node.define(1)));
@@ -81,10 +81,24 @@ fn a_group_stays_one_across_a_failed_sync_and_a_reopening() {
         }
         let found = recover(&disk, &boot(1), NOW).unwrap();
         assert_whole(&found, &format!("seed {seed}, cut at {cut}"));
-        if cut == 23 {
+        if cut == 25 {
             assert_eq!(everything(&found), node.memory.everything());
         }
     }
+}
+
+/// As when the thread of the writer wakes up between two groups.
+#[test]
+fn what_is_staged_after_the_writer_has_looked_is_written_by_the_next_step() {
+    let disk = SimDisk::new(0);
+    let mut node = Node::start(&disk, 1);
+    (0..3).for_each(|number| drop(node.define(number)));
+    node.writer.step_early(&node.memory, 1);
+    assert_eq!(groups(&disk).len(), 1);
+    assert_eq!(recover(&disk.clone(), &boot(1), NOW).unwrap().books.len(), 1);
+    node.writer.step_early(&node.memory, 1);
+    assert_eq!(groups(&disk).len(), 2, "the next step left something that was staged before the last");
+    assert_eq!(recover(&disk, &boot(1), NOW).unwrap().books.len(), 3);
 }
 
 type Deed = fn(&Memory, &CheckpointJournal);
@@ -101,7 +115,7 @@ fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() 
         drop(memory.give(journal, 4, &owner(1)));
     }
     for reopens in [false, true] {
-        for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
+        for (seed, cut) in (0..20).flat_map(|seed| (0..26).map(move |cut| (seed, cut))) {
             let disk = SimDisk::new(seed);
             let mut node = Node::start_compacting(&disk, if reopens { u64::MAX } else { 2_000 });
             (0..3).for_each(|number| drop(node.define(number)));
@@ -120,7 +134,7 @@ fn a_group_that_is_staged_while_a_snapshot_looks_at_the_state_is_in_it_or_not() 
             let when = format!("reopened: {reopens}, seed {seed}, cut at {cut}");
             let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("{when}: {error}"));
             assert_whole(&found, &when);
-            if cut == 23 {
+            if cut == 25 {
                 assert_eq!(everything(&found), node.memory.everything(), "{when}");
                 assert_eq!(found.report.snapshot, Some(2));
             }

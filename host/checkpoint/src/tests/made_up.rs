@@ -221,7 +221,7 @@ fn a_log_cut_at_any_byte_has_all_of_a_group_or_nothing() {
 #[test]
 fn every_crash_leaves_all_of_a_group_or_nothing() {
     let mut snapshots = 0;
-    for (seed, cut) in (0..12).flat_map(|seed| (0..60).map(move |cut| (seed, cut))) {
+    for (seed, cut) in (0..12).flat_map(|seed| (0..66).map(move |cut| (seed, cut))) {
         let disk = SimDisk::new(seed);
         let (mut node, both) = start(&disk, Options { compact_above: 2_500, ..options(&disk, 1) });
         disk.stop_after(cut);

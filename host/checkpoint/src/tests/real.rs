@@ -72,7 +72,7 @@ fn a_thread_writes_what_a_restart_reads() {
             Options::new(Arc::clone(&disk) as _, clock(), Arc::new(Silent), boot(1), "node-1"),
             &recovered.tail,
         );
-        let memory = Arc::new(Memory::of(recovered.books, recovered.choices, recovered.components));
+        let memory = Arc::new(Memory::of(recovered));
         let running = writer.run(Arc::clone(&memory) as Arc<dyn Images>).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let define = memory.define(&journal, &network(0, "10.0.0.0/8", "10.0.0.1", "10.0.3.255"));

@@ -89,7 +89,7 @@ fn refused(disk: &SimDisk) -> (String, u32) {
     (chapter, version)
 }
 
-const UNKNOWN: [(&str, u32); 4] = [("effects", 1), ("ledger", 2), ("choices", 0), ("Ledger", 1)];
+const UNKNOWN: [(&str, u32); 4] = [("leases", 1), ("ledger", 2), ("choices", 0), ("Ledger", 1)];
 
 #[test]
 fn a_fact_that_is_not_known_is_refused_by_name_and_touches_nothing() {
@@ -147,8 +147,8 @@ fn what_says_that_it_can_be_done_without_is_skipped_counted_and_told() {
         format!(r#""chapter":"{chapter}","version":{version},"optional":true,{rest}"#)
     };
     let with_facts = changed(&disk, "log.0000000002", |log| {
-        let log = appended(log, &optional("effects", 1, r#""fact":{"moon":"full"}"#));
-        let log = appended(&log, &optional("effects", 1, r#""fact":{}"#));
+        let log = appended(log, &optional("leases", 1, r#""fact":{"moon":"full"}"#));
+        let log = appended(&log, &optional("leases", 1, r#""fact":{}"#));
         appended(&log, &optional("ledger", 2, r#""fact":{"allocated":{}}"#))
     });
     let state = changed(&with_facts, SNAPSHOT, |snapshot| {
@@ -161,7 +161,7 @@ fn what_says_that_it_can_be_done_without_is_skipped_counted_and_told() {
     assert_eq!(found.report.findings().collect::<Vec<_>>(), ["skipped-facts"]);
     let text = found.report.to_string();
     let told =
-        "1 of chapter choices, version 7, 2 of chapter effects, version 1, 1 of chapter ledger, version 2";
+        "1 of chapter choices, version 7, 2 of chapter leases, version 1, 1 of chapter ledger, version 2";
     assert!(text.ends_with(told), "{text}");
     let last = recover(&disk, &boot(1), NOW).unwrap().report.last;
     assert_eq!(found.report.last, last + 3, "their places are taken");

@@ -42,7 +42,7 @@ pub(super) struct StoredAllocation<'a> {
 
 /// The fields that are present tell its kind, so that the JSON is parsed in one pass.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct StoredOwner<'a> {
+pub(super) struct StoredOwner<'a> {
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     container: Cow<'a, str>,
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
@@ -150,7 +150,7 @@ impl<'a> From<&'a Owner> for StoredOwner<'a> {
 }
 
 impl StoredOwner<'_> {
-    fn read(self, shared: &mut Shared) -> Result<Owner, String> {
+    pub(super) fn read(self, shared: &mut Shared) -> Result<Owner, String> {
         let Self { container, interface, agent, claim, unknown } = self;
         match (&*container, &*interface, &*agent, &*claim, unknown) {
             ("", "", "", "", Some(address)) => Ok(Owner::Unknown { address }),

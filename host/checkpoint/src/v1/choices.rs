@@ -78,6 +78,7 @@ enum StoredStepKind {
     ShadowBegun,
     ShadowEnded,
     Kept,
+    StateReplaced,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -160,6 +161,7 @@ impl<'a> From<&'a Step> for StoredStep<'a> {
             StepKind::ShadowBegun => StoredStepKind::ShadowBegun,
             StepKind::ShadowEnded => StoredStepKind::ShadowEnded,
             StepKind::Kept => StoredStepKind::Kept,
+            StepKind::StateReplaced => StoredStepKind::StateReplaced,
         };
         Self { kind, policy: policy.into(), at: (*at).into(), why: why.as_str().into() }
     }
@@ -178,6 +180,7 @@ impl TryFrom<StoredStep<'_>> for Step {
             StoredStepKind::ShadowBegun => StepKind::ShadowBegun,
             StoredStepKind::ShadowEnded => StepKind::ShadowEnded,
             StoredStepKind::Kept => StepKind::Kept,
+            StoredStepKind::StateReplaced => StepKind::StateReplaced,
         };
         let policy = PolicyStamp::try_from(stored.policy)?;
         Ok(Self { kind, policy, at: stored.at.into(), why: stored.why.into_owned() })

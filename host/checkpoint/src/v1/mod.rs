@@ -7,18 +7,26 @@
 
 mod allocation;
 mod choices;
+mod claims;
 mod components;
+mod delegations;
+mod effects;
 mod ledger;
 mod range;
 mod shared;
+mod states;
 
 use tenure_ledger::{Fact, Page};
 
 use crate::line::Line;
 
 pub(crate) use self::choices::Choosing;
+pub(crate) use self::claims::Claiming;
 pub(crate) use self::components::Loading;
+pub(crate) use self::delegations::Delegating;
+pub(crate) use self::effects::Intending;
 pub(crate) use self::ledger::Books;
+pub(crate) use self::states::Remembering;
 
 /// The version of all forms in this folder.
 const VERSION: u32 = 1;
@@ -30,6 +38,10 @@ impl From<&Fact> for Line {
             Fact::Ledger(fact) => line(ledger::CHAPTER, ledger::encode(fact)),
             Fact::Choices(fact) => line(choices::CHAPTER, choices::encode(fact)),
             Fact::Components(fact) => line(components::CHAPTER, components::encode(fact)),
+            Fact::Claims(fact) => line(claims::CHAPTER, claims::encode(fact)),
+            Fact::States(fact) => line(states::CHAPTER, states::encode(fact)),
+            Fact::Delegations(fact) => line(delegations::CHAPTER, delegations::encode(fact)),
+            Fact::Effects(fact) => line(effects::CHAPTER, effects::encode(fact)),
         }
     }
 }
@@ -40,6 +52,10 @@ pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<F
         (ledger::CHAPTER, VERSION) => Some(ledger::decode(json).map(Fact::Ledger)),
         (choices::CHAPTER, VERSION) => Some(choices::decode(json).map(Fact::Choices)),
         (components::CHAPTER, VERSION) => Some(components::decode(json).map(Fact::Components)),
+        (claims::CHAPTER, VERSION) => Some(claims::decode(json).map(Fact::Claims)),
+        (states::CHAPTER, VERSION) => Some(states::decode(json).map(Fact::States)),
+        (delegations::CHAPTER, VERSION) => Some(delegations::decode(json).map(Fact::Delegations)),
+        (effects::CHAPTER, VERSION) => Some(effects::decode(json).map(Fact::Effects)),
         _ => None,
     }
 }
@@ -51,6 +67,10 @@ pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
         Page::Gone { network, through } => Box::new(std::iter::once(ledger::gone(&network, through))),
         Page::Choices(choices) => Box::new(choices::items(&choices).into_iter()),
         Page::Components(components) => Box::new(components::items(&components).into_iter()),
+        Page::Claims(claims) => Box::new(claims::items(&claims).into_iter()),
+        Page::States(states) => Box::new(states::items(&states).into_iter()),
+        Page::Delegations(delegations) => Box::new(delegations::items(&delegations).into_iter()),
+        Page::Effects(effects) => Box::new(effects::items(&effects).into_iter()),
     }
 }
 

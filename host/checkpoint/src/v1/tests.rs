@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use tenure_ledger::{Fact, Image};
 
-use super::{Books, Choosing, Loading, choices, components, decode, ledger};
+use super::{
+    Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering, choices, claims, components,
+    decode, delegations, effects, ledger, states,
+};
 use crate::chapters::{Chapter, Refused};
 use crate::line::Line;
 use crate::tests::corpus::{paths, paths_of_corpus};
@@ -64,6 +67,38 @@ proptest! {
     }
 
     #[test]
+    fn any_claims_are_read_as_they_were_written(claims in any::claims()) {
+        let mut claiming = Claiming::default();
+        restored(&mut claiming, claims::items(&claims).into_iter());
+        claiming.restored().unwrap();
+        prop_assert_eq!(claiming.into_claims(), claims);
+    }
+
+    #[test]
+    fn any_states_are_read_as_they_were_written(states in any::states()) {
+        let mut remembering = Remembering::default();
+        restored(&mut remembering, states::items(&states).into_iter());
+        remembering.restored().unwrap();
+        prop_assert_eq!(remembering.into_states(), states);
+    }
+
+    #[test]
+    fn any_delegations_are_read_as_they_were_written(delegations in any::delegations()) {
+        let mut delegating = Delegating::default();
+        restored(&mut delegating, delegations::items(&delegations).into_iter());
+        delegating.restored().unwrap();
+        prop_assert_eq!(delegating.into_delegations(), delegations);
+    }
+
+    #[test]
+    fn any_effects_are_read_as_they_were_written(effects in any::effects()) {
+        let mut intending = Intending::default();
+        restored(&mut intending, effects::items(&effects).into_iter());
+        intending.restored().unwrap();
+        prop_assert_eq!(intending.into_effects(), effects);
+    }
+
+    #[test]
     fn a_network_that_was_removed_is_known_as_gone(name in any::network_name(), through in any::<u64>()) {
         let mut books = Books::default();
         restored(&mut books, [ledger::gone(&name, through)].into_iter());
@@ -74,7 +109,18 @@ proptest! {
 #[test]
 fn another_version_of_any_chapter_is_not_known() {
     let (mut books, mut choosing, mut loading) = (Books::default(), Choosing::default(), Loading::default());
-    for chapter in [&mut books as &mut dyn Chapter, &mut choosing, &mut loading] {
+    let (mut claiming, mut remembering) = (Claiming::default(), Remembering::default());
+    let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
+    let chapters: [&mut dyn Chapter; 7] = [
+        &mut books,
+        &mut choosing,
+        &mut loading,
+        &mut claiming,
+        &mut remembering,
+        &mut delegating,
+        &mut intending,
+    ];
+    for chapter in chapters {
         for version in [0, 2, u32::MAX] {
             assert!(matches!(chapter.apply(1, version, "{}"), Err(Refused::Version)));
             assert!(matches!(chapter.restore(version, "{}"), Err(Refused::Version)));
@@ -84,7 +130,7 @@ fn another_version_of_any_chapter_is_not_known() {
         assert!(matches!(chapter.restore(1, "{}"), Err(Refused::Malformed(_))));
         assert!(matches!(decode(chapter.name(), 1, "{}"), Some(Err(_))));
     }
-    assert!(decode("effects", 1, "{}").is_none());
+    assert!(decode("leases", 1, "{}").is_none());
 }
 
 /// Everything that a line may contain is in a committed state directory, so that it is known to load.
@@ -102,7 +148,14 @@ fn the_corpus_says_everything_that_can_be_said() {
         let choices = any::choices().new_tree(&mut runner).unwrap().current();
         let gone = ledger::gone(&image.network.name, image.through);
         let components = any::components().new_tree(&mut runner).unwrap().current();
-        let others = choices::items(&choices).into_iter().chain(components::items(&components));
+        let claims = claims::items(&any::claims().new_tree(&mut runner).unwrap().current());
+        let others = choices::items(&choices).into_iter().chain(components::items(&components)).chain(claims);
+        let states = any::states().new_tree(&mut runner).unwrap().current();
+        let others = others.chain(states::items(&states));
+        let delegations = any::delegations().new_tree(&mut runner).unwrap().current();
+        let others = others.chain(delegations::items(&delegations));
+        let effects = any::effects().new_tree(&mut runner).unwrap().current();
+        let others = others.chain(effects::items(&effects));
         for line in ledger::items(image).chain(others).chain([gone]) {
             written.extend(paths(&line.chapter, "item", &line.json));
         }
@@ -126,6 +179,20 @@ fn long_lists_are_read_as_they_were_written() {
             |key: &str| lines.iter().filter(|line| text(line).starts_with(&format!("{{\"{key}\""))).count();
         assert_eq!((of("cooling"), of("settled")), (count.div_ceil(256), count.div_ceil(256)));
         assert_eq!(Books::default().image_of(lines.into_iter()), Some(image));
+    }
+}
+
+#[test]
+fn a_state_that_is_not_base64_is_refused() {
+    let stored = |base64: &str| {
+        let state = format!(
+            r#"{{"policy":{{"name":"p","digest":"d"}},"version":1,"base64":"{base64}","at":{{"boot_ns":1,"wall_ms":1}}}}"#
+        );
+        format!(r#"{{"kept":{{"network":"net","state":{state}}}}}"#)
+    };
+    assert!(matches!(decode("states", 1, &stored("AAH/")), Some(Ok(_))));
+    for wrong in ["AAH", "A", "AA H/", "AAH_", "é"] {
+        assert!(matches!(decode("states", 1, &stored(wrong)), Some(Err(_))), "{wrong}");
     }
 }
 

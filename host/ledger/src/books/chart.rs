@@ -57,6 +57,7 @@ mod tests {
             lengths in prop::collection::vec(0u8..9, 0..12),
             address in (0u8..13, 0u8..20),
             length in 0u8..40,
+            removed in prop::collection::vec(0u8..12, 0..4),
         ) {
             let mut chart = Chart::default();
             let mut ranges = Vec::new();
@@ -65,6 +66,11 @@ mod tests {
                 chart.insert(ip(number, 7), ip(number, 7 + length), place);
                 ranges.push((ip(number, 7), ip(number, 7 + length), place));
             }
+            for number in removed {
+                chart.remove(ip(number, 7));
+                ranges.retain(|(first, ..)| *first != ip(number, 7));
+            }
+            prop_assert_eq!(chart.len(), ranges.len());
             let (first, last) = (ip(address.0, address.1), ip(address.0, address.1 + length));
             let found = ranges.iter().find(|(from, to, _)| *from <= first && first <= *to);
             prop_assert_eq!(chart.locate(first), found.map(|(.., place)| *place));

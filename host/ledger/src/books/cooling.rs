@@ -53,3 +53,24 @@ impl CoolingQueue {
         self.by_place.values_mut().for_each(|(_, since)| *since = now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn addresses_are_found_by_place_and_by_range() {
+        let mut queue = CoolingQueue::default();
+        for (place, last) in (0..).zip([7, 3, 9]) {
+            assert_eq!(queue.push(ip(last), Moment::default()), place);
+        }
+        assert_eq!(queue.between(ip(3), ip(7)), [(1, ip(3)), (0, ip(7))]);
+        assert_eq!((queue.remove(ip(7)), queue.remove(ip(7))), (Some(0), None));
+        assert_eq!(queue.first().map(|(address, _)| address), Some(ip(3)));
+        assert_eq!(queue.between(ip(0), ip(8)), [(1, ip(3))]);
+    }
+}

@@ -2,8 +2,9 @@
 //! pool or its number of ranges.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use tenure_types::{Allocation, AssignedAddress, Cooling, Moment, PoolName, Range};
+use tenure_types::{Allocation, AssignedAddress, Cooling, Moment, PoolName, Range, Source};
 
 use super::Book;
 use super::runs::{predecessor, successor};
@@ -36,6 +37,12 @@ impl Book {
     #[must_use]
     pub fn locate(&self, address: IpAddr) -> Option<(usize, &Range)> {
         self.stock().locate(address).map(|(pool, range, ..)| (pool, range))
+    }
+
+    /// The source of the addresses of the range that contains an address, and whether that range is draining.
+    #[must_use]
+    pub fn source_of(&self, address: IpAddr) -> Option<(&Arc<Source>, bool)> {
+        self.stock().locate(address).map(|(.., source, draining)| (source, draining))
     }
 
     /// The index of the pool that contains an address.

@@ -9,7 +9,7 @@ use super::Chooser;
 pub enum StepKind {
     /// It began to serve.
     Chosen(Chooser),
-    /// Its exchange could not be made durable, and the policy before it serves again.
+    /// Its exchange, or the replacement of its state, could not be made durable, and what was before is in force again.
     Undone,
     /// It was refused, and the policy before it kept serving.
     Refused,
@@ -19,6 +19,8 @@ pub enum StepKind {
     ShadowEnded,
     /// It was watched after its exchange, and kept.
     Kept,
+    /// An operator replaced its state.
+    StateReplaced,
 }
 
 impl StepKind {
@@ -33,6 +35,7 @@ impl StepKind {
             Self::ShadowBegun => "shadow-begun",
             Self::ShadowEnded => "shadow-ended",
             Self::Kept => "kept",
+            Self::StateReplaced => "state-replaced",
         }
     }
 }

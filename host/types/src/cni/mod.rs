@@ -6,11 +6,13 @@
 
 mod address;
 mod args;
+mod carried;
 mod config;
 mod dns;
 mod environment;
 mod error;
 mod json;
+mod received;
 mod result;
 mod route;
 mod version;
@@ -20,6 +22,7 @@ pub use config::{Configuration, DEFAULT_TIMEOUT, PluginSettings};
 pub use dns::Dns;
 pub use environment::{Command, Environment};
 pub use error::ErrorReport;
+pub use received::Received;
 pub use result::Success;
 pub use route::Route;
 pub use version::{SpecVersion, about, versions};

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_ledger::{
-    Book, Choice, ChoiceFact, Chooser, Component, ComponentFact, Defined, Fact, LedgerFact, Step, StepKind,
+    Book, Choice, ChoiceFact, Chooser, Claim, ClaimFact, ClaimKey, Component, ComponentFact, Defined,
+    DelegationFact, EffectFact, Fact, LedgerFact, PolicyState, Presence, StateFact, Step, StepKind, Wish,
 };
 use tenure_types::{
     AgentName, Assignment, Attributes, ClaimName, ContainerId, DefinedPool, Definer, Definition,
@@ -81,6 +82,30 @@ impl Story<'_> {
         self.put(&network("lan"), [ComponentFact::Unloaded { policy, at: when }.into()]);
     }
 
+    pub(super) fn keep(&self, name: &str, name_of_policy: &str, version: u64, bytes: &[u8], when: Moment) {
+        let (network, state) = (network(name), state(name_of_policy, version, bytes, when));
+        self.put(&network, [StateFact::Kept { network: network.clone(), state }.into()]);
+    }
+
+    pub(super) fn restore(&self, name: &str, name_of_policy: &str, version: u64, bytes: &[u8], when: Moment) {
+        let (network, state) = (network(name), state(name_of_policy, version, bytes, when));
+        self.put(&network, [StateFact::Undone { network: network.clone(), state }.into()]);
+    }
+
+    pub(super) fn delegate(&self, fact: DelegationFact) {
+        let network = fact.network().clone();
+        self.put(&network, [fact.into()]);
+    }
+
+    pub(super) fn affect(&self, fact: EffectFact) {
+        self.put(&network("lan"), [fact.into()]);
+    }
+
+    pub(super) fn forget(&self, name: &str, when: Moment) {
+        let network = network(name);
+        self.put(&network, [StateFact::Forgotten { network: network.clone(), at: when }.into()]);
+    }
+
     /// Defines a network with one pool and one range.
     pub(super) fn define_small(&self, name: &str, third: u8, by: Definer, when: Moment) {
         self.choose(name, "host-local", Chooser::Configuration, when);
@@ -108,7 +133,40 @@ impl Story<'_> {
     }
 
     pub(super) fn release(&self, name: &str, owner: &Owner, when: Moment, reason: &str) {
-        self.of_book(name, |book| vec![book.release(owner, when, reason).unwrap()]);
+        let key = ClaimKey::of(&network(name), owner);
+        self.of_book(name, |book| {
+            let generation = book.owned_by(owner).unwrap().generation;
+            let of_book = Fact::from(book.release(owner, when, reason).unwrap());
+            let reason = reason.into();
+            let claim = key.map(|key| ClaimFact::Released { key, generation, at: when, reason }.into());
+            [of_book].into_iter().chain(claim).collect()
+        });
+    }
+
+    /// Admits a claim, in one group with what the agent wants.
+    pub(super) fn claim(
+        &self,
+        name: &str,
+        owner: &Owner,
+        proposal: &Proposal,
+        wish: Wish,
+        presence: Presence,
+    ) {
+        let (Presence::Here(when) | Presence::Reserved(when)) = presence;
+        self.of_book(name, |book| {
+            let request = request(book.name(), owner.clone(), Sandbox::default(), when);
+            let allocation = book.admit(&request, proposal, &policy("host-local"), when).unwrap();
+            let key = ClaimKey::of(book.name(), owner).unwrap();
+            let generation = allocation.generation;
+            let claim = Claim { key, wish, generation, made_at: when, presence };
+            let allocated = LedgerFact::Allocated(Arc::new(allocation));
+            vec![Fact::from(allocated), ClaimFact::Claimed(claim).into()]
+        });
+    }
+
+    pub(super) fn confirm(&self, name: &str, owner: &Owner, when: Moment) {
+        let key = ClaimKey::of(&network(name), owner).unwrap();
+        self.put(&network(name), [ClaimFact::Confirmed { key, at: when }.into()]);
     }
 
     pub(super) fn remove(&self, name: &str, when: Moment) {
@@ -117,6 +175,10 @@ impl Story<'_> {
         let removed = LedgerFact::Removed { network: network.clone(), at: when };
         self.put(&network, [forgotten.into(), removed.into()]);
     }
+}
+
+fn state(name_of_policy: &str, version: u64, bytes: &[u8], at: Moment) -> PolicyState {
+    PolicyState { policy: policy(name_of_policy).as_ref().clone(), version, bytes: bytes.into(), at }
 }
 
 pub(super) fn at(second: u64) -> Moment {

@@ -1,11 +1,16 @@
 //! A history of a node with every fact in every form, told in chapters so that a snapshot can come between any two.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tenure_ledger::{Choice, Chooser, LedgerFact, Repeat, StepKind};
+use tenure_ledger::delegations::Given;
+use tenure_ledger::{
+    Choice, Chooser, Delegation, DelegationFact, EffectFact, Families, Intent, LedgerFact, Presence, Repeat,
+    StepKind, Taken, Wish,
+};
 use tenure_types::{
-    Allocation, Cooling, DefinedPool, Definer, Definition, Need, Origin, Owner, Place, Pool, RangeName,
-    Sandbox, Supply,
+    Allocation, ContainerId, Cooling, DefinedPool, Definer, Definition, DelegateName, EffectKind, Generation,
+    IntentId, InterfaceName, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox, Supply,
 };
 
 use super::node::{
@@ -16,7 +21,7 @@ use super::node::{
 pub(super) type Deed = fn(&Story<'_>);
 
 /// The history up to the point at which a snapshot is worthwhile.
-pub(super) const BEFORE: [Deed; 13] = [
+pub(super) const BEFORE: [Deed; 16] = [
     define_lan,
     supply,
     hand_out,
@@ -30,13 +35,18 @@ pub(super) const BEFORE: [Deed; 13] = [
     import,
     define_others,
     exchange_others,
+    remember,
+    ask_delegates,
+    intend,
 ];
 
 /// The events while the snapshot is in progress.
-pub(super) const DURING: [Deed; 3] = [remove, remove_and_define_again, exchange_more];
+pub(super) const DURING: [Deed; 7] =
+    [remove, remove_and_define_again, exchange_more, claim_more, remember_more, ask_more, reach];
 
 /// The events after it.
-pub(super) const AFTER: [Deed; 4] = [redefine_lan, release_more, withdraw, hand_out_more];
+pub(super) const AFTER: [Deed; 7] =
+    [redefine_lan, release_more, withdraw, hand_out_more, remember_again, give_back, end];
 
 /// The pools of the network on which most happens; the zone in the west and a range are removed later.
 fn pools(later: bool) -> Vec<DefinedPool> {
@@ -116,6 +126,22 @@ fn claim(story: &Story<'_>) {
         let proposal = proposal(&[(0, &four, &[]), (4, &six, &[])], &[("use", name)]);
         story.admit("lan", agent("cilium", name), Sandbox::default(), &proposal, at(5));
     }
+    // From before claims were recorded, there are allocations without one.
+    for (name, last) in [("ingress", 12), ("egress", 13), ("gateway", 14)] {
+        let (four, six) = (format!("10.1.0.{last}"), format!("fd00:7::{last}0"));
+        let wish = match name {
+            "egress" | "gateway" => Wish::default(),
+            _ => Wish {
+                addresses: vec![ip(&four), ip(&six)],
+                families: Families { ipv4: true, ipv6: true },
+                lease: Some(Duration::from_secs(90)),
+            },
+        };
+        let proposal = proposal(&[(0, &four, &[]), (4, &six, &[])], &[]);
+        let presence = if name == "ingress" { Presence::Reserved(at(5)) } else { Presence::Here(at(5)) };
+        story.claim("lan", &agent("cilium", name), &proposal, wish, presence);
+    }
+    story.confirm("lan", &agent("cilium", "egress"), at(6));
 }
 
 fn choose_another(story: &Story<'_>) {
@@ -193,6 +219,7 @@ fn renew(story: &Story<'_>) {
 fn release(story: &Story<'_>) {
     story.release("lan", &owner("job", "eth0"), at(10), "del");
     story.release("lan", &agent("cilium", "health"), at(11), "agent");
+    story.release("lan", &agent("cilium", "egress"), at(11), "agent");
     story.release("lan", &Owner::Unknown { address: ip("172.16.0.1") }, at(12), "operator: \"not there\"");
 }
 
@@ -235,6 +262,128 @@ fn exchange_others(story: &Story<'_>) {
     story.choose_as("taken-over", chosen("zones", Chooser::RollBack, "3 of 20 calls failed", false));
 }
 
+/// Policies keep states, one of them takes over another's, and a network with a state is removed.
+fn remember(story: &Story<'_>) {
+    for (version, bytes) in [(1, &b"a"[..]), (2, b""), (3, &[0, 0xff, b'"'])] {
+        story.keep("lan", "rotation", version, bytes, at(16));
+    }
+    story.note("lan", StepKind::StateReplaced, "rotation", at(16), "version 3, 3 bytes");
+    story.keep("lan", "zones", 4, b"migrated", at(16));
+    story.keep("again", "rotation", 1, b"of the first life", at(16));
+    story.keep("early", "rotation", 1, b"gone", at(16));
+    story.forget("early", at(16));
+}
+
+fn remember_more(story: &Story<'_>) {
+    story.keep("lan", "zones", 5, b"more", at(17));
+    story.restore("lan", "zones", 6, b"migrated", at(17));
+    story.forget("again", at(17));
+    story.keep("fixed", "rotation", 1, b"b", at(17));
+}
+
+fn remember_again(story: &Story<'_>) {
+    story.keep("lan", "rotation", 7, b"back", at(25));
+    story.restore("lan", "zones", 8, b"", at(25));
+}
+
+/// A delegate is asked for a pod, for a claim and for an unknown owner.
+fn ask_delegates(story: &Story<'_>) {
+    let unknown = Owner::Unknown { address: ip("10.1.0.99") };
+    for (container, owner) in
+        [("web", owner("web", "eth0")), ("tenure-claim-1", agent("monitor", "probe")), ("x", unknown)]
+    {
+        story.delegate(DelegationFact::Asked(delegation(container, owner, "/var/run/netns/cni-1")));
+    }
+    given(story, owner("web", "eth0"), 1);
+    given(story, agent("monitor", "probe"), 2);
+    given(story, Owner::Unknown { address: ip("10.1.0.99") }, 3);
+}
+
+/// What the pod had is taken back, and another is asked for, of which nothing is known yet.
+fn ask_more(story: &Story<'_>) {
+    ended(story, owner("web", "eth0"));
+    story.delegate(DelegationFact::Asked(delegation("web-1", owner("web-1", "eth0"), "")));
+}
+
+fn give_back(story: &Story<'_>) {
+    ended(story, agent("monitor", "probe"));
+    ended(story, Owner::Unknown { address: ip("10.1.0.99") });
+}
+
+fn ended(story: &Story<'_>, owner: Owner) {
+    story.delegate(DelegationFact::Ended { network: network("lan"), owner, at: at(26) });
+}
+
+fn delegation(container: &str, owner: Owner, netns: &str) -> Delegation {
+    Delegation {
+        network: network("lan"),
+        owner,
+        delegate: DelegateName::new("azure").unwrap(),
+        container: ContainerId::new(container).unwrap(),
+        interface: InterfaceName::new("eth0").unwrap(),
+        netns: netns.into(),
+        ipam: r#"{"mode":"overlay"}"#.into(),
+        since: at(16),
+        given: None,
+    }
+}
+
+fn given(story: &Story<'_>, owner: Owner, generation: u64) {
+    let given =
+        Given { generation: Generation(generation), addresses: vec![ip("10.1.0.4"), ip("fd00:7::10")] };
+    story.delegate(DelegationFact::Given { network: network("lan"), owner, given, at: at(17) });
+}
+
+/// One intent of each kind, and two objects.
+fn intend(story: &Story<'_>) {
+    for kind in EffectKind::ALL {
+        story.affect(EffectFact::Intended(Intent {
+            id: intent(kind),
+            network: network("lan"),
+            pool: pool("cloud"),
+            kind,
+            attributes: attributes(&[("interface", "eni-1"), ("count", "2")]),
+            takes: taken(kind),
+            policy: policy("aws-eni").as_ref().clone(),
+            since: at(16),
+            reached: attributes(&[("attempts", "1")]),
+        }));
+    }
+    for name in ["eni-1", "eni-2"] {
+        let attributes = attributes(&[("slots.free", "3")]);
+        let object = Object { kind: "interface".into(), name: name.into(), attributes };
+        story.affect(EffectFact::Seen { object, at: at(16) });
+    }
+}
+
+/// Two ranges for an effect that takes any; one of them has been draining before.
+fn taken(kind: EffectKind) -> Vec<Taken> {
+    let taken = |range: &str, was_open| Taken {
+        pool: pool("cloud"),
+        range: RangeName::new(range).unwrap(),
+        was_open,
+    };
+    if kind.takes() { vec![taken("eni-1/a", true), taken("eni-1/b", false)] } else { Vec::new() }
+}
+
+fn reach(story: &Story<'_>) {
+    let (id, network) = (intent(EffectKind::AttachInterface), network("lan"));
+    let reached = attributes(&[("interface", "eni-3"), ("attachment", "eni-attach-3")]);
+    story.affect(EffectFact::Reached { id, network, reached, at: at(19) });
+}
+
+fn end(story: &Story<'_>) {
+    let (done, undone) = (intent(EffectKind::AssignPrefix), intent(EffectKind::RequestBlock));
+    story.affect(EffectFact::Done { id: done, network: network("lan"), at: at(26) });
+    let why = "the pool has no block left".into();
+    story.affect(EffectFact::Undone { id: undone, network: network("lan"), why, at: at(26) });
+    story.affect(EffectFact::Gone { kind: "interface".into(), name: "eni-2".into(), at: at(26) });
+}
+
+fn intent(kind: EffectKind) -> IntentId {
+    IntentId::new(format!("0f3a-{}", kind.name())).unwrap()
+}
+
 fn remove(story: &Story<'_>) {
     let proposal = proposal(&[(0, "10.9.4.3", &[])], &[]);
     story.admit("brief", owner("last", "eth0"), Sandbox::default(), &proposal, at(17));
@@ -270,6 +419,11 @@ fn withdraw(story: &Story<'_>) {
             Vec::from_iter(book.withdraw(&pool("cloud"), &name, at(23)).unwrap())
         });
     }
+}
+
+fn claim_more(story: &Story<'_>) {
+    let proposal = proposal(&[(0, "10.1.0.15", &[]), (4, "fd00:7::150", &[])], &[]);
+    story.claim("lan", &agent("monitor", "probe"), &proposal, Wish::default(), Presence::Here(at(18)));
 }
 
 fn hand_out_more(story: &Story<'_>) {

@@ -5,10 +5,15 @@ use std::fmt::{Display, Write as _};
 
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
 use tenure_ledger::choices::{Served, Shadow};
-use tenure_ledger::{Choice, Component, Components, Image, Step};
+use tenure_ledger::delegations::Given;
+use tenure_ledger::states::Memory;
+use tenure_ledger::{
+    Choice, Claim, Claims, Component, Components, Delegation, Delegations, Effects, Families, Image, Intent,
+    PolicyState, Presence, States, Step, Taken, Wish,
+};
 use tenure_types::{
-    Allocation, AssignedAddress, Attributes, Moment, Network, NetworkConfig, Origin, Owner, Place, Pool,
-    Range, Sandbox, Source,
+    Allocation, AssignedAddress, Attributes, Moment, Network, NetworkConfig, Object, Origin, Owner, Place,
+    Pool, Range, Sandbox, Source,
 };
 
 use crate::Recovered;
@@ -36,6 +41,57 @@ pub(super) fn tell(found: &Recovered) -> String {
     for Component { policy, source, signer, at } in found.components.all() {
         writeln!(text, "  {policy} from {source:?}, signed {signer:?}, at {}", moment(*at)).unwrap();
     }
+    if found.claims != Claims::default() {
+        writeln!(text, "claims through {}", found.claims.through()).unwrap();
+    }
+    for Claim { key, wish, generation, made_at, presence } in found.claims.all() {
+        let Wish { addresses, families: Families { ipv4, ipv6 }, lease } = wish;
+        let presence = match presence {
+            Presence::Here(at) => format!("here at {}", moment(*at)),
+            Presence::Reserved(at) => format!("reserved at {}", moment(*at)),
+        };
+        let (made, lease) = (moment(*made_at), option(lease.map(|lease| lease.as_secs())));
+        writeln!(text, "  {key}: allocation {generation}, made at {made}, {presence}").unwrap();
+        writeln!(text, "    wants {addresses:?}, ipv4 {ipv4}, ipv6 {ipv6}, lease {lease}").unwrap();
+    }
+    if found.states != States::default() {
+        writeln!(text, "states through {}", found.states.through()).unwrap();
+    }
+    for (network, Memory { now, before }) in found.states.all() {
+        let before: Vec<_> = before.iter().map(state).collect();
+        writeln!(text, "  {network}: {}; before: {}", state(now), list(&before)).unwrap();
+    }
+    if found.delegations != Delegations::default() {
+        writeln!(text, "delegations through {}", found.delegations.through()).unwrap();
+    }
+    for delegation in found.delegations.all() {
+        let Delegation { network, owner, delegate, container, interface, netns, ipam, since, given } =
+            delegation.as_ref();
+        let since = moment(*since);
+        writeln!(text, "  {network} {owner}: {delegate} was asked for {container}/{interface} at {since}")
+            .unwrap();
+        writeln!(text, "    netns {netns:?}, ipam {ipam:?}").unwrap();
+        if let Some(Given { generation, addresses }) = given {
+            writeln!(text, "    gave allocation {generation} with {addresses:?}").unwrap();
+        }
+    }
+    if found.effects != Effects::default() {
+        writeln!(text, "effects through {}", found.effects.through()).unwrap();
+    }
+    for intent in found.effects.open() {
+        let Intent { id, network, pool, kind, attributes, takes, policy, since, reached } = intent.as_ref();
+        let (kind, since) = (kind.name(), moment(*since));
+        let (attributes, reached) = (self::attributes(attributes), self::attributes(reached));
+        writeln!(text, "  {id}: {kind} for {pool} of {network} since {since}, wanted by {policy}").unwrap();
+        writeln!(text, "    {attributes}, reached {reached}").unwrap();
+        for Taken { pool, range, was_open } in takes {
+            writeln!(text, "    takes {range} of {pool}, open {was_open}").unwrap();
+        }
+    }
+    for object in found.effects.objects() {
+        let Object { kind, name, attributes } = object.as_ref();
+        writeln!(text, "  {kind} {name}: {}", self::attributes(attributes)).unwrap();
+    }
     writeln!(text, "last {}", found.report.last).unwrap();
     text
 }
@@ -44,6 +100,10 @@ fn choice(Choice { policy, by, at, why, watched }: &Choice) -> String {
     let why = if why.is_empty() { String::new() } else { format!(" {why:?}") };
     let watched = if *watched { ", watched" } else { "" };
     format!("{}@{} by {} at {}{why}{watched}", policy.name, policy.digest, by.name(), moment(*at))
+}
+
+fn state(PolicyState { policy, version, bytes, at }: &PolicyState) -> String {
+    format!("version {version} of {}@{} at {}: {bytes:?}", policy.name, policy.digest, moment(*at))
 }
 
 fn moment(Moment { boot_ns, wall_ms }: Moment) -> String {

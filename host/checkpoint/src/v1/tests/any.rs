@@ -5,6 +5,7 @@ mod allocation;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use proptest::collection::{btree_map, vec};
@@ -13,16 +14,20 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
 use tenure_ledger::choices::{Served, Shadow};
+use tenure_ledger::delegations::Given;
+use tenure_ledger::states::Memory;
 use tenure_ledger::{
-    Choice, ChoiceFact, Choices, Chooser, Component, ComponentFact, Components, Fact, Image, LedgerFact,
-    Step, StepKind,
+    Choice, ChoiceFact, Choices, Chooser, Claim, ClaimFact, ClaimKey, Claims, Component, ComponentFact,
+    Components, Delegation, DelegationFact, Delegations, EffectFact, Effects, Fact, Families, Image, Intent,
+    LedgerFact, PolicyState, Presence, StateFact, States, Step, StepKind, Taken, Wish,
 };
 use tenure_types::{
-    Attributes, Cooling, Definer, Generation, Moment, Need, Network, NetworkConfig, NetworkName, PolicyName,
+    AgentName, Attributes, ClaimName, ContainerId, Cooling, Definer, DelegateName, EffectKind, Generation,
+    IntentId, InterfaceName, Moment, Need, Network, NetworkConfig, NetworkName, Object, PolicyName,
     PolicyStamp, Pool, PoolName, Range, RangeName, Supply,
 };
 
-use self::allocation::{allocation, place};
+use self::allocation::{allocation, owner, place};
 
 /// A name that CNI allows.
 const NAME: &str = "[a-zA-Z0-9][a-zA-Z0-9_.-]{0,20}";
@@ -144,7 +149,13 @@ fn chooser() -> impl Strategy<Value = Chooser> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let kinds = [StepKind::Refused, StepKind::ShadowBegun, StepKind::ShadowEnded, StepKind::Kept];
+    let kinds = [
+        StepKind::Refused,
+        StepKind::ShadowBegun,
+        StepKind::ShadowEnded,
+        StepKind::Kept,
+        StepKind::StateReplaced,
+    ];
     (select(kinds.to_vec()), policy(), moment(), text()).prop_map(|(kind, policy, at, why)| Step {
         kind,
         policy,
@@ -167,6 +178,25 @@ fn component() -> impl Strategy<Value = Component> {
         signer,
         at,
     })
+}
+
+fn claim_key() -> impl Strategy<Value = ClaimKey> {
+    (NAME, network_name(), NAME).prop_map(|(agent, network, name)| ClaimKey {
+        agent: AgentName::new(agent).unwrap(),
+        network,
+        name: ClaimName::new(name).unwrap(),
+    })
+}
+
+fn claim() -> impl Strategy<Value = Claim> {
+    let families = any::<(bool, bool)>().prop_map(|(ipv4, ipv6)| Families { ipv4, ipv6 });
+    let lease = option::of(any::<u64>().prop_map(Duration::from_secs));
+    let wish = (vec(address(), 0..3), families, lease);
+    let wish = wish.prop_map(|(addresses, families, lease)| Wish { addresses, families, lease });
+    let presence = prop_oneof![moment().prop_map(Presence::Here), moment().prop_map(Presence::Reserved)];
+    (claim_key(), wish, generation(), moment(), presence).prop_map(
+        |(key, wish, generation, made_at, presence)| Claim { key, wish, generation, made_at, presence },
+    )
 }
 
 /// The definition of a network with this configuration.
@@ -228,10 +258,50 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         component().prop_map(ComponentFact::Loaded),
         (policy(), moment()).prop_map(|(policy, at)| ComponentFact::Unloaded { policy, at }),
     ];
+    let claims = prop_oneof![
+        claim().prop_map(ClaimFact::Claimed),
+        (claim_key(), moment()).prop_map(|(key, at)| ClaimFact::Confirmed { key, at }),
+        (claim_key(), generation(), moment(), text()).prop_map(|(key, generation, at, reason)| {
+            ClaimFact::Released { key, generation, at, reason: reason.into() }
+        }),
+    ];
+    let states = prop_oneof![
+        (network_name(), state()).prop_map(|(network, state)| StateFact::Kept { network, state }),
+        (network_name(), state()).prop_map(|(network, state)| StateFact::Undone { network, state }),
+        (network_name(), moment()).prop_map(|(network, at)| StateFact::Forgotten { network, at }),
+    ];
+    let delegations = prop_oneof![
+        delegation().prop_map(|delegation| DelegationFact::Asked(Delegation { given: None, ..delegation })),
+        (network_name(), owner(), given(), moment())
+            .prop_map(|(network, owner, given, at)| { DelegationFact::Given { network, owner, given, at } }),
+        (network_name(), owner(), moment()).prop_map(|(network, owner, at)| DelegationFact::Ended {
+            network,
+            owner,
+            at
+        }),
+    ];
+    let effects = prop_oneof![
+        intent().prop_map(EffectFact::Intended),
+        (intent_id(), network_name(), attributes(), moment())
+            .prop_map(|(id, network, reached, at)| EffectFact::Reached { id, network, reached, at }),
+        (intent_id(), network_name(), moment()).prop_map(|(id, network, at)| EffectFact::Done {
+            id,
+            network,
+            at
+        }),
+        (intent_id(), network_name(), text(), moment())
+            .prop_map(|(id, network, why, at)| EffectFact::Undone { id, network, why: why.into(), at }),
+        (object(), moment()).prop_map(|(object, at)| EffectFact::Seen { object, at }),
+        (text(), text(), moment()).prop_map(|(kind, name, at)| EffectFact::Gone { kind, name, at }),
+    ];
     prop_oneof![
+        3 => effects.prop_map(Fact::from),
+        3 => delegations.prop_map(Fact::from),
         9 => ledger_fact().prop_map(Fact::from),
         3 => choices.prop_map(Fact::from),
         2 => components.prop_map(Fact::from),
+        2 => claims.prop_map(Fact::from),
+        3 => states.prop_map(Fact::from),
     ]
 }
 
@@ -253,6 +323,88 @@ pub(super) fn choices() -> impl Strategy<Value = Choices> {
 /// The policies that were loaded.
 pub(super) fn components() -> impl Strategy<Value = Components> {
     (any::<u64>(), vec(component(), 0..4)).prop_map(|(through, all)| Components::restore(through, all))
+}
+
+/// The claims of agents.
+pub(super) fn claims() -> impl Strategy<Value = Claims> {
+    (any::<u64>(), vec(claim(), 0..4)).prop_map(|(through, all)| Claims::restore(through, all))
+}
+
+fn state() -> impl Strategy<Value = PolicyState> {
+    let bytes = prop_oneof![vec(any::<u8>(), 0..40), vec(any::<u8>(), 16_384)];
+    (policy(), any::<u64>(), bytes, moment()).prop_map(|(policy, version, bytes, at)| PolicyState {
+        policy,
+        version,
+        bytes: bytes.into(),
+        at,
+    })
+}
+
+/// What policies remember.
+pub(super) fn states() -> impl Strategy<Value = States> {
+    let memory = (state(), vec(state(), 0..3))
+        .prop_map(|(now, before)| Memory { now, before: before.into_iter().collect() });
+    (any::<u64>(), btree_map(network_name(), memory, 0..4))
+        .prop_map(|(through, networks)| States::restore(through, networks))
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    (generation(), vec(address(), 0..3)).prop_map(|(generation, addresses)| Given { generation, addresses })
+}
+
+fn delegation() -> impl Strategy<Value = Delegation> {
+    let told = (NAME, NAME, "[!-.0-9;-~]{3,15}", text(), text());
+    (network_name(), owner(), told, moment(), option::of(given())).prop_map(
+        |(network, owner, (delegate, container, interface, netns, ipam), since, given)| Delegation {
+            network,
+            owner,
+            delegate: DelegateName::new(delegate).unwrap(),
+            container: ContainerId::new(container).unwrap(),
+            interface: InterfaceName::new(interface).unwrap(),
+            netns: netns.into(),
+            ipam: ipam.into(),
+            since,
+            given,
+        },
+    )
+}
+
+/// What delegates were asked for.
+pub(super) fn delegations() -> impl Strategy<Value = Delegations> {
+    (any::<u64>(), vec(delegation(), 0..4)).prop_map(|(through, all)| Delegations::restore(through, all))
+}
+
+fn intent_id() -> impl Strategy<Value = IntentId> {
+    "[a-zA-Z0-9-]{1,64}".prop_map(|id| IntentId::new(id).unwrap())
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    let taken = (pool_name(), range_name(), any::<bool>());
+    let taken = taken.prop_map(|(pool, range, was_open)| Taken { pool, range, was_open });
+    let what = (pool_name(), select(EffectKind::ALL.to_vec()), attributes(), vec(taken, 0..3), attributes());
+    (intent_id(), network_name(), what, policy(), moment()).prop_map(
+        |(id, network, (pool, kind, attributes, takes, reached), policy, since)| Intent {
+            id,
+            network,
+            pool,
+            kind,
+            attributes,
+            takes,
+            policy,
+            since,
+            reached,
+        },
+    )
+}
+
+fn object() -> impl Strategy<Value = Object> {
+    (text(), text(), attributes()).prop_map(|(kind, name, attributes)| Object { kind, name, attributes })
+}
+
+/// What the host does outside the ledger.
+pub(super) fn effects() -> impl Strategy<Value = Effects> {
+    (any::<u64>(), vec(intent(), 0..4), vec(object(), 0..4))
+        .prop_map(|(through, open, objects)| Effects::restore(through, open, objects))
 }
 
 /// A book as data; whether it makes sense is up to the ledger.

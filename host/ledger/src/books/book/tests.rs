@@ -137,6 +137,39 @@ fn every_lie_is_refused() {
 }
 
 #[test]
+fn a_check_is_as_strict_as_an_admission_but_for_the_owners_own_addresses() {
+    let mut book = small(Cooling::Strict);
+    give(&mut book, 1, ip(2));
+    let check = |number, address| book.check(&request(owner(number), &[], 0), &Proposal::of([(0, address)]));
+    assert_eq!(check(1, ip(3)), Ok(()), "as if it had none");
+    assert_eq!(check(2, ip(2)), Err(Violation::Held(ip(2), owner(1))));
+    assert_eq!(check(2, ip(7)), Err(Violation::Outside(ip(7), "0".into())));
+}
+
+#[test]
+fn allocations_are_paged_by_generation() {
+    let mut book = small(Cooling::Strict);
+    (2..6).for_each(|last| give(&mut book, last.into(), ip(last)));
+    let after = |generation| {
+        let found = book.allocations_after(Generation(generation)).map(|allocation| allocation.generation.0);
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!((after(0), after(2), after(4)), (vec![1, 2, 3, 4], vec![3, 4], vec![]));
+}
+
+#[test]
+fn an_import_is_known_until_it_ends() {
+    let mut book = small(Cooling::Strict);
+    let mut told = vec![book.is_importing()];
+    for under_way in [true, false] {
+        let fact = LedgerFact::Importing { network: name(), under_way, at: at(1) };
+        book.apply(book.through() + 1, &fact).unwrap();
+        told.push(book.is_importing());
+    }
+    assert_eq!(told, [false, true, false]);
+}
+
+#[test]
 fn ends_of_the_subnet_are_never_handed_out_even_inside_the_range() {
     let whole = Range::new("192.168.1.0/29".parse().unwrap(), ip(0), ip(7), None, 29).unwrap();
     let book = book_of(Cooling::Strict, vec![vec![whole]]);

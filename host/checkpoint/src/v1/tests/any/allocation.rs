@@ -16,7 +16,7 @@ use super::{
     text,
 };
 
-fn owner() -> impl Strategy<Value = Owner> {
+pub(super) fn owner() -> impl Strategy<Value = Owner> {
     let attachment = (NAME, "[!-.0-9;-~]{3,15}").prop_map(|(container, interface)| Owner::Attachment {
         container: ContainerId::new(container).unwrap(),
         interface: InterfaceName::new(interface).unwrap(),

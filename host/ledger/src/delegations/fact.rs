@@ -1,0 +1,52 @@
+//! The facts of the chapter `delegations`.
+
+use tenure_types::{Moment, NetworkName, Owner};
+
+use super::{Delegation, Given};
+
+/// A fact about a delegate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DelegationFact {
+    /// A delegate is about to be asked for addresses. From now on it may have some for the owner.
+    Asked(Delegation),
+    /// The ledger has accepted what it gave; staged with the allocation.
+    Given {
+        /// The network.
+        network: NetworkName,
+        /// The owner.
+        owner: Owner,
+        /// What it gave.
+        given: Given,
+        /// When.
+        at: Moment,
+    },
+    /// The delegate has nothing for the owner any more, or never had.
+    Ended {
+        /// The network.
+        network: NetworkName,
+        /// The owner.
+        owner: Owner,
+        /// When.
+        at: Moment,
+    },
+}
+
+impl DelegationFact {
+    /// The network that the fact is about.
+    #[must_use]
+    pub fn network(&self) -> &NetworkName {
+        match self {
+            Self::Asked(delegation) => &delegation.network,
+            Self::Given { network, .. } | Self::Ended { network, .. } => network,
+        }
+    }
+
+    /// The owner that the fact is about.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        match self {
+            Self::Asked(delegation) => &delegation.owner,
+            Self::Given { owner, .. } | Self::Ended { owner, .. } => owner,
+        }
+    }
+}
