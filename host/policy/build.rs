@@ -1,13 +1,13 @@
-//! Builds the first-party policies and embeds them in the daemon.
+//! Builds the first-party policies, most of which are embedded in the daemon.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The embedded policies, by their folder in `plugins/`.
-const EMBEDDED: [&str; 2] = ["host-local", "highest-first"];
+/// The policies to build, by their folder in `plugins/`: the embedded ones, and one that is shipped beside the daemon.
+const POLICIES: [&str; 3] = ["host-local", "highest-first", "delegated"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let workspace = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     for folder in ["plugins", "sdk/guest", "wit", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(folder).display());
     }
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target =
         out.ancestors().find(|path| path.ends_with("build")).and_then(|build| build.ancestors().nth(2));
     let builder = tenure_sdk_build::Builder::new(&workspace, target.unwrap_or(&out).join("wasm"))?;
-    for policy in EMBEDDED {
+    for policy in POLICIES {
         let component = builder.component(&format!("tenure-{policy}"))?;
         std::fs::write(out.join(format!("{policy}.wasm")), component)?;
     }

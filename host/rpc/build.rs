@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const PROTOS: [&str; 2] = ["tenure/v1/cni.proto", "tenure/v1/admin.proto"];
+const PROTOS: [&str; 4] =
+    ["tenure/v1/cni.proto", "tenure/v1/admin.proto", "tenure/v1/claims.proto", "tenure/v1/agent_cni.proto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

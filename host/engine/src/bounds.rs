@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use tenure_ledger::Book;
-use tenure_types::{Definition, Error, ErrorCode, NetworkName, PolicyName, Range, Result};
+use tenure_types::{Definition, Error, ErrorCode, InvalidName, NetworkName, PolicyName, Range, Result};
 
 /// The bounds of one network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,18 +19,67 @@ pub struct NetworkBounds {
     pub configured: bool,
 }
 
+/// The bounds of one policy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PolicyBounds {
+    /// The ranges of the networks that it serves must lie within these subnets. Empty: no restriction.
+    pub within: Vec<IpNet>,
+    /// The networks that it may serve. Empty: any network.
+    pub networks: Vec<NetworkPattern>,
+}
+
+/// A network's name, or the beginning of some with a `*` behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkPattern(String);
+
+impl NetworkPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// Why it is not one.
+    pub fn new(text: &str) -> Result<Self, InvalidName> {
+        let name = text.strip_suffix('*').unwrap_or(text);
+        if name.len() == text.len() || !name.is_empty() {
+            NetworkName::new(name)?;
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    fn matches(&self, network: &NetworkName) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(beginning) => network.as_str().starts_with(beginning),
+            None => network.as_str() == self.0,
+        }
+    }
+}
+
+impl std::fmt::Display for NetworkPattern {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
 /// The bounds of all networks and policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
     /// Bounds by network.
     pub networks: BTreeMap<NetworkName, NetworkBounds>,
-    /// Subnets that the ranges of a policy's networks must lie within, by policy.
-    pub policies: BTreeMap<PolicyName, Vec<IpNet>>,
+    /// Bounds by policy.
+    pub policies: BTreeMap<PolicyName, PolicyBounds>,
 }
 
 impl Bounds {
     /// Checks that a policy may serve a network.
     pub(crate) fn check_policy(&self, network: &NetworkName, policy: &PolicyName) -> Result<()> {
+        let granted = self.policies.get(policy).map_or(&[][..], |bounds| &bounds.networks);
+        if !granted.is_empty() && !granted.iter().any(|pattern| pattern.matches(network)) {
+            let granted: Vec<_> = granted.iter().map(ToString::to_string).collect();
+            let cause = format_args!(
+                "policy {policy} may not serve network {network}: policies.{policy}.networks allows {}",
+                granted.join(", ")
+            );
+            return Err(Error::new(ErrorCode::OutOfBounds, cause));
+        }
         let allowed = self.networks.get(network).map_or(&[][..], |bounds| &bounds.policies);
         if allowed.is_empty() || allowed.contains(policy) {
             return Ok(());
@@ -88,7 +137,7 @@ impl Bounds {
         range: &Range,
     ) -> Result<()> {
         let of_network = self.networks.get(network).map_or(&[][..], |bounds| &bounds.within);
-        let of_policy = self.policies.get(policy).map_or(&[][..], Vec::as_slice);
+        let of_policy = self.policies.get(policy).map_or(&[][..], |bounds| &bounds.within);
         for (within, key) in
             [(of_network, format!("networks.{network}")), (of_policy, format!("policies.{policy}"))]
         {
@@ -133,7 +182,10 @@ mod tests {
         let of_network = NetworkBounds { within, ..NetworkBounds::default() };
         let bounds = Bounds {
             networks: BTreeMap::from([(network.clone(), of_network)]),
-            policies: BTreeMap::from([(policy.clone(), vec!["10.1.128.0/17".parse().unwrap()])]),
+            policies: BTreeMap::from([(
+                policy.clone(),
+                PolicyBounds { within: vec!["10.1.128.0/17".parse().unwrap()], networks: Vec::new() },
+            )]),
         };
         let check = |first, last| bounds.check_range(&network, &policy, &range(first, last));
         assert_eq!(check("10.1.128.1", "10.1.255.9"), Ok(()));
@@ -148,5 +200,27 @@ mod tests {
         let other = NetworkName::new("other").unwrap();
         let free = PolicyName::new("free").unwrap();
         assert_eq!(bounds.check_range(&other, &free, &range("10.3.0.1", "10.3.0.9")), Ok(()));
+    }
+
+    #[test]
+    fn a_policy_serves_only_the_networks_that_it_was_granted() {
+        let policy = PolicyName::new("p").unwrap();
+        let serves = |patterns: &[&str], network: &str| {
+            let networks = patterns.iter().map(|text| NetworkPattern::new(text).unwrap()).collect();
+            let of_policy = PolicyBounds { networks, ..PolicyBounds::default() };
+            let bounds =
+                Bounds { policies: BTreeMap::from([(policy.clone(), of_policy)]), ..Bounds::default() };
+            bounds.check_policy(&NetworkName::new(network).unwrap(), &policy).map_err(|error| error.cause)
+        };
+        for (patterns, network) in [(&[][..], "a"), (&["a"], "a"), (&["b", "a*"], "abc"), (&["*"], "x")] {
+            assert_eq!(serves(patterns, network), Ok(()), "{patterns:?} {network}");
+        }
+        for (patterns, network) in [(&["a"][..], "ab"), (&["ab*"], "a"), (&["b*", "c"], "a")] {
+            let refused = serves(patterns, network).unwrap_err();
+            assert!(refused.contains("policies.p.networks allows"), "{refused}");
+        }
+        for wrong in ["", "a b", "a*b", "**", "/*"] {
+            assert!(NetworkPattern::new(wrong).is_err(), "{wrong}");
+        }
     }
 }

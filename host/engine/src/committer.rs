@@ -1,11 +1,15 @@
 //! The only path by which state changes: facts are staged and applied in one step, so that the log has them in the
 //! order in which the state changed.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tenure_ledger::{Book, Choice, Choices, Components, Fact, LedgerFact};
+use tenure_ledger::{
+    Book, Choice, Choices, Claims, Components, Delegations, Effects, Fact, LedgerFact, States,
+};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
+use crate::claims::Feed;
 use crate::live::Shadows;
 use crate::lock::hold;
 use crate::ports::{Journal, Ticket};
@@ -15,6 +19,10 @@ use crate::ports::{Journal, Ticket};
 pub(crate) struct NodeState {
     pub(crate) choices: Choices,
     pub(crate) components: Components,
+    pub(crate) claims: Claims,
+    pub(crate) states: States,
+    pub(crate) delegations: Delegations,
+    pub(crate) effects: Effects,
 }
 
 /// The journal, and the state that belongs to no single network.
@@ -25,11 +33,13 @@ pub(crate) struct Committer {
     pub(crate) journal: Arc<dyn Journal>,
     node: Mutex<NodeState>,
     shadows: Arc<Shadows>,
+    /// What agents that watch their claims have to hear.
+    pub(crate) feed: Feed,
 }
 
 impl Committer {
-    pub(crate) fn new(journal: Arc<dyn Journal>, node: NodeState, shadows: Arc<Shadows>) -> Self {
-        Self { journal, node: Mutex::new(node), shadows }
+    pub(crate) fn new(journal: Arc<dyn Journal>, node: NodeState, shadows: Arc<Shadows>, feed: Feed) -> Self {
+        Self { journal, node: Mutex::new(node), shadows, feed }
     }
 
     /// Stages facts that must become durable together and applies them; the caller holds the lock on the book.
@@ -42,14 +52,49 @@ impl Committer {
             match (fact, &mut node) {
                 (Fact::Ledger(fact), _) => Arc::make_mut(book).apply(place, fact).map_err(defect)?,
                 (fact, Some(node)) => node.apply(place, fact),
-                (Fact::Choices(_) | Fact::Components(_), None) => {}
+                // There is one whenever there is a fact of these chapters.
+                (_, None) => {}
             }
+            self.tell(place, fact, facts);
             last = place;
         }
         if self.shadows.any() {
             self.shadows.changed(book.name(), first, facts);
         }
         Ok((last, ticket))
+    }
+
+    /// As [`commit`](Self::commit), for facts about several networks, whose books the caller has locked.
+    pub(crate) fn commit_across(
+        &self,
+        books: &mut BTreeMap<NetworkName, &mut Arc<Book>>,
+        facts: &[Fact],
+    ) -> Result<Ticket> {
+        let mut node = self.node();
+        let (first, ticket) = self.journal.stage(facts);
+        for (place, fact) in (first..).zip(facts) {
+            match (fact, fact.network().and_then(|network| books.get_mut(network))) {
+                (Fact::Ledger(of_book), Some(book)) => {
+                    Arc::make_mut(book).apply(place, of_book).map_err(defect)?;
+                    if self.shadows.any() {
+                        self.shadows.changed(book.name(), place, std::slice::from_ref(fact));
+                    }
+                }
+                (fact, _) => node.apply(place, fact),
+            }
+            self.tell(place, fact, facts);
+        }
+        Ok(ticket)
+    }
+
+    /// Tells watching agents of a fact. The ranges that come and go with what a delegate gives are those of its addresses, and
+    /// change nothing for the claims of others.
+    fn tell(&self, place: u64, fact: &Fact, group: &[Fact]) {
+        let is_range =
+            matches!(fact, Fact::Ledger(LedgerFact::RangeAdded { .. } | LedgerFact::RangeRemoved { .. }));
+        if !is_range || !group.iter().any(|other| matches!(other, Fact::Delegations(_))) {
+            self.feed.applied(place, fact);
+        }
     }
 
     /// As [`commit`](Self::commit), for one fact of a book.
@@ -86,6 +131,10 @@ impl NodeState {
         match fact {
             Fact::Choices(fact) => self.choices.apply(place, fact),
             Fact::Components(fact) => self.components.apply(place, fact),
+            Fact::Claims(fact) => self.claims.apply(place, fact),
+            Fact::States(fact) => self.states.apply(place, fact),
+            Fact::Delegations(fact) => self.delegations.apply(place, fact),
+            Fact::Effects(fact) => self.effects.apply(place, fact),
             // A book's.
             Fact::Ledger(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Chooser, LedgerFact, check_definition};
+use tenure_ledger::{Choice, Chooser, LedgerFact, check_definition};
 use tenure_types::{
     ConditionName, Definer, Definition, Error, ErrorCode, Network, NetworkConfig, NetworkName, PolicyName,
     Result,
@@ -52,17 +52,25 @@ impl Engine {
         let loaded = self.load_named(&define.policy).await;
         let alone = slot.alone().await;
         let chosen = self.committer.choice(name);
-        let policy = match chosen.as_ref().filter(|choice| choice.by.overrides()) {
+        let watched = self.ports.catalogue.is_watched(&define.policy);
+        let stays =
+            |choice: &&Choice| choice.by.overrides() || (watched && choice.policy.name == define.policy);
+        let policy = match chosen.as_ref().filter(stays) {
             Some(choice) => self.ports.catalogue.find_pinned(&choice.policy)?,
-            None => loaded?,
+            None => {
+                let loaded = loaded?;
+                self.vet(name, &loaded, &define.config).await?;
+                loaded
+            }
         };
         let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
         let (config, why) = (Arc::clone(&define.config), String::new());
-        let wanted = Wanted { policy, by, why, config, definer: define.by };
+        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer: define.by };
         if define.apply {
             return self.exchange(alone, name, wanted, define.change_ranges).await;
         }
         let definition = self.defined(name, &wanted).await?;
+        self.inherited(&alone, name, &mut wanted).await?;
         let state = alone.hold();
         let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
         self.check_change(name, &redefined, state.is_some(), define.change_ranges)?;

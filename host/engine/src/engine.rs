@@ -3,15 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choices, Components};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
 use tenure_types::{Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::bounds::Bounds;
+use crate::claims::{Feed, Heard, Turns};
 use crate::committer::{Committer, NodeState};
 use crate::conditions::Conditions;
-use crate::live::{Reports, Runs, Shadows};
+use crate::delegates::Delegates;
+use crate::effects::Demands;
+use crate::live::{Reports, Runs, Shadows, Vetting};
 use crate::lock::hold;
 use crate::networks::Networks;
 use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
@@ -42,6 +45,14 @@ pub struct Recovered {
     pub choices: Choices,
     /// Which policies were loaded into the node.
     pub components: Components,
+    /// What agents have claimed.
+    pub claims: Claims,
+    /// What policies remember on each network.
+    pub states: States,
+    /// What delegates were asked for.
+    pub delegations: Delegations,
+    /// What the host does outside the ledger.
+    pub effects: Effects,
 }
 
 /// The operator's settings; they can change while the engine serves.
@@ -59,6 +70,8 @@ pub struct Settings {
     pub bounds: Arc<Bounds>,
     /// How a policy is watched after its exchange.
     pub exchange: ExchangeSettings,
+    /// For how long an agent's claim is reserved for it after a reboot.
+    pub reserved: Duration,
 }
 
 /// How a policy is watched after its exchange.
@@ -98,9 +111,17 @@ pub struct Engine {
     pub(crate) due: Notify,
     /// The shadow runs, which belong to the one caller that tends.
     pub(crate) tending: tokio::sync::Mutex<Runs>,
+    /// Which policies have passed the conformance suite, and which are to be checked.
+    pub(crate) vetting: Vetting,
     /// Held while a policy is loaded or unloaded.
     pub(crate) loading: tokio::sync::Mutex<()>,
     pub(crate) conditions: Arc<Conditions>,
+    /// The order of the agents' requests.
+    pub(crate) turns: Turns,
+    pub(crate) heard: Arc<Heard>,
+    /// The requests that wait for supply.
+    pub(crate) demands: Arc<Demands>,
+    pub(crate) delegates: Delegates,
 }
 
 impl Engine {
@@ -108,14 +129,17 @@ impl Engine {
     /// the engine serves.
     #[must_use]
     pub fn new(recovered: Recovered, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
-        let Recovered { books, choices, components } = recovered;
-        let node = NodeState { choices, components };
+        let Recovered { books, choices, components, claims, states, delegations, effects } = recovered;
+        let node = NodeState { choices, components, claims, states, delegations, effects };
         let shadows = Arc::new(Shadows::default());
-        let committer = Arc::new(Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows)));
+        let began = ports.clock.now();
+        let feed = Feed::new(began, node.claims.through());
+        let committer = Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows), feed);
+        let committer = Arc::new(committer);
         let (undo, abandoned) = undo::channel(Arc::clone(&committer), Arc::clone(&ports.clock));
         let engine = Self {
             networks: Arc::new(Networks::restore(books, settings.networks)),
-            admission: Admission::new(settings.in_flight, settings.queue, ports.clock.now()),
+            admission: Admission::new(settings.in_flight, settings.queue, began),
             conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
             ports,
             committer,
@@ -127,7 +151,12 @@ impl Engine {
             reports: Mutex::default(),
             due: Notify::new(),
             tending: tokio::sync::Mutex::default(),
+            vetting: Vetting::default(),
             loading: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
+            heard: Arc::new(Heard::new(began)),
+            demands: Arc::default(),
+            delegates: Delegates::default(),
         };
         (Arc::new(engine), abandoned)
     }

@@ -9,7 +9,7 @@ mod claim;
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Chooser, LedgerFact};
+use tenure_ledger::{Book, Chooser, LedgerFact, StateFact};
 use tenure_types::{
     Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, PolicyName, PolicyStamp,
     Result,
@@ -72,6 +72,13 @@ pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
     Err(Error::new(ErrorCode::NotTakenOver, cause))
 }
 
+/// A definition that an import asks for, and the state that the policy begins with.
+struct Wished {
+    wanted: Wanted,
+    definition: Definition,
+    inherited: Option<StateFact>,
+}
+
 impl Engine {
     /// Begins an import. The network's definition is durable when this returns.
     ///
@@ -95,7 +102,7 @@ impl Engine {
         let defined = self.redefinition(&alone, import).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
         let policy = match (&defined, self.committer.choice(&network)) {
-            (Some((wanted, _)), _) => Arc::clone(wanted.policy.stamp()),
+            (Some(wished), _) => Arc::clone(wished.wanted.policy.stamp()),
             (None, Some(choice)) => Arc::new(choice.policy),
             (None, None) => return Err(unknown()),
         };
@@ -104,9 +111,10 @@ impl Engine {
             let (since, under_way) = {
                 let defining = self.defining();
                 let mut state = alone.hold();
-                if let Some((wanted, definition)) = &defined {
+                if let Some(Wished { wanted, definition, inherited }) = &defined {
                     // Covered by the barrier below.
-                    drop(self.redefine(&defining, &mut state, &network, wanted, definition)?);
+                    let inherited = inherited.clone();
+                    drop(self.redefine(&defining, &mut state, &network, wanted, definition, inherited)?);
                 }
                 let served = state.as_mut().ok_or_else(unknown)?;
                 let begun =
@@ -125,7 +133,7 @@ impl Engine {
             (None, Some(_)) => Book::empty(&network),
             (None, None) => return Err(unknown()),
         };
-        if let Some((wanted, definition)) = &defined {
+        if let Some(Wished { wanted, definition, .. }) = &defined {
             for fact in self.ledger_facts(&draft, wanted, definition)? {
                 draft.apply(draft.through() + 1, &fact).map_err(defect)?;
             }
@@ -198,7 +206,7 @@ impl Engine {
     }
 
     /// The definition that the import asks for; `None` if the network has it already, or is fixed.
-    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<(Wanted, Definition)>> {
+    async fn redefinition(&self, alone: &Alone<'_>, import: &Import) -> Result<Option<Wished>> {
         let Some((policy, config)) = &import.definition else { return Ok(None) };
         let name = &import.network;
         let (policy, by) = {
@@ -215,9 +223,11 @@ impl Engine {
             }
         };
         let (config, why) = (Arc::clone(config), String::new());
-        let wanted = Wanted { policy, by, why, config, definer: Definer::Request };
+        let definer = Definer::Request;
+        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer };
         let definition = self.defined(name, &wanted).await?;
-        Ok(Some((wanted, definition)))
+        let inherited = self.inherited(alone, name, &mut wanted).await?;
+        Ok(Some(Wished { wanted, definition, inherited }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, Chooser};
+use tenure_ledger::{Book, Chooser};
 use tenure_types::{
     Allocation, Definer, Error, ErrorCode, Generation, Grant, Meter, Moment, NetworkConfig, NetworkName,
     Owner, PolicyName, PolicyStamp, Result,
@@ -12,7 +12,7 @@ use tenure_types::{
 use crate::admission::Load;
 use crate::engine::Engine;
 use crate::import;
-use crate::ports::CatalogueEntry;
+use crate::ports::{CatalogueEntry, Details};
 use crate::redefine::Wanted;
 use crate::wrong::{exhausted, unavailable};
 
@@ -59,6 +59,7 @@ impl Engine {
                     format_args!("{owner} owns no address of network {network}"),
                 )
             })?;
+            self.check_at_delegate(network, owner, &held.addresses).await?;
             Ok(Grant { generation: held.generation, addresses: held.addresses.to_vec() })
         })
         .await
@@ -89,7 +90,7 @@ impl Engine {
             import::admits(slot.state().as_ref()).map_err(named)?;
         }
         // Find the policy that an ADD would use, and whether it would redefine the network.
-        let (policy, by, full) = {
+        let (policy, by, full, ipam) = {
             let book = self.book(name).await;
             let choice = self.committer.choice(name).filter(|_| book.is_some());
             let network = book.as_ref().map(|book| book.network());
@@ -97,21 +98,28 @@ impl Engine {
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let found = match choice.as_ref().filter(|_| is_fixed || by.overrides()) {
                 Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),
-                None => self.ports.catalogue.find(policy),
+                None => self.named(name, policy, config, choice.as_ref()),
             };
             let policy = found.map_err(|error| match error.code {
-                ErrorCode::PolicyUnloadable | ErrorCode::NotReady => named(error),
+                ErrorCode::PolicyUnloadable | ErrorCode::PolicyNonconforming | ErrorCode::NotReady => {
+                    named(error)
+                }
                 _ => error,
             })?;
             let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
                 && choice.is_some_and(|choice| choice.policy == **policy.stamp());
             let full = book.as_ref().filter(|_| is_same).map(|book| exhausted(book));
-            (policy, by, full)
+            let own = network.filter(|_| is_fixed).map(|network| network.config.ipam.clone());
+            (policy, by, full, own.unwrap_or_else(|| config.ipam.clone()))
         };
+        if let Some(delegate) = policy.delegate() {
+            self.status_of_delegate(name, delegate, &ipam).await.map_err(named)?;
+        }
         match full {
             None => {
                 let (config, why) = (Arc::clone(config), String::new());
-                let wanted = Wanted { policy, by, why, config, definer: Definer::Request };
+                let wanted =
+                    Wanted { policy, by, why, empty_state: false, config, definer: Definer::Request };
                 self.defined(name, &wanted).await.map(drop)
             }
             Some(full) => full.map_or(Ok(()), |message| Err(unavailable(message))),
@@ -134,18 +142,24 @@ impl Engine {
         self.networks.names()
     }
 
-    /// The policy that serves a network, and the earlier ones.
-    #[must_use]
-    pub fn choices(&self, network: &NetworkName) -> Option<(Choice, Vec<Choice>)> {
-        let node = self.committer.node();
-        let served = node.choices.of(network)?;
-        Some((served.now.clone(), served.before.iter().cloned().collect()))
-    }
-
     /// The catalogue's policies and their state.
     #[must_use]
     pub fn policies(&self) -> Vec<CatalogueEntry> {
-        self.ports.catalogue.list()
+        let mut policies = self.ports.catalogue.list();
+        self.add_verdicts(&mut policies);
+        policies
+    }
+
+    /// What a loaded policy can do, may do and has done.
+    #[must_use]
+    pub fn policy_details(&self, policy: &PolicyStamp) -> Option<Details> {
+        self.ports.catalogue.details(policy)
+    }
+
+    /// Why calls of a policy are refused on some networks, because it keeps failing there.
+    #[must_use]
+    pub fn benched(&self, policy: &PolicyStamp) -> Vec<String> {
+        self.strikes.benched_versions(self.ports.clock.monotonic(), policy)
     }
 
     /// The meters of the policies that serve networks.

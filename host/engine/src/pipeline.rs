@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, Chooser, LedgerFact, Repeat};
+use tenure_ledger::{Book, Choice, Chooser, Fact, LedgerFact, Repeat};
 use tenure_types::{
-    Allocation, AssignedAddress, Definer, Error, ErrorCode, Grant, Moment, NetworkConfig, PolicyName,
-    Request, Result,
+    Allocation, AssignedAddress, Definer, Error, ErrorCode, Grant, Moment, NetworkConfig, NetworkName,
+    Outcome, PolicyName, Request, Result,
 };
 
 use crate::committer::defect;
@@ -14,7 +14,8 @@ use crate::import;
 use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
 use crate::slot::{Alone, Served};
-use crate::undo::Undo;
+use crate::states::kept;
+use crate::undo::{Changed, Undo};
 
 /// An ADD: the request and the network's configuration that came with it.
 #[derive(Debug, Clone)]
@@ -37,12 +38,25 @@ impl Engine {
     /// See [`ErrorCode`]. On error, nothing stays assigned.
     pub async fn add(&self, add: Add, fits: impl Fn(&[AssignedAddress]) -> Result<()>) -> Result<Grant> {
         let (network, owner) = (add.request.network.clone(), add.request.owner.clone());
-        self.observed("add", &network, Some(&owner), self.serve_add(add, fits)).await
+        let mut add = add;
+        let answer = async {
+            loop {
+                let supply = self.demands.seen();
+                match self.serve_add(&mut add, &fits).await {
+                    // It holds nothing while it waits, and begins anew, so that a DEL meanwhile is told from one before.
+                    Err(error) if error.code == ErrorCode::NotYet => {
+                        self.demands.wait(&network, supply, error).await?;
+                    }
+                    answer => return answer,
+                }
+            }
+        };
+        self.observed("add", &network, Some(&owner), answer).await
     }
 
     async fn serve_add(
         &self,
-        mut add: Add,
+        add: &mut Add,
         fits: impl Fn(&[AssignedAddress]) -> Result<()>,
     ) -> Result<Grant> {
         // Admission: FIFO per key, with a bounded queue.
@@ -63,17 +77,28 @@ impl Engine {
         }
         self.admits()?;
         import::admits(alone.state().as_ref())?;
-        let (policy, book) = self.define(&alone, &add, now).await?;
+        let called = (&add.request.network, &add.policy, &add.config);
+        let (policy, book) = self.define(&alone, called, now).await?;
+        if let Some(delegate) = policy.delegate() {
+            // It proposes in the policy's stead.
+            drop(book);
+            let proposer = (policy.as_ref(), delegate.clone());
+            return self.add_delegated(turn, (&slot, alone), proposer, add.request.clone(), fits).await;
+        }
 
         // The policy proposes, the ledger disposes.
         let name = &add.request.network;
+        let remembered = self.remembered(name, policy.as_ref());
         let began = self.ports.clock.monotonic();
-        let proposal =
-            self.ask(name, policy.as_ref(), || policy.propose(&add.request, Arc::clone(&book))).await;
-        let proposal = self.judged(&alone, &add.request, book, began, proposal).await?;
-        let (granted, ticket) = {
-            let mut state = alone.hold();
-            let served = state.as_mut().ok_or_else(no_book)?;
+        let outcome = self
+            .ask(name, policy.as_ref(), || {
+                policy.propose(&add.request, Arc::clone(&book), Arc::clone(&remembered.bytes))
+            })
+            .await;
+        let Outcome { proposal, state } = self.judged(&alone, &add.request, book, began, outcome).await?;
+        let (granted, ticket, changed) = {
+            let mut held = alone.hold();
+            let served = held.as_mut().ok_or_else(no_book)?;
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
             let allocation = admitted.map_err(|violation| {
                 let why = format_args!("made an invalid proposal for network {name}: {violation}");
@@ -83,12 +108,17 @@ impl Engine {
             let granted = grant(&allocation);
 
             // The checkpoint: staged with the book locked, so that log order equals book order; durable before the
-            // reply.
-            let fact = LedgerFact::Allocated(Arc::new(allocation));
-            let ticket = self.committer.commit_one(&mut served.book, fact)?;
-            (granted, ticket)
+            // reply. A new state is kept together with the allocation, or neither is.
+            let allocated = Fact::from(LedgerFact::Allocated(Arc::new(allocation)));
+            let kept = kept(name, &remembered, state, now);
+            let is_changed = kept.is_some();
+            let facts: Vec<Fact> = [allocated].into_iter().chain(kept.map(Fact::from)).collect();
+            let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
+            let changed = is_changed.then(|| Changed { before: remembered, turn: held.look().into_turn() });
+            (granted, ticket, changed)
         };
-        let undo = Undo::new(&self.undo, Arc::clone(&slot.slot), add.request.owner, granted.generation, turn);
+        let (owner, generation) = (add.request.owner.clone(), granted.generation);
+        let undo = Undo::new(&self.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
         ticket.durable().await?;
         undo.disarm();
         Ok(granted)
@@ -117,17 +147,16 @@ impl Engine {
         Ok(Some((granted, ticket)))
     }
 
-    /// Brings a network in line with the request's configuration: creates it on first use, and redefines it when the
+    /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the
     /// configuration or the policy changed.
     ///
     /// Returns the policy that serves the network, and the book to pass to it.
-    async fn define(
+    pub(crate) async fn define(
         &self,
         alone: &Alone<'_>,
-        add: &Add,
+        (name, policy, config): (&NetworkName, &PolicyName, &Arc<NetworkConfig>),
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
-        let name = &add.request.network;
         let bounds = self.bounds();
         let (policy, by, up_to_date) = {
             let state = alone.state();
@@ -140,26 +169,28 @@ impl Engine {
                 (Some(served), Some(choice)) if is_fixed || by.overrides() => {
                     self.policy_of(served, choice)?
                 }
-                _ => self.ports.catalogue.find(&add.policy)?,
+                _ => self.named(name, policy, config, choice.as_ref())?,
             };
-            let is_same = network.is_some_and(|network| is_fixed || network.config == add.config)
+            let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
                 && choice.is_some_and(|choice| choice.policy == **policy.stamp());
             (policy, by, is_same)
         };
-        let wanted = Wanted {
+        let mut wanted = Wanted {
             policy: Arc::clone(&policy),
             by,
             why: String::new(),
-            config: Arc::clone(&add.config),
+            empty_state: false,
+            config: Arc::clone(config),
             definer: Definer::Request,
         };
         if up_to_date {
             self.check_within(alone, &bounds)?;
         } else {
             let definition = self.defined(name, &wanted).await?;
+            let inherited = self.inherited(alone, name, &mut wanted).await?;
             let defining = self.defining();
             // No need to wait for the ticket: the grant is staged after it, so its own ticket covers both.
-            drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition)?);
+            drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition, inherited)?);
         }
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;

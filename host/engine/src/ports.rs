@@ -3,16 +3,22 @@
 //! The daemon plugs in the kernel's clock, WASM components, the checkpoint, and metrics and logging; tests and the
 //! simulation plug in their own.
 
+mod delegate;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::{Book, Component, Fact, Page, StepKind};
 use tenure_types::{
-    Definition, Error, ErrorCode, Meter, Moment, NetworkConfig, NetworkName, Owner, PolicyFailure,
-    PolicyName, PolicySelector, PolicyStamp, Proposal, Request,
+    Definition, DelegateName, Effect, Error, ErrorCode, IntentId, Meter, Moment, NetworkConfig, NetworkName,
+    Outcome, Owner, PlanState, PolicyFailure, PolicyName, PolicySelector, PolicyStamp, Request,
 };
 use tokio::sync::oneshot;
+
+use crate::difference::Difference;
+
+pub use self::delegate::{Delegate, DelegateFailure, Giving};
 
 /// A time source.
 pub trait Clock: Send + Sync + 'static {
@@ -54,7 +60,7 @@ pub trait Observer: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
     /// `add`, `del`, `check`, `gc`, `status`, `activate`, `promote`, `rollback`, `shadow`, `define`, `remove`, `supply`,
-    /// `import` or `reap`.
+    /// `import`, `plan`, `explain`, `done`, `undone`, `reap`, `ensure`, `declare` or `unclaim`.
     pub verb: &'static str,
     /// The network.
     pub network: &'a NetworkName,
@@ -82,6 +88,12 @@ pub trait Policy: Send + Sync + 'static {
     /// The ledger rejected its last answer, which broke this rule.
     fn rejected(&self, _rule: &'static str) {}
 
+    /// The same policy, for calls that serve nobody: the conformance suite, a shadow, a comparison. `None` if it records no
+    /// calls anyway.
+    fn on_trial(&self) -> Option<Arc<dyn Policy>> {
+        None
+    }
+
     /// What its calls have used and how they ended, since it was loaded.
     fn meter(&self) -> Meter {
         Meter::default()
@@ -93,13 +105,66 @@ pub trait Policy: Send + Sync + 'static {
     /// `InvalidConfig` when the configuration is invalid, `PolicyFailed` when the policy fails.
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition>;
 
-    /// Proposes addresses. Nobody changes the network's book meanwhile, and the policy drops `book` before it
-    /// answers, so that the next change copies nothing.
+    /// Proposes addresses, and a new state if it keeps one. Nobody changes the network's book meanwhile, and the policy
+    /// drops `book` before it answers, so that the next change copies nothing.
+    ///
+    /// `state` is the state that this policy has kept on the network, and empty if there is none.
     ///
     /// # Errors
     /// `PoolExhausted`, `AddressUnavailable` and `PolicyRefused` are the policy's own answers; `PolicyFailed` means
     /// that it failed.
-    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal>;
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome>;
+
+    /// The delegate from which the addresses come instead of proposals of this policy, if there is one.
+    fn delegate(&self) -> Option<&DelegateName> {
+        None
+    }
+
+    /// Whether it keeps a state.
+    fn keeps_state(&self) -> bool {
+        false
+    }
+
+    /// Whether it plans.
+    fn plans(&self) -> bool {
+        false
+    }
+
+    /// Plans changes of the network's supply. It drops `book` before it answers.
+    ///
+    /// # Errors
+    /// As [`propose`](Self::propose); `Internal` if it does not plan.
+    fn plan<'a>(&'a self, _: Arc<PlanState>, _: Arc<Book>) -> Answer<'a, Vec<Effect>> {
+        let cause = format_args!("policy {} does not plan", self.stamp());
+        Box::pin(std::future::ready(Err(Error::new(ErrorCode::Internal, cause))))
+    }
+
+    /// Converts the state that another policy has kept into one of its own. `book` is the network as the other leaves
+    /// it.
+    ///
+    /// # Errors
+    /// `PolicyRefused` if it cannot read that state, `PolicyFailed` if it fails; `Internal` if it keeps no state.
+    fn migrate<'a>(&'a self, _: Arc<[u8]>, _: &'a PolicyStamp, _: Arc<Book>) -> Answer<'a, Arc<[u8]>> {
+        let cause = format_args!("policy {} keeps no state", self.stamp());
+        Box::pin(std::future::ready(Err(Error::new(ErrorCode::Internal, cause))))
+    }
+}
+
+/// Whoever carries out effects outside the ledger.
+pub trait Outside: Send + Sync {
+    /// An id for a new intent, unique among all nodes for ever.
+    fn new_id(&self) -> IntentId;
+
+    /// Whether an effect may begin, besides what the ledger demands.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn check(&self, effect: &Effect, book: &Book) -> Result<(), String>;
+}
+
+/// A policy for calls that serve nobody, which are not recorded.
+pub(crate) fn on_trial(policy: Arc<dyn Policy>) -> Arc<dyn Policy> {
+    policy.on_trial().unwrap_or(policy)
 }
 
 /// The policies of this node, by name.
@@ -136,11 +201,45 @@ pub trait Catalogue: Send + Sync + 'static {
     /// `PolicyUntrusted` and `PolicyUnloadable`; `OutOfBounds` when the configuration has a policy of that name.
     fn take_in(&self, offered: Offered) -> Answer<'_, TakenIn>;
 
+    /// Lets a policy make the recorded decisions of a network again, the latest ones and not too many, beside the requests.
+    /// Nothing if none are recorded.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); `InputOutput` when the record cannot be read.
+    fn decide_again<'a>(&'a self, _: &'a PolicyStamp, _: &'a NetworkName) -> Answer<'a, Again> {
+        Box::pin(async { Ok(Again::default()) })
+    }
+
     /// Sets which policies operators have loaded, in the order in which they did.
     fn set_loaded(&self, loaded: &[Component]);
 
+    /// Whether a name stands for a file that is watched. A network that such a policy serves keeps its digest until the
+    /// changed file is [applied](crate::Engine::apply_changed).
+    fn is_watched(&self, _name: &PolicyName) -> bool {
+        false
+    }
+
+    /// Whether a policy that a configuration names must pass the conformance suite before it serves.
+    fn needs_vetting(&self, _policy: &PolicyStamp) -> bool {
+        false
+    }
+
+    /// A delegate of the allow-list; `None` if the configuration does not have it.
+    fn delegate(&self, _name: &DelegateName) -> Option<Arc<dyn Delegate>> {
+        None
+    }
+
+    /// Frees the loaded policies that neither the catalogue nor `used` names. The copies of those that `kept` does not name
+    /// either are removed.
+    fn free(&self, _used: &[PolicyStamp], _kept: &[PolicyStamp]) {}
+
     /// The catalogue's policies and their state.
     fn list(&self) -> Vec<CatalogueEntry>;
+
+    /// What a loaded policy can do, may do and has done.
+    fn details(&self, _policy: &PolicyStamp) -> Option<Details> {
+        None
+    }
 
     /// The meters of the loaded policies.
     fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
@@ -174,6 +273,17 @@ pub struct TakenIn {
     pub signer: String,
 }
 
+/// How a policy makes recorded decisions again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Again {
+    /// How many came out the same.
+    pub same: u64,
+    /// Those that came out differently, in order.
+    pub different: Vec<Difference>,
+    /// How many cannot be made again: the policy asks what the record does not contain.
+    pub unanswered: u64,
+}
+
 /// An entry of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueEntry {
@@ -185,6 +295,25 @@ pub struct CatalogueEntry {
     pub problem: Option<String>,
     /// Whether the only problem is that it is still being compiled.
     pub loading: bool,
+    /// Why its file cannot be used as it is now, although the policy itself can.
+    pub file_problem: Option<String>,
+}
+
+/// What a loaded policy can do, may do and has done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Details {
+    /// The worlds that it exports besides `policy`, and whether each is granted; one that is not is never called.
+    pub worlds: Vec<(&'static str, bool)>,
+    /// The effects that its plans may contain.
+    pub effects: Vec<&'static str>,
+    /// The processor time of a call.
+    pub deadline: Duration,
+    /// The memory of a call, in bytes.
+    pub memory: u64,
+    /// Whether it may serve without passing the conformance suite.
+    pub unchecked: bool,
+    /// What its calls have used.
+    pub meter: Meter,
 }
 
 /// Makes facts durable, in the order in which they were staged.

@@ -38,6 +38,7 @@ impl Engine {
             self.release(served, &gone.owner, gone.requested_at, reason)?
         };
         ticket.durable().await?;
+        self.is_untidy();
         Ok(true)
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, StepKind};
+use tenure_ledger::{Book, Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, StateFact, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp, Result};
 
 use crate::asking::DEFINITION;
 use crate::engine::{Defining, Engine};
 use crate::live::Watch;
 use crate::ports::{Policy, Ticket};
+use crate::ranges::ranges;
 use crate::slot::Served;
 
 /// The desired definition of a network.
@@ -18,6 +19,8 @@ pub(crate) struct Wanted {
     pub(crate) by: Chooser,
     /// Why, in words for people; may be empty.
     pub(crate) why: String,
+    /// Whether the policy begins with an empty state, whatever the one before has kept.
+    pub(crate) empty_state: bool,
     pub(crate) config: Arc<NetworkConfig>,
     /// Who defines it.
     pub(crate) definer: Definer,
@@ -49,15 +52,7 @@ impl Engine {
     ) -> Result<Redefined> {
         let book = served.map_or_else(|| Arc::new(Book::empty(name)), |served| Arc::clone(&served.book));
         let facts = self.facts(&book, wanted, definition)?;
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
-        for fact in &facts {
-            match fact {
-                Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
-                Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
-                Fact::Ledger(LedgerFact::Defined(network)) => removed.extend(going(&book, network)),
-                _ => {}
-            }
-        }
+        let (added, removed) = ranges(Some(&book), &facts);
         Ok(Redefined {
             before: self.committer.choice(name).map(|choice| choice.policy),
             after: wanted.policy.stamp().as_ref().clone(),
@@ -106,12 +101,13 @@ impl Engine {
     ) -> Result<Vec<LedgerFact>> {
         let of_book = |fact| match fact {
             Fact::Ledger(fact) => Some(fact),
-            Fact::Choices(_) | Fact::Components(_) => None,
+            _ => None,
         };
         Ok(self.facts(book, wanted, definition)?.into_iter().filter_map(of_book).collect())
     }
 
-    /// Stages and applies the facts that bring a network in line with the definition, all of them or none.
+    /// Stages and applies the facts that bring a network in line with the definition, and the state that its policy begins
+    /// with, all of them or none.
     pub(crate) fn redefine(
         &self,
         _: &Defining<'_>,
@@ -119,11 +115,13 @@ impl Engine {
         name: &NetworkName,
         wanted: &Wanted,
         definition: &Definition,
+        inherited: Option<StateFact>,
     ) -> Result<Ticket> {
         self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))?;
         let before = slot.as_ref().map(|served| Arc::clone(&served.book));
         let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
-        let facts = self.facts(&book, wanted, definition)?;
+        let mut facts = self.facts(&book, wanted, definition)?;
+        facts.extend(inherited.map(Fact::from));
         drop(book);
         if facts.is_empty() {
             return Ok(self.ports.journal.barrier());
@@ -149,29 +147,13 @@ fn chosen(fact: &Fact) -> Option<&Choice> {
     }
 }
 
-/// The ranges of pools that no longer exist, which are removed with them.
-fn going<'b>(book: &'b Book, after: &'b tenure_types::Network) -> impl Iterator<Item = String> + 'b {
-    let gone = book.pools().iter().enumerate().filter(|(_, pool)| after.pool_named(&pool.name).is_none());
-    gone.flat_map(|(index, _)| book.ranges(index)).map(|view| view.range.to_string())
-}
-
 /// Logs the change of a network; the checkpoint records the same facts in its own log.
 fn tell(before: Option<&Book>, network: &NetworkName, facts: &[Fact]) {
-    let (mut added, mut removed) = (Vec::new(), Vec::new());
-    for fact in facts {
-        match fact {
-            Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
-                let (policy, by) = (&choice.policy, choice.by.name());
-                tracing::info!(%network, %policy, by, "policy now serves the network");
-            }
-            Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => added.push(range.to_string()),
-            Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => removed.push(range.to_string()),
-            Fact::Ledger(LedgerFact::Defined(after)) => {
-                removed.extend(before.into_iter().flat_map(|book| going(book, after)));
-            }
-            _ => {}
-        }
+    for choice in facts.iter().filter_map(chosen) {
+        let (policy, by) = (&choice.policy, choice.by.name());
+        tracing::info!(%network, %policy, by, "policy now serves the network");
     }
+    let (added, removed) = ranges(before, facts);
     let (ranges, removed) = (added.join(", "), removed.join(", "));
     match before {
         None => tracing::info!(%network, ranges, "defined a network"),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tenure_ledger::{ClaimKey, Fact};
 use tenure_types::{ContainerId, End, InterfaceName, Moment, NetworkName, Owner, Result};
 
 use crate::engine::Engine;
@@ -54,7 +55,11 @@ impl Engine {
             Some(served) => self.release(served, &del.owner, requested_at, "del")?,
             None => self.ports.journal.barrier(),
         };
-        ticket.durable().await
+        ticket.durable().await?;
+        // What its delegate gave goes back, now or later.
+        turn.leave_place();
+        self.settle_quietly(&del.network, &del.owner).await;
+        Ok(())
     }
 
     /// Frees the addresses of a network's attachments that its runtime no longer lists. Owners other than attachments
@@ -91,6 +96,8 @@ impl Engine {
             (gone.len(), self.ports.journal.barrier())
         };
         barrier.durable().await?;
+        self.is_untidy();
+        self.gc_at_delegates(&gc.network, &gc.valid).await;
         Ok(freed)
     }
 
@@ -104,8 +111,13 @@ impl Engine {
         reason: &str,
     ) -> Result<Ticket> {
         let meant = served.book.owned_by(owner).is_some_and(|held| held.requested_at <= requested_at);
-        let fact = if meant { served.book.release(owner, self.now(), reason) } else { None };
-        let Some(fact) = fact else { return Ok(self.ports.journal.barrier()) };
-        self.committer.commit_one(&mut served.book, fact)
+        if !meant {
+            return Ok(self.ports.journal.barrier());
+        }
+        let facts: Vec<Fact> = match ClaimKey::of(served.book.name(), owner) {
+            Some(claim) => self.ending(&served.book, &claim, self.now(), reason),
+            None => served.book.release(owner, self.now(), reason).map(Fact::from).into_iter().collect(),
+        };
+        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{ChoiceFact, LedgerFact};
+use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use crate::engine::Engine;
+use crate::states::forgotten;
 
 impl Engine {
     /// Removes a network that has no allocations; durable when this returns. Returns whether the network existed.
     ///
     /// # Errors
-    /// `NetworkInUse` when it has allocations or an unfinished import, `OutOfBounds` when the daemon's configuration
+    /// `NetworkInUse` when it has allocations, an unfinished import or unfinished effects, `OutOfBounds` when the daemon's configuration
     /// defines it.
     pub async fn remove_network(&self, network: &NetworkName, apply: bool) -> Result<bool> {
         self.observed("remove", network, None, self.serve_remove(network, apply)).await
@@ -31,13 +32,20 @@ impl Engine {
                 };
                 return Err(Error::new(ErrorCode::NetworkInUse, cause));
             }
+            let open = self.committer.node().effects.of(name).len();
+            if open > 0 {
+                let cause = format_args!("{open} effects of network {name} are under way");
+                return Err(Error::new(ErrorCode::NetworkInUse, cause));
+            }
             if !apply {
                 return Ok(true);
             }
             self.ports.journal.health()?;
             let (network, at) = (name.clone(), self.now());
             let removed = LedgerFact::Removed { network: network.clone(), at };
-            let facts = [ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+            let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
+            let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+            facts.extend(remembered);
             let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
             self.networks.bury(name, place);
             *state = None;

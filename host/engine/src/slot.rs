@@ -21,8 +21,12 @@ use crate::ports::Policy;
 /// One network's entry in the map; empty until the network's first fact is staged.
 #[derive(Default)]
 pub(crate) struct Slot {
-    turn: tokio::sync::Mutex<()>,
+    /// Shared with whoever has the turn, so that it can outlive the request that took it.
+    turn: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<Option<Served>>,
+    /// Taken for reading while it is recorded that the network's delegate is about to be asked, and for writing while the
+    /// delegate is told which attachments are valid: it must not free what it gives to others meanwhile.
+    pub(crate) asking: tokio::sync::RwLock<()>,
 }
 
 /// The state of an existing network.
@@ -50,26 +54,29 @@ impl Served {
 /// A network's turn: nobody else changes the network. The state can still be read by others.
 pub(crate) struct Alone<'slot> {
     slot: &'slot Slot,
-    turn: tokio::sync::MutexGuard<'slot, ()>,
+    turn: Turn,
 }
+
+/// A network's turn, apart from its slot.
+pub(crate) type Turn = tokio::sync::OwnedMutexGuard<()>;
 
 /// A network's turn together with its locked state.
 pub(crate) struct Held<'slot> {
     // Dropped first, so that the next one in turn finds the state unlocked.
     state: MutexGuard<'slot, Option<Served>>,
-    turn: tokio::sync::MutexGuard<'slot, ()>,
+    turn: Turn,
     slot: &'slot Slot,
 }
 
 impl Slot {
     /// The slot of an existing network.
     pub(crate) fn of(book: Book) -> Self {
-        Self { turn: tokio::sync::Mutex::default(), state: Mutex::new(Some(Served::new(book))) }
+        Self { state: Mutex::new(Some(Served::new(book))), ..Self::default() }
     }
 
     /// Waits for the network's turn, for a caller that awaits something during it.
     pub(crate) async fn alone(&self) -> Alone<'_> {
-        Alone { slot: self, turn: self.turn.lock().await }
+        Alone { slot: self, turn: Arc::clone(&self.turn).lock_owned().await }
     }
 
     /// Waits for the network's turn and locks the state, for a caller that awaits nothing meanwhile.
@@ -77,9 +84,14 @@ impl Slot {
         self.alone().await.hold()
     }
 
+    /// Locks the state, for a caller that has kept the network's turn.
+    pub(crate) fn resume(&self, turn: Turn) -> Held<'_> {
+        Held { state: self.state(), turn, slot: self }
+    }
+
     /// Takes the turn and locks the state, unless somebody else has the turn or waits for it.
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
-        let turn = self.turn.try_lock().ok()?;
+        let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
         Some(Held { state: self.state(), turn, slot: self })
     }
 
@@ -100,6 +112,11 @@ impl Slot {
 impl<'slot> Alone<'slot> {
     pub(crate) fn state(&self) -> MutexGuard<'slot, Option<Served>> {
         self.slot.state()
+    }
+
+    /// The turn, to be kept beyond the request.
+    pub(crate) fn into_turn(self) -> Turn {
+        self.turn
     }
 
     pub(crate) fn hold(self) -> Held<'slot> {

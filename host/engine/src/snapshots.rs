@@ -1,9 +1,10 @@
-//! The source of the snapshots' pages: the books, the removed networks, the choices of policies and the loaded ones.
+//! The source of the snapshots' pages: the books, the removed networks, the choices of policies, the loaded ones, the
+//! claims of agents, the states of policies, what delegates were asked for, and the effects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tenure_ledger::Page;
+use tenure_ledger::{Delegations, Effects, Page, States};
 use tenure_types::NetworkName;
 
 use crate::committer::Committer;
@@ -24,7 +25,16 @@ impl Images for Snapshots {
         names.extend(networks.gone_since(first));
         let books = names.into_iter().filter_map(move |name| networks.page(&name));
         let node = std::iter::once_with(move || committer.node().clone());
-        let node = node.flat_map(|node| [Page::Choices(node.choices), Page::Components(node.components)]);
+        let node = node.flat_map(|node| {
+            // Most nodes have none of these.
+            let states = Some(node.states).filter(|states| *states != States::default()).map(Page::States);
+            let effects =
+                Some(node.effects).filter(|effects| *effects != Effects::default()).map(Page::Effects);
+            let pages =
+                [Page::Choices(node.choices), Page::Components(node.components), Page::Claims(node.claims)];
+            let delegations = Some(node.delegations).filter(|asked| *asked != Delegations::default());
+            pages.into_iter().chain(states).chain(delegations.map(Page::Delegations)).chain(effects)
+        });
         Box::new(books.chain(node))
     }
 }

@@ -116,6 +116,21 @@ impl Strikes {
         }
     }
 
+    /// Where a version of a policy is benched, as messages.
+    pub(crate) fn benched_versions(&self, now: Duration, policy: &PolicyStamp) -> Vec<String> {
+        if !self.any.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let counted = hold(&self.counted);
+        let benched = counted.iter().filter(|((_, name, digest), count)| {
+            count.benched > 0 && (name, digest) == (&policy.name, &policy.digest)
+        });
+        let mut told: Vec<_> =
+            benched.map(|((network, ..), count)| count.tell(network, policy, now)).collect();
+        told.sort_unstable();
+        told
+    }
+
     /// The benched policies: `network/policy`, and the message.
     pub(crate) fn benched(&self, now: Duration) -> Vec<(String, String)> {
         if !self.any.load(Ordering::Acquire) {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Fact, InvalidDefinition};
-use tenure_types::{Error, ErrorCode, Moment, NetworkName, PoolName, Range, RangeName, Result};
+use tenure_ledger::{Book, EffectFact, Fact, InvalidDefinition};
+use tenure_types::{Error, ErrorCode, IntentId, Moment, NetworkName, PoolName, Range, RangeName, Result};
 
+use crate::effects::taker;
 use crate::engine::{Defining, Engine};
 use crate::ports::Ticket;
 
@@ -40,7 +41,8 @@ impl Engine {
     /// Changes the ranges that the host supplies to a network, all changes or none; durable when this returns.
     ///
     /// # Errors
-    /// `UnknownNetwork`, `OutOfBounds`, and `InvalidConfig` when a pool cannot take a range.
+    /// `UnknownNetwork`, `OutOfBounds`, and `InvalidConfig` when a pool cannot take a range, or when an open intent takes it
+    /// away.
     pub async fn supply(&self, network: &NetworkName, changes: &[Supply]) -> Result<()> {
         self.observed("supply", network, None, self.serve_supply(network, changes)).await
     }
@@ -53,18 +55,52 @@ impl Engine {
             let defining = self.defining();
             let mut state = alone.hold();
             let served = state.as_mut().ok_or_else(unknown)?;
-            self.change_supply(&defining, name, &mut served.book, changes)?
+            self.change_supply(&defining, name, &mut served.book, changes, None)?
         };
-        ticket.durable().await
+        ticket.durable().await?;
+        self.demands.supplied();
+        Ok(())
     }
 
-    /// Stages and applies the changes, all of them or none.
-    fn change_supply(
+    /// Refuses to hand out what an open intent takes.
+    fn check_taken(
+        &self,
+        name: &NetworkName,
+        book: &Book,
+        changes: &[Supply],
+        ending: Option<&IntentId>,
+    ) -> Result<()> {
+        let mut open = self.committer.node().effects.of(name);
+        open.retain(|intent| Some(&intent.id) != ending);
+        if open.is_empty() {
+            return Ok(());
+        }
+        for change in changes {
+            let range = match change {
+                Supply::Add { range, .. } => Some(range.as_ref()),
+                Supply::Drain { pool, range, draining: false } => {
+                    let pool = book.pools().iter().position(|known| known.name == *pool);
+                    let of_pool = pool.into_iter().flat_map(|pool| book.ranges(pool));
+                    of_pool.map(|view| view.range).find(|known| known.name() == range)
+                }
+                Supply::Drain { .. } | Supply::Withdraw { .. } => None,
+            };
+            if let Some((range, taker)) = range.and_then(|range| Some((range, taker(&open, range)?))) {
+                let cause = format_args!("range {} is being taken away by {taker}", range.name());
+                return Err(Error::new(ErrorCode::InvalidConfig, cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// Stages and applies the changes, all of them or none, together with one more fact.
+    pub(crate) fn change_supply(
         &self,
         _: &Defining<'_>,
         name: &NetworkName,
         book: &mut Arc<Book>,
         changes: &[Supply],
+        also: Option<Fact>,
     ) -> Result<Ticket> {
         let added = changes.iter().filter_map(|change| match change {
             Supply::Add { range, .. } => Some(range.as_ref()),
@@ -77,13 +113,24 @@ impl Engine {
                 bounds.check_range(name, &choice.policy.name, range)?;
             }
         }
+        let ending = also.as_ref().and_then(ended);
+        self.check_taken(name, book, changes, ending)?;
         let facts = facts(book, changes, self.now());
-        let facts = facts.map_err(|invalid| Error::new(ErrorCode::InvalidConfig, invalid))?;
+        let mut facts = facts.map_err(|invalid| Error::new(ErrorCode::InvalidConfig, invalid))?;
+        facts.extend(also);
         if facts.is_empty() {
             return Ok(self.ports.journal.barrier());
         }
         self.ports.journal.health()?;
         self.committer.commit(book, &facts).map(|(_, ticket)| ticket)
+    }
+}
+
+/// The intent that a fact ends.
+fn ended(fact: &Fact) -> Option<&IntentId> {
+    match fact {
+        Fact::Effects(EffectFact::Done { id, .. } | EffectFact::Undone { id, .. }) => Some(id),
+        _ => None,
     }
 }
 

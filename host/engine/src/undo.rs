@@ -8,13 +8,15 @@ use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use tenure_ledger::{Fact, PolicyState};
 use tenure_types::{Allocation, End, Generation, Owner};
 use tokio::sync::mpsc;
 
 use crate::admission::Turn;
 use crate::committer::Committer;
 use crate::ports::Clock;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
+use crate::states::undone;
 
 pub(crate) type Sender = mpsc::UnboundedSender<Orphan>;
 
@@ -25,6 +27,17 @@ pub(crate) struct Orphan {
     generation: Generation,
     /// Held until the allocation is released.
     turn: Turn,
+    /// What it changed besides the book.
+    changed: Option<Changed>,
+}
+
+/// A state that an ADD has changed.
+///
+/// Until the ADD is durable, or undone, it keeps the network's turn: a policy never sees a state that may not stay.
+pub(crate) struct Changed {
+    /// The state before.
+    pub(crate) before: PolicyState,
+    pub(crate) turn: slot::Turn,
 }
 
 /// The task that undoes abandoned ADDs.
@@ -63,7 +76,10 @@ impl Abandoned {
 }
 
 async fn undo(committer: Arc<Committer>, clock: Arc<dyn Clock>, orphan: Orphan) {
-    let mut slot = orphan.slot.lock().await;
+    let (before, mut slot) = match orphan.changed {
+        Some(Changed { before, turn }) => (Some(before), orphan.slot.resume(turn)),
+        None => (None, orphan.slot.lock().await),
+    };
     let Some(served) = slot.as_mut() else { return };
     let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
     if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
@@ -71,8 +87,12 @@ async fn undo(committer: Arc<Committer>, clock: Arc<dyn Clock>, orphan: Orphan) 
     }
     let reason = End::Undone.reason();
     let Some(fact) = served.book.release(&orphan.owner, clock.now(), reason) else { return };
+    let mut facts: Vec<Fact> = vec![fact.into()];
+    if let Some(before) = before {
+        facts.push(undone(&committer.node().states, served.book.name(), before).into());
+    }
     // No need to wait for the ticket: whatever uses the address next is staged after this fact.
-    if let Err(conflict) = committer.commit_one(&mut served.book, fact) {
+    if let Err(conflict) = committer.commit(&mut served.book, &facts) {
         tracing::error!(%conflict, owner = %orphan.owner, "cannot undo an abandoned ADD");
     }
     tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD that was abandoned or could not be made durable");
@@ -91,8 +111,9 @@ impl Undo {
         owner: Owner,
         generation: Generation,
         turn: Turn,
+        changed: Option<Changed>,
     ) -> Self {
-        Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, turn }) }
+        Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, turn, changed }) }
     }
 
     /// The caller has its answer: the allocation stays.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Chooser, Shelf};
-use tenure_types::{Condition, ConditionName, Error, ErrorCode, Need, Result, Severity};
+use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity};
 
 use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
@@ -43,15 +43,21 @@ impl Engine {
             None => self.conditions.clear(ConditionName::Starting, ""),
         }
         let (mut loading, mut unloadable) = (Vec::new(), Vec::new());
-        for entry in self.ports.catalogue.list() {
+        let mut refused = Vec::new();
+        for entry in self.policies() {
+            let name = entry.stamp.name;
+            if let Some(problem) = entry.file_problem {
+                refused
+                    .push((name.to_string(), format!("the file of policy {name} is not applied: {problem}")));
+            }
             let Some(problem) = entry.problem else { continue };
             let of = if entry.loading { &mut loading } else { &mut unloadable };
-            let name = entry.stamp.name;
             let message = format!("cannot use policy {name} from {}: {problem}", entry.source);
             of.push((name.to_string(), message));
         }
         self.conditions.replace(ConditionName::PoliciesLoading, loading);
         self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
+        self.conditions.replace(ConditionName::PolicyFileRefused, refused);
         let benched = self.strikes.benched(self.ports.clock.monotonic());
         self.conditions.replace(ConditionName::PolicyBenched, benched);
         let node = self.committer.node();
@@ -122,7 +128,8 @@ impl Engine {
 
 /// The message for a pool that has no address for an ADD; `None` if it has one.
 fn exhaustion(book: &Book, index: usize) -> Option<String> {
-    if !book.is_exhausted(index) {
+    // How many addresses a delegate has left is not known here.
+    if !book.is_exhausted(index) || book.network().attributes.get(DELEGATED).is_some() {
         return None;
     }
     let (network, pool, usage) = (book.name(), book.pools().get(index)?, book.usage(Shelf::whole(index)));

@@ -3,10 +3,18 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_engine::ports::{Answer, Catalogue, Policy};
 use tenure_engine::{ExchangeSettings, Settings};
-use tenure_types::{ConditionName, Error, ErrorCode, PolicyName};
+use tenure_fixtures::ports::catalogue::LookUp;
+use tenure_fixtures::ports::{ManualClock, policy};
+use tenure_ledger::Book;
+use tenure_types::{
+    ConditionName, Definition, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PolicyName,
+    PolicyStamp, Request,
+};
 
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
@@ -71,7 +79,8 @@ async fn an_exchange_that_cannot_be_made_durable_is_not_in_force() {
     let before = bench.engine.policies_of(&network()).unwrap();
     bench.journal.hold();
     {
-        let wanted = activate("last");
+        // The suite gives way to other tasks.
+        let wanted = tenure_engine::Activate { unchecked: true, ..activate("last") };
         let mut exchange = pin!(bench.engine.activate(&wanted));
         assert!(poll_once(exchange.as_mut()).is_pending());
         let mut add = pin!(bench.engine.add(bench.add(2), fits));
@@ -270,6 +279,102 @@ async fn a_planted_fault_is_found_in_the_shadow_and_not_promoted() {
     assert!(!bench.engine.end_shadow(&network(), "").await.unwrap());
     bench.engine.tend().await;
     assert!(bench.engine.shadow_report(&network()).is_none());
+}
+
+/// Regression: the report was empty while the run was worked on, so what had failed could be promoted then.
+#[tokio::test]
+async fn what_a_shadow_has_failed_counts_while_it_is_busy() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    assert_eq!(bench.shadow("worsens").await.verdicts.failed, 1);
+    bench.address(100).await.unwrap();
+    bench.tick(1_000);
+    let mut busy = pin!(bench.engine.tend());
+    assert!(poll_once(busy.as_mut()).is_pending(), "the candidate does not answer");
+    assert_eq!(bench.report().verdicts.failed, 1);
+    let refused = bench.engine.promote(&network(), false, true).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ShadowInconclusive, "not even with --now");
+}
+
+/// Regression: the candidate rested after each decision, so of requests that waited together only the first was compared; or it
+/// never rested, since what it used beyond its share was forgotten.
+#[tokio::test]
+async fn a_shadow_decides_a_batch_within_its_share_of_time() {
+    let bench = Bench::with(8, 8, slow);
+    let add = |number| bench.engine.add(bench.add_with(number, "first", "10.0.0.0/24"), fits);
+    add(1).await.unwrap();
+    bench.shadow("last").await;
+    let mut expected = (0, 0);
+    // An idle second pays for 10 decisions of 5 ms, and the time that they take for the eleventh.
+    for (requests, compared) in [(8, 8), (30, 11)] {
+        bench.tick(10_000);
+        for _ in 0..requests {
+            add(2).await.unwrap();
+            bench.engine.del(bench.del(2)).await.unwrap();
+            bench.clock.advance(Duration::from_nanos(1));
+        }
+        bench.engine.tend().await;
+        expected = (expected.0 + compared, expected.1 + requests - compared);
+        let report = bench.report();
+        assert_eq!((report.verdicts.compared(), report.skipped), expected);
+    }
+}
+
+/// The suite reads no clock, so a policy that goes back and forth need not pass it again.
+#[tokio::test]
+async fn a_policy_passes_the_suite_once_with_a_configuration() {
+    let bench = Bench::with(8, 8, slow);
+    let exchange = async |policy: &str| {
+        let before = bench.now();
+        bench.engine.activate(&activate(policy)).await.unwrap();
+        bench.now().boot_ns > before.boot_ns
+    };
+    bench.address(1).await.unwrap();
+    assert!(exchange("last").await, "the suite takes time");
+    exchange("first").await;
+    assert!(!exchange("last").await, "and is not run again");
+    bench.engine.check_again();
+    exchange("first").await;
+    assert!(exchange("last").await, "but after what it may use has changed");
+    // Another configuration is another matter.
+    bench.engine.del(bench.del(1)).await.unwrap();
+    exchange("first").await;
+    bench.tick(60_000);
+    let wider = bench.add_with(2, "first", "10.0.0.0/28");
+    bench.engine.remove_network(&network(), true).await.unwrap();
+    bench.engine.add(wider, fits).await.unwrap();
+    assert!(exchange("last").await);
+}
+
+/// The plain policies, of which `last` is slow.
+fn slow(clock: &Arc<ManualClock>) -> Arc<dyn Catalogue> {
+    let clock = Arc::clone(clock);
+    Arc::new(LookUp(move |name: &PolicyName| {
+        let policy = policy::catalogue().find(name)?;
+        let clock = Arc::clone(&clock);
+        Ok(if name.as_str() == "last" { Arc::new(Slow { policy, clock }) } else { policy })
+    }))
+}
+
+/// A policy whose proposals take 5 ms.
+struct Slow {
+    policy: Arc<dyn Policy>,
+    clock: Arc<ManualClock>,
+}
+
+impl Policy for Slow {
+    fn stamp(&self) -> &Arc<PolicyStamp> {
+        self.policy.stamp()
+    }
+
+    fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
+        self.policy.define(network, config)
+    }
+
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome> {
+        self.clock.advance(Duration::from_millis(5));
+        self.policy.propose(request, book, state)
+    }
 }
 
 #[tokio::test]

@@ -40,15 +40,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let book = Book::defined(&name, defined, Moment::default())?;
     let (book, request) = (Arc::new(book), request(name.clone())?);
     if only_call {
-        return Ok((0..calls).try_for_each(|_| policy.propose(&request, &book).map(drop))?);
+        return Ok((0..calls).try_for_each(|_| policy.propose(&request, &[], &book).map(drop))?);
     }
-    let propose = report(calls, || policy.propose(&request, &book).map(drop))?;
+    let propose = report(calls, || policy.propose(&request, &[], &book).map(drop))?;
     let define = report(calls, || policy.define(&name, &config).map(drop))?;
     let rate = in_parallel(calls, &policy, &request, &book);
     // The way the daemon calls it. This policy is soon known to be quick, so its proposals run on this thread; a
     // definition always runs on a thread of the sandbox while this one sleeps.
     let policy = AskedPolicy::new(policy);
-    let asked = report(calls, || wait(Policy::propose(&policy, &request, Arc::clone(&book))).map(drop))?;
+    let asked = report(calls, || {
+        wait(Policy::propose(&policy, &request, Arc::clone(&book), Arc::default())).map(drop)
+    })?;
     let recorded = recorded(calls, &runtime, &policy, &request, &book)?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
     let one = ledger(calls, 1, 1)?;
@@ -72,7 +74,9 @@ fn recorded(
     recorder.set(HashMap::from([(request.network.clone(), 1000)]));
     let report = std::thread::scope(|scope| {
         scope.spawn(|| writer.run());
-        let report = report(calls, || wait(Policy::propose(policy, request, Arc::clone(book))).map(drop));
+        let report = report(calls, || {
+            wait(Policy::propose(policy, request, Arc::clone(book), Arc::default())).map(drop)
+        });
         recorder.set(HashMap::new());
         recorder.close();
         report
@@ -169,7 +173,7 @@ fn in_parallel(calls: usize, policy: &WasmPolicy, request: &Request, book: &Arc<
     let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| (0..calls).filter(|_| policy.propose(request, book).is_ok()).count());
+            scope.spawn(|| (0..calls).filter(|_| policy.propose(request, &[], book).is_ok()).count());
         }
     });
     let made = u32::try_from(calls * threads).unwrap_or(u32::MAX);

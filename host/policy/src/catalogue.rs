@@ -2,22 +2,28 @@
 //!
 //! Loaded policies are behind a `std::sync::RwLock`, held to look up and to insert; the loader owns the rest.
 
+mod given;
+mod taking;
+mod watched;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Offered, Policy, TakenIn};
+use tenure_engine::ports::{Again, Answer, Catalogue, CatalogueEntry, Details, Offered, Policy, TakenIn};
 use tenure_ledger::Component;
-use tenure_types::{Error, ErrorCode, Meter, PolicyName, PolicySelector, PolicyStamp};
+use tenure_types::{Error, ErrorCode, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp};
 
+use self::given::{Given, Taking, catalogued, rank, sources};
+use crate::again::again;
 use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
     Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Load, Loader, Rank, Runtime,
-    Sources, Standing, Trusted, TrustedKey, apart,
+    Sources, Standing, Trusted, TrustedKey,
 };
-use crate::sandbox::{AskedPolicy, Limits};
+use crate::sandbox::{AskedPolicy, Grants, Limits};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
@@ -37,15 +43,10 @@ pub struct Policies {
     /// By name and digest: the same bytes under two names are two policies with two stamps.
     loaded: RwLock<Loaded>,
     loader: Loader,
-}
-
-/// What the catalogue is made of besides the embedded policies.
-#[derive(Debug, Default)]
-struct Given {
-    /// The configuration's files; they take precedence.
-    files: Vec<(PolicyName, CatalogueSource)>,
-    /// What operators have loaded, in the order in which they did.
-    loaded: Vec<Component>,
+    /// The state directory.
+    directory: PathBuf,
+    /// The digests of components that are being taken in: held while a copy is written, or removed.
+    taking: Taking,
 }
 
 impl Policies {
@@ -75,18 +76,19 @@ impl Policies {
     ) -> Result<Self, Error> {
         let embedded = embedded::ALL.into_iter().map(|(name, bytes)| {
             let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-            Ok(catalogued(name, CatalogueSource::Embedded(bytes)))
+            Ok(catalogued(name, CatalogueSource::Embedded(bytes), sha256(bytes).into()))
         });
         let embedded = embedded.collect::<Result<Sources, Error>>()?;
         let runtime = Arc::new(runtime);
         let kept = KeptComponents::new(state_directory.join("policies"));
-        let given = Given { files: files.into_iter().collect(), loaded: Vec::new() };
+        let given = Given { files: files.into_iter().collect(), ..Given::default() };
         let bytes = Arc::new(Bytes::new(sources(&embedded, &given), kept, runtime.limits().component));
         let trusted = Arc::new(Trusted::default());
         let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
         let loader = Loader::new(load);
-        let given = Mutex::new(given);
-        Ok(Self { bytes, embedded, given, trusted, runtime, loaded: RwLock::default(), loader })
+        let (given, directory) = (Mutex::new(given), state_directory.to_owned());
+        let (loaded, taking) = (RwLock::default(), Taking::default());
+        Ok(Self { bytes, embedded, given, trusted, runtime, loaded, loader, directory, taking })
     }
 
     /// Sets the keys that components must be signed with; none, if signatures are not checked. Policies that are loaded
@@ -95,17 +97,17 @@ impl Policies {
         self.trusted.set(keys);
     }
 
+    /// Grants each of these names what it says, and all others what is granted by default. Calls in progress go on with
+    /// what they were granted.
+    pub fn grant(&self, grants: HashMap<PolicyName, Grants>) {
+        self.runtime.grant(grants);
+    }
+
     /// Replaces the catalogue's files, and starts loading those that are new.
     ///
     /// A policy that serves a network continues to serve it, whether or not the catalogue still names it.
     pub fn set_files(&self, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) {
         self.give(|given| given.files = files.into_iter().collect());
-    }
-
-    /// Whether the configuration has a file for a name.
-    fn is_configured(&self, name: &PolicyName) -> bool {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.files.iter().any(|(configured, _)| configured == name)
     }
 
     /// Makes the catalogue anew, and starts loading what is new in it.
@@ -119,7 +121,7 @@ impl Policies {
         for gone in before.values().filter(|before| !is_named(&before.stamp)) {
             self.loader.forget(&gone.stamp);
         }
-        for catalogued in now.values() {
+        for catalogued in now.values().filter(|catalogued| !catalogued.is_unread()) {
             self.loader.want(&catalogued.stamp, rank(&catalogued.source));
         }
     }
@@ -149,7 +151,7 @@ impl Policies {
         for stamp in serving {
             self.loader.await_for(&stamp, Rank::Serving);
         }
-        for catalogued in self.bytes.sources().values() {
+        for catalogued in self.bytes.sources().values().filter(|catalogued| !catalogued.is_unread()) {
             let Catalogued { stamp, source } = catalogued.as_ref();
             if stamp.name.as_str() == DEFAULT || matches!(source, CatalogueSource::Embedded(_)) {
                 self.loader.await_for(stamp, rank(source));
@@ -159,11 +161,17 @@ impl Policies {
         }
     }
 
-    /// A writer of recorded decisions in a state directory.
+    /// A writer of recorded decisions in the state directory.
     #[must_use]
-    pub fn decisions(&self, state_directory: &Path) -> decisions::Writer {
+    pub fn decisions(&self) -> decisions::Writer {
         let limits = self.runtime.limits().recorded();
-        decisions::Writer::new(Arc::clone(self.runtime.recorder()), state_directory, limits)
+        decisions::Writer::new(Arc::clone(self.runtime.recorder()), &self.directory, limits)
+    }
+
+    /// Loads a policy and waits for it.
+    async fn load_now(&self, stamp: &PolicyStamp) -> Result<Arc<AskedPolicy>, Error> {
+        let policy = self.loader.load(stamp).await?;
+        Ok(self.keep(stamp, policy))
     }
 
     /// Returns the policy loaded under a stamp, or why it is not loaded.
@@ -181,7 +189,7 @@ impl Policies {
         }
     }
 
-    fn keep(&self, stamp: &PolicyStamp, policy: Arc<AskedPolicy>) -> Arc<dyn Policy> {
+    fn keep(&self, stamp: &PolicyStamp, policy: Arc<AskedPolicy>) -> Arc<AskedPolicy> {
         let key = (stamp.name.clone(), stamp.digest.clone());
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&policy));
         policy
@@ -189,38 +197,25 @@ impl Policies {
 
     /// An entry of the catalogue. Listing a policy whose bytes were missing looks for them again.
     fn entry(&self, stamp: &PolicyStamp, source: String, rank: Rank) -> CatalogueEntry {
+        let file_problem = self.file_problem(&stamp.name);
+        if stamp.digest.is_empty() {
+            let (problem, loading) = match file_problem {
+                Some(problem) => (problem, false),
+                None => ("its file has not been read yet".to_owned(), true),
+            };
+            let stamp = stamp.clone();
+            return CatalogueEntry { stamp, source, problem: Some(problem), loading, file_problem: None };
+        }
         let standing = self.loader.want_bytes(stamp, rank);
+        // Otherwise the same file is the problem of the policy itself.
+        let file_problem = file_problem.filter(|_| matches!(standing, Standing::Loaded(_)));
         let (problem, loading) = match standing {
             Standing::Loaded(_) => (None, false),
             Standing::Loading => (Some("it is still being compiled".to_owned()), true),
             Standing::Failed(failed) => (Some(failed.error.cause), false),
         };
-        CatalogueEntry { stamp: stamp.clone(), source, problem, loading }
+        CatalogueEntry { stamp: stamp.clone(), source, problem, loading, file_problem }
     }
-}
-
-/// A name and the component that it stands for.
-fn catalogued(name: PolicyName, source: CatalogueSource) -> (PolicyName, Arc<Catalogued>) {
-    let digest = match &source {
-        CatalogueSource::Embedded(bytes) => sha256(bytes),
-        // Its digest is known with it; see `sources`.
-        CatalogueSource::Loaded(_) => String::new(),
-        CatalogueSource::File { sha256, .. } => sha256.clone(),
-    };
-    (name.clone(), Arc::new(Catalogued { stamp: PolicyStamp { name, digest: digest.into() }, source }))
-}
-
-/// The embedded policies, those that were loaded, and the files; the later ones replace the earlier ones of their names.
-fn sources(embedded: &Sources, given: &Given) -> Sources {
-    let mut sources = embedded.clone();
-    sources.extend(given.loaded.iter().map(|component| {
-        let Component { policy, source, .. } = component;
-        let catalogued =
-            Catalogued { stamp: policy.clone(), source: CatalogueSource::Loaded(source.clone()) };
-        (policy.name.clone(), Arc::new(catalogued))
-    }));
-    sources.extend(given.files.iter().map(|(name, source)| catalogued(name.clone(), source.clone())));
-    sources
 }
 
 /// Finds, verifies and compiles a policy, and keeps a copy of it.
@@ -244,35 +239,10 @@ fn load(bytes: Arc<Bytes>, runtime: Arc<Runtime>, trusted: Arc<Trusted>) -> Load
     })
 }
 
-fn rank(source: &CatalogueSource) -> Rank {
-    match source {
-        CatalogueSource::Embedded(_) => Rank::Embedded,
-        CatalogueSource::File { .. } | CatalogueSource::Loaded(_) => Rank::Configured,
-    }
-}
-
-/// Checks the digest and the signature of a component that is loaded, and keeps a copy: the copy is what is compiled, now and
-/// after a restart. Returns the key that signed it.
-fn keep(bytes: &Bytes, trusted: &Trusted, offered: &Offered) -> Result<(PolicyStamp, String), Error> {
-    let Offered { name, bytes: component, sha256: expected, signature, .. } = offered;
-    let stamp = PolicyStamp { name: name.clone(), digest: sha256(component).into() };
-    let refused =
-        |code, cause: &dyn std::fmt::Display| Error::new(code, format_args!("policy {stamp}: {cause}"));
-    if !expected.is_empty() && **expected != *stamp.digest {
-        let cause = format!("its sha256 is {}, but {expected} was expected", stamp.digest);
-        return Err(refused(ErrorCode::PolicyUnloadable, &cause));
-    }
-    let signature = Some(signature.as_str()).filter(|text| !text.is_empty());
-    let signer = trusted.check(component, signature);
-    let signer = signer.map_err(|cause| refused(ErrorCode::PolicyUntrusted, &cause))?;
-    let kept = bytes.kept.put(&stamp.digest, component, signature);
-    kept.map_err(|error| refused(ErrorCode::PolicyUnloadable, &format!("cannot keep a copy: {error}")))?;
-    Ok((stamp, signer))
-}
-
 impl Catalogue for Policies {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
         let catalogued = self.bytes.named(name)?;
+        self.read_before(&catalogued)?;
         self.obtain(&catalogued.stamp, rank(&catalogued.source))
     }
 
@@ -282,6 +252,7 @@ impl Catalogue for Policies {
 
     fn resolve(&self, selector: &PolicySelector) -> Result<PolicyStamp, Error> {
         let named = self.bytes.named(&selector.name);
+        let named = named.and_then(|named| self.read_before(&named).map(|()| named));
         if let Some(named) = named.as_ref().ok().filter(|named| selector.matches(&named.stamp)) {
             return Ok(named.stamp.clone());
         }
@@ -310,9 +281,17 @@ impl Catalogue for Policies {
     }
 
     fn load<'a>(&'a self, stamp: &'a PolicyStamp) -> Answer<'a, Arc<dyn Policy>> {
+        Box::pin(async move { Ok(self.load_now(stamp).await? as Arc<dyn Policy>) })
+    }
+
+    fn decide_again<'a>(&'a self, policy: &'a PolicyStamp, network: &'a NetworkName) -> Answer<'a, Again> {
         Box::pin(async move {
-            let policy = self.loader.load(stamp).await?;
-            Ok(self.keep(stamp, policy))
+            let policy = self.load_now(policy).await?;
+            let record = decisions::folder(&self.directory).join(network.as_str());
+            let again = policy.beside(move |policy| again(policy, &record)).await;
+            again.inspect_err(|error| {
+                tracing::warn!(%network, %error, "a shadow cannot decide what is recorded again");
+            })
         })
     }
 
@@ -323,13 +302,7 @@ impl Catalogue for Policies {
                 let cause = format_args!("policies.{name} is defined in tenured.toml; change it there");
                 return Err(Error::new(ErrorCode::OutOfBounds, cause));
             }
-            // Hashing and writing take a while, and this may be a thread that serves requests.
-            let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
-            let kept = apart(move || keep(&bytes, &trusted, &offered)).await?;
-            let (stamp, signer) = kept?;
-            // One that does not load leaves no trace but its copy, which the next start removes.
-            let policy = self.load(&stamp).await.inspect_err(|_| self.loader.forget(&stamp))?;
-            Ok(TakenIn { policy, signer })
+            self.take(offered).await
         })
     }
 
@@ -347,6 +320,32 @@ impl Catalogue for Policies {
         let unloaded = self.loader.unloaded().into_iter().filter(|stamp| !listed.contains(&stamp.digest));
         entries.extend(unloaded.map(|stamp| self.entry(&stamp, "kept on this node".into(), Rank::Serving)));
         entries
+    }
+
+    fn is_watched(&self, name: &PolicyName) -> bool {
+        self.bytes.named(name).is_ok_and(|now| matches!(now.source, CatalogueSource::Watched { .. }))
+    }
+
+    fn needs_vetting(&self, stamp: &PolicyStamp) -> bool {
+        !embedded::has(&stamp.digest) && !self.runtime.granted(&stamp.name).get().unchecked
+    }
+
+    fn free(&self, used: &[PolicyStamp], kept: &[PolicyStamp]) {
+        self.free_unused(used, kept);
+    }
+
+    fn details(&self, stamp: &PolicyStamp) -> Option<Details> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let policy = loaded.get(&(stamp.name.clone(), Arc::clone(&stamp.digest)))?;
+        let (grants, limits) = (policy.policy().grants(), policy.policy().limits());
+        Some(Details {
+            worlds: policy.policy().worlds(),
+            effects: grants.effects.iter().map(|effect| effect.name()).collect(),
+            deadline: limits.deadline,
+            memory: u64::try_from(limits.memory).unwrap_or(u64::MAX),
+            unchecked: grants.unchecked,
+            meter: policy.meter(),
+        })
     }
 
     fn meters(&self) -> Vec<(PolicyStamp, Meter)> {

@@ -19,9 +19,11 @@ mod tape;
 mod words;
 mod writer;
 
+pub(crate) use decision::encoded;
 pub use decision::{Asked, Decision, Function, Outcome, RecordedLimits};
 pub use read::{DecisionFiles, Recorded, Unreadable};
 pub use recorder::{MOST_RECORDED, Recorder};
 pub(crate) use tape::Tape;
 pub(crate) use words::question;
 pub use writer::Writer;
+pub(crate) use writer::folder;

@@ -11,12 +11,15 @@
 //!
 //!  catalogue  which policy each name stands for, and which policies are loaded
 //!
+//!  again      recorded decisions, made by another policy and compared
+//!
 //!  decisions  what calls were given, asked and answered, recorded to be replayed
 //! ```
 //!
-//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither. `decisions`
-//! uses none of them.
+//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither. `again`
+//! uses `sandbox` and `decisions`; `decisions` uses none of them.
 
+mod again;
 mod catalogue;
 mod contents;
 pub mod decisions;
@@ -29,5 +32,5 @@ mod text;
 pub use catalogue::Policies;
 pub use contents::Contents;
 pub use digest::sha256;
-pub use loader::{CatalogueSource, Compiler, Runtime, TrustedKey, maybe_run_compiler_child};
-pub use sandbox::{AskedPolicy, Demand, Effect, EffectKind, Limits, Object, Outcome, PlanState, WasmPolicy};
+pub use loader::{CatalogueSource, Compiler, Runtime, TrustedKey, maybe_run_compiler_child, read_component};
+pub use sandbox::{AskedPolicy, Grants, Limits, WasmPolicy};

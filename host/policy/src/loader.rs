@@ -25,5 +25,5 @@ pub(crate) use queue::{Load, Loader, apart};
 pub use runtime::Runtime;
 pub(crate) use signature::Trusted;
 pub use signature::TrustedKey;
-pub use source::CatalogueSource;
+pub use source::{CatalogueSource, read_component};
 pub(crate) use table::{Failed, Rank, Standing};

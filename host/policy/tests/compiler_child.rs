@@ -1,26 +1,88 @@
-//! Compiles in a child process: like the daemon, this program is its own compiler.
+//! Compiles in a child process: like the daemon, this program is its own compiler, and sometimes one that misbehaves.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::TcpListener;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::process::{Signal, geteuid, getgid, getgroups, getuid, parent_process_death_signal};
 use tenure_policy::{Compiler, Limits, Runtime, embedded, maybe_run_compiler_child};
 use tenure_types::{ErrorCode, PolicyName};
 
+/// The limits of processor seconds by which a compiler of this test knows how to misbehave.
+const ENDLESS_CODE: u64 = 71;
+const ENDLESS_WORDS: u64 = 72;
+const NO_CODE: u64 = 73;
+const LIMITED: u64 = 74;
+
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let seconds = std::env::args().nth(2).and_then(|seconds| seconds.parse().ok());
+    match seconds {
+        Some(ENDLESS_CODE) => return Ok(endless(io::stdout())),
+        Some(ENDLESS_WORDS) => return Ok(endless(io::stderr())),
+        Some(NO_CODE) => return Ok(ExitCode::SUCCESS),
+        Some(LIMITED) => {
+            // Its input is nothing to compile, so it ends with its limits in force.
+            let _ = maybe_run_compiler_child();
+            eprint!("{}", told()?);
+            return Ok(ExitCode::FAILURE);
+        }
+        _ => {}
+    }
     if let Some(code) = maybe_run_compiler_child() {
         return Ok(code);
     }
-    let limits = Limits { concurrency: 1, ..Limits::default() };
-    let runtime = Arc::new(Runtime::new(limits, Compiler::Child)?);
-    let name = PolicyName::new("p")?;
-    runtime.load(&name, embedded::HOST_LOCAL, None)?;
+    let refused = |bytes: &[u8], seconds: Option<u64>| {
+        let compile = seconds.map_or(Limits::default().compile, Duration::from_secs);
+        let runtime = Runtime::new(Limits { concurrency: 1, compile, ..Limits::default() }, Compiler::Child)?;
+        let loaded = runtime.load(&PolicyName::new("p")?, bytes, None);
+        let error = loaded.err().ok_or("it compiled nonsense")?;
+        assert_eq!(error.code, ErrorCode::PolicyUnloadable);
+        Ok::<_, Box<dyn Error>>(error.cause)
+    };
+    let runtime = Runtime::new(Limits { concurrency: 1, ..Limits::default() }, Compiler::Child)?;
+    runtime.load(&PolicyName::new("p")?, embedded::HOST_LOCAL, None)?;
     // Bytes that are no component come back as the compiler's error, even if they do not fit in a pipe.
     for bytes in [&b"nothing"[..], &vec![b'x'; 8 << 20]] {
-        let Err(error) = runtime.load(&name, bytes, None) else { return Err("it compiled nonsense".into()) };
-        assert_eq!(error.code, ErrorCode::PolicyUnloadable);
-        assert!(error.cause.contains("it does not compile"), "{error}");
+        assert!(refused(bytes, None)?.contains("it does not compile"));
     }
     println!("test compiling_in_a_child ... ok");
+
+    assert!(refused(b"x", Some(ENDLESS_CODE))?.contains("it compiles to more than 256 MiB of code"));
+    let words = refused(b"x", Some(ENDLESS_WORDS))?;
+    assert!(words.len() < 8 << 10, "{} bytes of words", words.len());
+    refused(b"x", Some(NO_CODE))?;
+    println!("test what_a_compiler_sends_is_limited ... ok");
+
+    let limits = refused(b"x", Some(LIMITED))?;
+    for limit in ["capabilities 0 0", "new privileges false", "no file", "no socket", "outlives false"] {
+        assert!(limits.contains(limit), "{limit} is missing: {limits}");
+    }
+    assert!(!geteuid().is_root() || limits.contains("user 65534 group 65534 groups []"), "{limits}");
+    println!("test a_compiler_has_no_rights ... ok");
     Ok(ExitCode::SUCCESS)
+}
+
+fn endless(mut to: impl Write) -> ExitCode {
+    while to.write_all(&[b'x'; 64 << 10]).is_ok() {}
+    ExitCode::FAILURE
+}
+
+/// The rights of this process, in words.
+fn told() -> Result<String, Box<dyn Error>> {
+    let sets = rustix::thread::capabilities(None)?;
+    let file = if File::open("/proc/self/status").is_err() { "no file" } else { "a file" };
+    let socket = if TcpListener::bind("127.0.0.1:0").is_err() { "no socket" } else { "a socket" };
+    Ok(format!(
+        "user {} group {} groups {:?}; capabilities {:?} {:?}; new privileges {}; {file}; {socket}; outlives {}",
+        getuid(),
+        getgid(),
+        getgroups()?,
+        sets.effective.bits(),
+        sets.permitted.bits(),
+        !rustix::thread::no_new_privs()?,
+        parent_process_death_signal()? != Some(Signal::KILL),
+    ))
 }

@@ -6,8 +6,11 @@ mod address;
 mod allocations;
 mod books;
 mod check;
+mod claims;
 mod components;
+mod delegations;
 mod exchange;
+mod granted;
 mod import;
 mod networks;
 mod node;
@@ -17,6 +20,7 @@ mod release;
 mod reload;
 mod repair;
 mod shown;
+mod states;
 mod status;
 
 use std::sync::Arc;
@@ -148,6 +152,20 @@ impl v1::admin_server::Admin for AdminService {
         told(exchange::history(&self.engine, &request.get_ref().network))
     }
 
+    async fn get_policy_state(
+        &self,
+        request: Request<v1::GetPolicyStateRequest>,
+    ) -> Result<Response<v1::GetPolicyStateResponse>, Status> {
+        told(states::get(&self.engine, &request.get_ref().network).await)
+    }
+
+    async fn replace_policy_state(
+        &self,
+        request: Request<v1::ReplacePolicyStateRequest>,
+    ) -> Result<Response<v1::ReplacePolicyStateResponse>, Status> {
+        told(states::replace(&self.engine, request.into_inner()).await)
+    }
+
     async fn define_network(
         &self,
         request: Request<v1::DefineNetworkRequest>,
@@ -192,6 +210,27 @@ impl v1::admin_server::Admin for AdminService {
         request: Request<v1::RepairRequest>,
     ) -> Result<Response<v1::RepairResponse>, Status> {
         told(repair::repair(&self.engine, self.node.as_ref(), request.get_ref()).await)
+    }
+
+    async fn list_all_claims(
+        &self,
+        request: Request<v1::ListAllClaimsRequest>,
+    ) -> Result<Response<v1::ListAllClaimsResponse>, Status> {
+        told(claims::list(&self.engine, request.get_ref()))
+    }
+
+    async fn list_delegations(
+        &self,
+        _: Request<v1::ListDelegationsRequest>,
+    ) -> Result<Response<v1::ListDelegationsResponse>, Status> {
+        told(Ok(delegations::list(&self.engine)))
+    }
+
+    async fn release_claim_of(
+        &self,
+        request: Request<v1::ReleaseClaimOfRequest>,
+    ) -> Result<Response<v1::ReleaseClaimOfResponse>, Status> {
+        told(claims::release(&self.engine, request.get_ref()).await)
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {

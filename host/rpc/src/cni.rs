@@ -1,5 +1,6 @@
 //! The Cni service: translates an invocation into an engine request, and a grant into the plugin's output.
 
+mod foreseen;
 mod unimported;
 
 use std::sync::Arc;
@@ -8,12 +9,13 @@ use tenure_engine::{Add, Del, Engine, Gc};
 use tenure_runtime::netns;
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, SpecVersion, Success};
 use tenure_types::{
-    AssignedAddress, ContainerId, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
-    Place, Result, Sandbox,
+    AssignedAddress, ContainerId, DELEGATED, Error, ErrorCode, InterfaceName, Moment, NetworkConfig,
+    NetworkName, Owner, Place, Result, Sandbox,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
+pub use self::foreseen::{ForeseenNetwork, foreseen};
 use self::unimported::Unimported;
 use crate::resolv_conf;
 use crate::status::to_status;
@@ -53,8 +55,15 @@ impl CniService {
     async fn add(&self, call: &Invocation) -> Result<Answer> {
         let read = self.read(call).await;
         let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
-        let success =
-            |addresses: &[AssignedAddress]| Success { addresses: addresses.to_vec(), ..frame.clone() };
+        let success = |addresses: &[AssignedAddress]| {
+            let is_delegated =
+                addresses.first().is_some_and(|first| first.attributes.get(DELEGATED).is_some());
+            match is_delegated {
+                // The routes and the DNS settings are the delegate's, too.
+                true => Success::of(addresses.to_vec()),
+                false => Success { addresses: addresses.to_vec(), ..frame.clone() },
+            }
+        };
         let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
         let network = add.request.network.clone();
         let grant = match self.engine.add(add, fits).await {
@@ -87,7 +96,10 @@ impl CniService {
             policy: config.policy()?,
             config: Arc::new(network_config(&config)?),
         };
-        self.unimported.check(&self.engine, &config).await?;
+        // A network's delegate may be host-local itself, which goes on with what it has.
+        if add.policy.delegate().is_none() {
+            self.unimported.check(&self.engine, config.name(), config.data_directory()).await?;
+        }
         Ok((add, version, Success { addresses: Vec::new(), routes, dns }))
     }
 
@@ -149,7 +161,7 @@ impl CniService {
         let (network, policy, definition, config) =
             read().inspect_err(|error| unread(&Command::Status, call, error))?;
         self.unimported
-            .check(&self.engine, &config)
+            .check(&self.engine, config.name(), config.data_directory())
             .await
             .map_err(|error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code)))?;
         self.engine.status(&network, &policy, &definition).await

@@ -12,6 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::socket;
+pub use crate::socket::Access;
 
 /// How often to check the socket's file.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -20,6 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Door {
     path: PathBuf,
+    access: Access,
     listener: UnixListener,
     file: File,
 }
@@ -40,9 +42,17 @@ impl Door {
     /// # Errors
     /// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.
     pub fn open(path: PathBuf) -> io::Result<Self> {
-        let listener = socket::listen(&path)?;
+        Self::open_to(path, Access::OWNER)
+    }
+
+    /// As [`open`](Self::open), for others as well.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); `PermissionDenied` if the daemon may not give it to the group.
+    pub fn open_to(path: PathBuf, access: Access) -> io::Result<Self> {
+        let listener = socket::listen(&path, access)?;
         let file = File::at(&path)?;
-        Ok(Self { path, listener, file })
+        Ok(Self { path, access, listener, file })
     }
 
     /// The stream of accepted connections. While it is polled, the socket is watched; `tell` is called when it is gone and when it is
@@ -82,7 +92,7 @@ impl<T: Fn(Told<'_>)> Watched<T> {
         loop {
             tokio::select! {
                 biased;
-                stream = socket::accept(&self.door.listener) => return stream,
+                stream = socket::accept(&self.door.listener, self.door.access) => return stream,
                 _ = self.looks.tick() => self.look(),
             }
         }
@@ -98,7 +108,7 @@ impl<T: Fn(Told<'_>)> Watched<T> {
             (self.tell)(Err(&format!("{} was deleted or replaced", path.display())));
             self.is_gone = true;
         }
-        match Door::open(path) {
+        match Door::open_to(path, self.door.access) {
             Ok(door) => {
                 self.door = door;
                 self.is_gone = false;

@@ -5,12 +5,16 @@
 
 #[cfg(feature = "server")]
 pub mod admin;
+#[cfg(feature = "server")]
+pub mod claims;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
 pub mod cni;
 #[cfg(feature = "server")]
 pub mod door;
+#[cfg(feature = "server")]
+pub mod peer;
 pub mod resolv_conf;
 pub mod run_dir;
 #[cfg(feature = "server")]
@@ -24,6 +28,10 @@ pub mod v1;
 ///
 /// The configuration of a GC lists every attachment of the node: this is room for 50,000 of them.
 pub const LONGEST_CONFIG: usize = 8 << 20;
+
+/// The agents' socket inside the run directory. It has a directory of its own, which a container can mount without the other
+/// sockets.
+pub const AGENT_SOCKET: &str = "agent/agent.sock";
 
 /// The default socket on which the daemon serves CNI plugins.
 pub const DEFAULT_CNI_SOCKET: &str = "/run/tenure/cni.sock";

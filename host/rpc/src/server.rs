@@ -7,10 +7,13 @@ mod under_way;
 
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
-use futures_util::{FutureExt as _, Stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tonic::service::Routes;
+use tonic::transport::server::Connected;
 use tonic::transport::{Error, Server};
 pub use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::Health;
@@ -19,12 +22,22 @@ pub use tonic_health::server::{HealthReporter, HealthService};
 
 use self::under_way::Counting;
 pub use self::under_way::UnderWay;
+use crate::peer::{Known, Places};
 use crate::v1::admin_server::{Admin, AdminServer};
+use crate::v1::agent_cni_server::{AgentCni, AgentCniServer};
+use crate::v1::claims_server::{Claims, ClaimsServer};
 use crate::v1::cni_server::{Cni, CniServer};
 use crate::{LONGEST_CONFIG, v1};
 
 /// The longest request: a configuration, and room for four names and a few paths.
 const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
+
+/// The longest request of an agent: a thousand claims.
+const LONGEST_CLAIMS: usize = 1 << 20;
+
+/// How long an agent's connection may be silent before it is asked whether it is still there, and the time for the answer.
+const ASK_AFTER: Duration = Duration::from_secs(30);
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// The health service, and the reporter that sets its status.
 #[must_use]
@@ -59,30 +72,75 @@ pub async fn serve_admin(
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
+    let services = described(Routes::new(AdminServer::new(admin)).add_service(health));
+    serve(incoming, services, under_way, stop).await
+}
+
+/// Serves agents until `stop` resolves: their claims, also by way of the CNI plugin, `grpc.health.v1` and reflection. Each request knows the
+/// [`Peer`](crate::peer::Peer) that made its connection.
+///
+/// # Errors
+/// As [`serve_cni`].
+pub async fn serve_claims(
+    incoming: impl Stream<Item = io::Result<UnixStream>>,
+    claims: impl Claims + AgentCni + Clone,
+    health: HealthServer<impl Health>,
+    under_way: UnderWay,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let places = Places::default();
+    let known = incoming.filter_map(move |stream| {
+        let known = stream.and_then(|stream| Known::new(stream, &places));
+        if matches!(known, Ok(None)) {
+            tracing::warn!("closed a connection to the agents' socket: too many are open");
+        }
+        std::future::ready(known.transpose())
+    });
+    let plugin = AgentCniServer::new(claims.clone()).max_decoding_message_size(LONGEST_CLAIMS);
+    let claims = ClaimsServer::new(claims).max_decoding_message_size(LONGEST_CLAIMS);
+    let services = described(Routes::new(claims).add_service(plugin).add_service(health));
+    // A peer that has stopped without closing its connection is cut off.
+    let server = Server::builder()
+        .http2_keepalive_interval(Some(ASK_AFTER))
+        .http2_keepalive_timeout(Some(ANSWER_WITHIN));
+    serve_by(server, known, services, under_way, stop).await
+}
+
+/// Services with gRPC reflection.
+fn described(services: Routes) -> Routes {
     // The descriptors are compiled in; if they do not decode, everything except reflection still works.
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(v1::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .inspect_err(|error| tracing::error!(%error, "cannot serve gRPC reflection"))
-        .ok();
-    let mut services = Routes::builder();
-    services.add_service(AdminServer::new(admin)).add_service(health);
-    if let Some(reflection) = reflection {
-        services.add_service(reflection);
+        .build_v1();
+    match reflection {
+        Ok(reflection) => services.add_service(reflection),
+        Err(error) => {
+            tracing::error!(%error, "cannot serve gRPC reflection");
+            services
+        }
     }
-    serve(incoming, services.routes(), under_way, stop).await
 }
 
-async fn serve(
-    incoming: impl Stream<Item = io::Result<UnixStream>>,
+async fn serve<C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static>(
+    incoming: impl Stream<Item = io::Result<C>>,
+    services: Routes,
+    under_way: UnderWay,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    serve_by(Server::builder(), incoming, services, under_way, stop).await
+}
+
+async fn serve_by<C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static>(
+    server: Server,
+    incoming: impl Stream<Item = io::Result<C>>,
     services: Routes,
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let stop = stop.shared();
     let services = Counting { services: services.prepare(), under_way: under_way.clone() };
-    let serving = Server::builder().serve_with_incoming_shutdown(services, incoming, stop.clone());
+    let serving = server.serve_with_incoming_shutdown(services, incoming, stop.clone());
     // Connections whose peers do not respond stay open until the process ends.
     let answered = async {
         stop.await;

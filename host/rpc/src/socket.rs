@@ -5,7 +5,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,8 +14,21 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
 
-/// The socket's mode: only the owner may connect.
-const SOCKET_MODE: u32 = 0o600;
+/// Who may connect to a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// The mode of its file.
+    pub mode: u32,
+    /// The group of its file; `None` for the daemon's own.
+    pub group: Option<u32>,
+    /// Whether users other than root and the daemon's own are served, once the file lets them in.
+    pub anybody: bool,
+}
+
+impl Access {
+    /// Only the owner may connect.
+    pub const OWNER: Self = Self { mode: 0o600, group: None, anybody: false };
+}
 
 /// How long to wait after a failed accept, for example when the process is out of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -27,7 +40,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// `AddrInUse` if another process listens there; `AlreadyExists` if the path is not a socket.
-pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn listen(path: &Path, access: Access) -> io::Result<UnixListener> {
     if let Some(directory) = path.parent() {
         run_dir::create(directory)?;
     }
@@ -38,18 +51,21 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(&draft)?;
-    fs::set_permissions(&draft, Permissions::from_mode(SOCKET_MODE))?;
+    if let Some(group) = access.group {
+        chown(&draft, None, Some(group))?;
+    }
+    fs::set_permissions(&draft, Permissions::from_mode(access.mode))?;
     fs::rename(&draft, path)?;
     Ok(listener)
 }
 
-/// The next connection from root or from the daemon's own user; others are closed unread. Cancel-safe: dropping the future loses no
-/// connection.
-pub(crate) async fn accept(listener: &UnixListener) -> UnixStream {
+/// The next connection; unless anybody may connect, one from root or from the daemon's own user, and others are closed unread.
+/// Cancel-safe: dropping the future loses no connection.
+pub(crate) async fn accept(listener: &UnixListener, access: Access) -> UnixStream {
     let own = rustix::process::geteuid().as_raw();
     loop {
         match listener.accept().await.and_then(|(stream, _)| Ok((stream.peer_cred()?, stream))) {
-            Ok((peer, stream)) if is_trusted(peer.uid(), own) => return stream,
+            Ok((peer, stream)) if access.anybody || is_trusted(peer.uid(), own) => return stream,
             Ok((peer, _)) => {
                 tracing::warn!(uid = peer.uid(), pid = peer.pid(), "closed a connection from another user");
             }
@@ -105,7 +121,7 @@ mod tests {
     async fn a_socket_is_for_its_owner_only() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run/cni.sock");
-        let _listener = listen(&path).unwrap();
+        let _listener = listen(&path, Access::OWNER).unwrap();
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o750);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
@@ -115,13 +131,13 @@ mod tests {
     async fn a_live_socket_is_kept_and_a_dead_one_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cni.sock");
-        let first = listen(&path).unwrap();
-        assert_eq!(listen(&path).unwrap_err().kind(), ErrorKind::AddrInUse);
+        let first = listen(&path, Access::OWNER).unwrap();
+        assert_eq!(listen(&path, Access::OWNER).unwrap_err().kind(), ErrorKind::AddrInUse);
         BlockingStream::connect(&path).unwrap();
 
         drop(first);
         assert_eq!(BlockingStream::connect(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-        let _second = listen(&path).unwrap();
+        let _second = listen(&path, Access::OWNER).unwrap();
         BlockingStream::connect(&path).unwrap();
     }
 
@@ -130,7 +146,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cni.sock");
         fs::write(&path, "precious").unwrap();
-        assert_eq!(listen(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(listen(&path, Access::OWNER).unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 

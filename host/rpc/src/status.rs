@@ -24,6 +24,8 @@ pub enum GrpcCode {
     DeadlineExceeded = 4,
     /// The requested object does not exist.
     NotFound = 5,
+    /// The caller may not do this.
+    PermissionDenied = 7,
     /// Addresses, networks, disk space or places in a queue are exhausted.
     ResourceExhausted = 8,
     /// The request is valid, but not in the node's current state.
@@ -45,9 +47,13 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::InvalidEnvironment
         | E::MalformedConfig
         | E::InvalidConfig
+        | E::ClaimInvalid
         | E::HostNetns => GrpcCode::InvalidArgument,
+        E::ClaimDenied | E::AgentUnknown => GrpcCode::PermissionDenied,
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
-        E::UnknownAttachment | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => GrpcCode::NotFound,
+        E::UnknownAttachment | E::ClaimUnknown | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => {
+            GrpcCode::NotFound
+        }
         E::Overloaded | E::PoolExhausted | E::DiskFull | E::TooManyNetworks => GrpcCode::ResourceExhausted,
         E::NotTakenOver
         | E::AddressUnavailable
@@ -55,6 +61,7 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::PolicyUnloadable
         | E::OutOfBounds
         | E::RangesWouldChange
+        | E::ClaimDiffers
         | E::NetworkInUse => GrpcCode::FailedPrecondition,
         E::Superseded => GrpcCode::Aborted,
         E::Unreachable

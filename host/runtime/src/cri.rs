@@ -1,6 +1,6 @@
 //! The container runtime, queried over CRI for its sandboxes. A runtime that does not answer proves nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,15 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The most bytes of a list: each sandbox comes with its labels and annotations.
 const LONGEST_LIST: usize = 64 << 20;
+
+/// A pod's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name in the namespace.
+    pub name: String,
+}
 
 /// A container runtime at a socket. Each query opens its own connection.
 #[derive(Debug, Clone)]
@@ -39,6 +48,19 @@ impl Runtime {
             Ok(list(&mut self.client().await?).await?.into_iter().map(|sandbox| sandbox.id).collect())
         };
         self.in_time(list).await
+    }
+
+    /// The names of all pods, by uid.
+    ///
+    /// # Errors
+    /// As [`sandboxes`](Self::sandboxes).
+    pub async fn pods(&self) -> Result<HashMap<String, PodName>, Error> {
+        self.in_time(async {
+            let listed = list(&mut self.client().await?).await?.into_iter();
+            let named = listed.filter_map(|sandbox| sandbox.metadata);
+            Ok(named.map(|of| (of.uid, PodName { namespace: of.namespace, name: of.name })).collect())
+        })
+        .await
     }
 
     /// Whether any running pod has its own network; pods in the host's network have no address of ours.

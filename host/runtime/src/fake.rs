@@ -40,7 +40,7 @@ impl RuntimeService for Fake {
             let stopped = id.starts_with("old");
             let state =
                 if stopped { PodSandboxState::SandboxNotready } else { PodSandboxState::SandboxReady };
-            PodSandbox { id: (*id).to_owned(), state: state.into() }
+            PodSandbox { id: (*id).to_owned(), state: state.into(), metadata: None }
         };
         Ok(Response::new(ListPodSandboxResponse { items: self.0.iter().map(item).collect() }))
     }

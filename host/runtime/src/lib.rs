@@ -21,7 +21,7 @@ mod strangers;
 mod traces;
 mod v1;
 
-pub use cri::Runtime;
+pub use cri::{PodName, Runtime};
 pub use leaks::Leaks;
 pub use living::who_may_live;
 pub use sandboxes::Sandboxes;

@@ -6,12 +6,20 @@ use tenure_ledger::{Chooser, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::conformance::conformance;
+use super::vetted::Passed;
 use crate::engine::Engine;
-use crate::ports::Policy;
+use crate::ports::{Policy, on_trial};
 use crate::redefine::{Redefined, Wanted};
 
 /// How many requests a shadow run must have compared before its policy can be promoted.
 const ENOUGH: u64 = 16;
+
+/// Who exchanges a policy, and why.
+pub(super) struct Reason {
+    pub(super) by: Chooser,
+    /// In words; may be empty.
+    pub(super) why: String,
+}
 
 /// A policy to activate.
 #[derive(Debug, Clone)]
@@ -24,18 +32,20 @@ pub struct Activate {
     pub change_ranges: bool,
     /// Whether the conformance suite is skipped.
     pub unchecked: bool,
+    /// Whether the policy begins with an empty state, instead of that of the policy before.
+    pub empty_state: bool,
 }
 
 impl Engine {
     /// Replaces a network's policy; durable when this returns. Returns the policies before and after.
     ///
     /// Requests in progress finish on the old policy. Nothing changes when the new policy does not load, does not pass
-    /// the conformance suite, rejects the network's configuration, would change the ranges without `change_ranges`, or
-    /// when the exchange cannot be made durable.
+    /// the conformance suite, rejects the network's configuration, cannot take over its state, would change the ranges
+    /// without `change_ranges`, or when the exchange cannot be made durable.
     ///
     /// # Errors
     /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, `PolicyNonconforming`, `OutOfBounds`,
-    /// `RangesWouldChange`, the policy's own errors about the configuration, and the checkpoint's.
+    /// `StateNotMigrated`, `RangesWouldChange`, the policy's own errors about the configuration, and the checkpoint's.
     pub async fn activate(&self, activate: &Activate) -> Result<Redefined> {
         let network = &activate.network;
         self.observed("activate", network, None, async {
@@ -43,7 +53,9 @@ impl Engine {
             if !activate.unchecked {
                 self.check_conformance(network, &policy).await?;
             }
-            self.put_into_service(network, policy, "", activate.change_ranges).await
+            let reason = Reason { by: Chooser::Operator, why: String::new() };
+            let Activate { change_ranges, empty_state, .. } = *activate;
+            self.put_into_service(network, policy, reason, change_ranges, empty_state).await
         })
         .await
     }
@@ -76,7 +88,8 @@ impl Engine {
             let policy = self.ports.catalogue.load(&shadow.policy).await?;
             let others = verdicts.other_address + verdicts.other_refusal;
             let why = format!("promoted from the shadow: {compared} requests compared, {others} decided differently");
-            self.put_into_service(network, policy, &why, change_ranges).await
+            let reason = Reason { by: Chooser::Operator, why };
+            self.put_into_service(network, policy, reason, change_ranges, false).await
         })
         .await
     }
@@ -97,7 +110,8 @@ impl Engine {
         loaded
     }
 
-    /// Runs the conformance suite with the network's own configuration, beside the requests.
+    /// Runs the conformance suite with the network's own configuration, beside the requests, unless the policy has passed with
+    /// that.
     pub(super) async fn check_conformance(
         &self,
         network: &NetworkName,
@@ -110,20 +124,32 @@ impl Engine {
             .as_ref()
             .map(|served| Arc::clone(&served.book.network().config))
             .ok_or_else(unknown)?;
-        let outcome = conformance(policy.as_ref(), network, &config).await;
-        let Some(failure) = outcome.failure else { return Ok(()) };
         let stamp = policy.stamp();
+        let passed =
+            Passed { policy: Arc::clone(stamp), network: network.clone(), config: Arc::clone(&config) };
+        if self.vetting.has_passed(&passed) {
+            return Ok(());
+        }
+        let outcome = conformance(on_trial(Arc::clone(policy)).as_ref(), network, &config).await;
+        let Some(failure) = outcome.failure else {
+            if outcome.skipped.is_none() {
+                self.vetting.pass(passed);
+            }
+            return Ok(());
+        };
         let why = format!("policy {stamp} does not pass the conformance suite: {failure}");
         self.note(network, StepKind::Refused, stamp, &why);
         Err(Error::new(ErrorCode::PolicyNonconforming, why))
     }
 
-    async fn put_into_service(
+    /// Exchanges the policy of a network that exists; one that is refused is noted.
+    pub(super) async fn put_into_service(
         &self,
         name: &NetworkName,
         policy: Arc<dyn Policy>,
-        why: &str,
+        Reason { by, why }: Reason,
         change_ranges: bool,
+        empty_state: bool,
     ) -> Result<Redefined> {
         let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
         let alone = slot.alone().await;
@@ -131,11 +157,12 @@ impl Engine {
         let before = before.ok_or_else(|| Self::unknown_network(name))?;
         let stamp = Arc::clone(policy.stamp());
         let (config, definer) = (Arc::clone(&before.config), before.defined_by);
-        let wanted = Wanted { policy, by: Chooser::Operator, why: why.to_owned(), config, definer };
+        let wanted = Wanted { policy, by, why, empty_state, config, definer };
         let exchanged = self.exchange(alone, name, wanted, change_ranges).await;
         if let Err(error) = &exchanged {
             self.note(name, StepKind::Refused, &stamp, &error.cause);
         }
+        self.free_policies();
         exchanged
     }
 }

@@ -44,6 +44,10 @@ impl Engine {
             at: self.now(),
         })
         .await?;
+        // Its verdict is shown, and is there when the first request names it.
+        if let Err(error) = self.vet_in_general(&taken.policy).await {
+            tracing::warn!(%error, "only an operator can activate this policy");
+        }
         tracing::info!(%policy, signer = taken.signer, "loaded a policy");
         Ok(Loaded { policy, signer: taken.signer })
     }
@@ -80,8 +84,24 @@ impl Engine {
         let policy = component.policy.clone();
         let unloaded = ComponentFact::Unloaded { policy: policy.clone(), at: self.now() };
         self.change_components(unloaded, || ComponentFact::Loaded(component)).await?;
+        self.free_policies();
         tracing::info!(%policy, "unloaded a policy");
         Ok(policy)
+    }
+
+    /// Frees the loaded policies that no network uses, has used just before, or can name.
+    pub fn free_policies(&self) {
+        let (used, kept): (Vec<PolicyStamp>, Vec<PolicyStamp>) = {
+            let node = self.committer.node();
+            let used = node.choices.all().flat_map(|(_, served)| {
+                let choices = [&served.now].into_iter().chain(served.before.front());
+                choices.map(|choice| &choice.policy).chain(served.shadow.iter().map(|shadow| &shadow.policy))
+            });
+            // Whatever a network may be rolled back to has to stay on the disk.
+            let kept = node.choices.all().flat_map(|(_, served)| served.policies());
+            (used.cloned().collect(), kept.cloned().collect())
+        };
+        self.ports.catalogue.free(&used, &kept);
     }
 
     /// The loaded policies, in the order in which they were loaded.

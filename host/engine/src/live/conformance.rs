@@ -2,27 +2,28 @@
 //! authors run the same.
 //!
 //! A policy may refuse any request. But what it proposes must be valid, it must not fail, and the same request on the same
-//! book must get the same answer. The suite reads no clock and uses no randomness, so the same component gets the same
-//! verdict everywhere.
+//! book must get the same answer. One that keeps a state begins each check with an empty one. The suite reads no clock and
+//! uses no randomness, so the same component gets the same verdict everywhere.
 
+mod callers;
+mod small;
+
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tenure_ledger::{Book, Defined, LedgerFact, Violation, check_definition};
 use tenure_types::{
-    AgentName, ClaimName, ContainerId, Definer, Definition, Error, ErrorCode, InterfaceName, Moment,
-    NetworkConfig, NetworkName, Owner, PodIdentity, Proposal, Range, Request, Result, Sandbox,
+    Definer, Definition, Error, ErrorCode, Moment, NetworkConfig, NetworkName, Outcome, Range, Request,
+    Result,
 };
 
+use self::callers::{request, unusual};
+use self::small::small;
 use crate::ports::Policy;
 
 /// How many requests are made on one book.
 const REQUESTS: u32 = 24;
-
-/// How many addresses of each range are left on the small book, which is filled.
-const LEFT: u32 = 3;
-
-/// How many ranges the small book has at most.
-const MOST_RANGES: usize = 16;
 
 /// The outcome of the suite.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,6 +37,19 @@ pub struct Conformance {
 }
 
 type Checked = Result<(), String>;
+
+/// Lets other tasks run: a quick policy answers at once, and hundreds of its calls in a row would delay requests.
+async fn give_way() {
+    let mut given = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut given, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
 
 /// Runs the suite on a policy, with a network's configuration.
 pub async fn conformance(
@@ -101,30 +115,36 @@ struct Suite<'a> {
 impl Suite<'_> {
     fn book(&self, definition: &Definition) -> Result<Desk, String> {
         let defined = Defined { config: self.config, definition, by: Definer::Operator };
-        let mut desk = Desk { book: Arc::new(Book::empty(self.network)), place: 0 };
+        let mut desk = Desk { book: Arc::new(Book::empty(self.network)), state: Arc::default(), place: 0 };
         let facts = desk.book.redefine(defined, Moment::default()).map_err(|invalid| invalid.to_string())?;
         facts.iter().try_for_each(|fact| desk.apply(fact))?;
         Ok(desk)
     }
 
     /// Asks twice on one book. `None` if the policy refuses.
-    async fn ask(&self, desk: &Desk, request: &Request) -> Result<Option<Proposal>, String> {
+    async fn ask(&self, desk: &Desk, request: &Request) -> Result<Option<Outcome>, String> {
         let mut answers = Vec::new();
         for _ in 0..2 {
-            answers.push(match self.policy.propose(request, Arc::clone(&desk.book)).await {
-                Ok(proposal) => match desk.book.check(request, &proposal) {
-                    Ok(()) => Ok(proposal),
-                    // The ledger then refuses the request: as good as a refusal of the policy's own.
-                    Err(Violation::RequestIgnored(address)) => {
-                        Err(Error::new(ErrorCode::AddressUnavailable, address))
-                    }
-                    Err(violation) => {
-                        return Err(format!("the proposal for {} is invalid: {violation}", request.owner));
-                    }
+            give_way().await;
+            answers.push(
+                match self.policy.propose(request, Arc::clone(&desk.book), Arc::clone(&desk.state)).await {
+                    Ok(outcome) => match desk.book.check(request, &outcome.proposal) {
+                        Ok(()) => Ok(outcome),
+                        // The ledger then refuses the request: as good as a refusal of the policy's own.
+                        Err(Violation::RequestIgnored(address)) => {
+                            Err(Error::new(ErrorCode::AddressUnavailable, address))
+                        }
+                        Err(violation) => {
+                            return Err(format!(
+                                "the proposal for {} is invalid: {violation}",
+                                request.owner
+                            ));
+                        }
+                    },
+                    Err(error) if error.code == ErrorCode::PolicyFailed => return Err(error.cause),
+                    Err(error) => Err(error),
                 },
-                Err(error) if error.code == ErrorCode::PolicyFailed => return Err(error.cause),
-                Err(error) => Err(error),
-            });
+            );
         }
         match (answers.pop(), answers.pop()) {
             (Some(one), Some(other)) if one == other => Ok(one.ok()),
@@ -134,9 +154,10 @@ impl Suite<'_> {
 
     /// Asks and allocates. Returns whether there was an answer.
     async fn add(&self, desk: &mut Desk, request: &Request) -> Result<bool, String> {
-        let Some(proposal) = self.ask(desk, request).await? else { return Ok(false) };
+        let Some(Outcome { proposal, state }) = self.ask(desk, request).await? else { return Ok(false) };
         let admitted = desk.book.admit(request, &proposal, self.policy.stamp(), at(desk.place));
         desk.apply(&LedgerFact::Allocated(Arc::new(admitted.map_err(|violation| violation.to_string())?)))?;
+        desk.state = state.unwrap_or_else(|| Arc::clone(&desk.state));
         Ok(true)
     }
 
@@ -196,9 +217,10 @@ impl Suite<'_> {
     }
 }
 
-/// A book, and how many facts it has.
+/// A book, what the policy remembers, and how many facts the book has.
 struct Desk {
     book: Arc<Book>,
+    state: Arc<[u8]>,
     place: u64,
 }
 
@@ -211,94 +233,4 @@ impl Desk {
 
 fn at(place: u64) -> Moment {
     Moment { boot_ns: place * 1_000_000, wall_ms: place }
-}
-
-fn request(network: &NetworkName, number: u32) -> Request {
-    let pod = PodIdentity {
-        namespace: format!("team-{}", number % 3).as_str().into(),
-        name: format!("web-{number}").into(),
-        uid: format!("uid-{number}").into(),
-    };
-    request_of(network, format!("container-{number}"), Some(pod))
-}
-
-fn request_of(network: &NetworkName, container: String, pod: Option<PodIdentity>) -> Request {
-    // Both names are valid; an invalid one would only make two requests one.
-    let owner = match (ContainerId::new(container), InterfaceName::new("eth0")) {
-        (Ok(container), Ok(interface)) => Owner::Attachment { container, interface },
-        _ => Owner::Unknown { address: std::net::Ipv4Addr::UNSPECIFIED.into() },
-    };
-    request_by(network, owner, pod)
-}
-
-fn request_by(network: &NetworkName, owner: Owner, pod: Option<PodIdentity>) -> Request {
-    Request {
-        network: network.clone(),
-        owner,
-        requested: Vec::new(),
-        sandbox: Sandbox { pod, ..Sandbox::default() },
-        requested_at: Moment::default(),
-    }
-}
-
-/// Callers that a policy's author may not have thought of.
-fn unusual(network: &NetworkName) -> Vec<Request> {
-    let pod = |namespace: &str, name: &str| {
-        Some(PodIdentity { namespace: namespace.into(), name: name.into(), uid: "".into() })
-    };
-    let long = "n".repeat(253);
-    let mut requests: Vec<_> = [
-        None,
-        pod("", ""),
-        pod("default", ""),
-        pod("", "web-0"),
-        pod(&long, &long),
-        pod("été/..", "\u{1f980} \"quoted\" \\ {}"),
-        pod("default", "web-18446744073709551616"),
-    ]
-    .into_iter()
-    .zip(0..)
-    .map(|(pod, number)| request_of(network, format!("unusual-{number}"), pod))
-    .collect();
-    if let (Ok(agent), Ok(name)) = (AgentName::new("agent"), ClaimName::new("router")) {
-        requests.push(request_by(network, Owner::Claim { agent, name }, None));
-    }
-    requests
-}
-
-/// The definition with only the first addresses of each range.
-fn small(definition: &Definition) -> Definition {
-    let mut small = definition.clone();
-    for pool in &mut small.pools {
-        pool.ranges.truncate(MOST_RANGES);
-        for range in &mut pool.ranges {
-            if let Some(cut) = cut(range) {
-                *range = cut;
-            }
-        }
-    }
-    small
-}
-
-/// The beginning of a range, with the room for [`LEFT`] addresses beside the network's own and a gateway; `None` if it is
-/// not longer.
-fn cut(range: &Range) -> Option<Range> {
-    let last = (0..LEFT + 1).try_fold(range.first(), |address, _| next(address))?;
-    if last >= range.last() {
-        return None;
-    }
-    let cut = Range::new(range.subnet(), range.first(), last, range.gateway(), range.prefix_length()).ok()?;
-    let cut = if range.has_default_name() { cut } else { cut.named(range.name().clone()) };
-    Some(cut.with(range.attributes().clone()))
-}
-
-fn next(address: std::net::IpAddr) -> Option<std::net::IpAddr> {
-    match address {
-        std::net::IpAddr::V4(four) => {
-            four.to_bits().checked_add(1).map(|bits| std::net::Ipv4Addr::from_bits(bits).into())
-        }
-        std::net::IpAddr::V6(six) => {
-            six.to_bits().checked_add(1).map(|bits| std::net::Ipv6Addr::from_bits(bits).into())
-        }
-    }
 }

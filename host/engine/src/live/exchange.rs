@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, StepKind};
+use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, PolicyState, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, Result};
 
 use crate::engine::Engine;
 use crate::ports::Ticket;
 use crate::redefine::{Redefined, Wanted};
 use crate::slot::{Alone, Served};
+use crate::states::{forgotten, undone};
 
 /// What a network had before an exchange, to return to if the exchange cannot be made durable.
 struct Before(Option<Network>);
@@ -18,15 +19,16 @@ struct Network {
     config: Arc<NetworkConfig>,
     definition: Definition,
     definer: Definer,
+    state: Option<PolicyState>,
 }
 
 impl Before {
     /// The present state of a network.
-    fn of(served: Option<&Served>, choice: Option<Choice>) -> Self {
+    fn of(served: Option<&Served>, choice: Option<Choice>, state: Option<PolicyState>) -> Self {
         Self(served.zip(choice).map(|(served, choice)| {
             let network = served.book.network();
             let (config, definer) = (Arc::clone(&network.config), network.defined_by);
-            Network { choice, config, definition: served.book.definition(), definer }
+            Network { choice, config, definition: served.book.definition(), definer, state }
         }))
     }
 }
@@ -38,18 +40,20 @@ impl Engine {
         &self,
         alone: Alone<'_>,
         name: &NetworkName,
-        wanted: Wanted,
+        mut wanted: Wanted,
         change_ranges: bool,
     ) -> Result<Redefined> {
         let definition = self.defined(name, &wanted).await?;
+        let inherited = self.inherited(&alone, name, &mut wanted).await?;
         let (redefined, before, ticket, alone) = {
             let defining = self.defining();
             let mut state = alone.hold();
             let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
             self.check_change(name, &redefined, state.is_some(), change_ranges)?;
             self.ports.journal.health()?;
-            let before = Before::of(state.as_ref(), self.committer.choice(name));
-            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition)?;
+            let remembered = self.present_state(name);
+            let before = Before::of(state.as_ref(), self.committer.choice(name), remembered);
+            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition, inherited)?;
             if let Some(served) = state.as_mut() {
                 served.policy = Some(wanted.policy);
             }
@@ -78,10 +82,14 @@ impl Engine {
         Err(error)
     }
 
+    fn present_state(&self, name: &NetworkName) -> Option<PolicyState> {
+        self.committer.node().states.of(name).map(|memory| memory.now.clone())
+    }
+
     fn put_back(&self, alone: &Alone<'_>, name: &NetworkName, before: Network) -> Result<Option<Ticket>> {
         let mut state = alone.state();
         let Some(served) = state.as_mut() else { return Ok(None) };
-        let Network { choice, config, definition, definer } = before;
+        let Network { choice, config, definition, definer, state: remembered } = before;
         let mut facts: Vec<Fact> = Vec::new();
         if self.committer.choice(name).is_some_and(|now| now != choice) {
             self.ports.observer.policy_step(name, StepKind::Undone);
@@ -90,6 +98,11 @@ impl Engine {
         let defined = Defined { config: &config, definition: &definition, by: definer };
         let changes = served.book.redefine(defined, self.now()).map_err(crate::committer::defect)?;
         facts.extend(changes.into_iter().map(Fact::from));
+        if let Some(remembered) =
+            remembered.filter(|before| self.present_state(name).as_ref() != Some(before))
+        {
+            facts.push(undone(&self.committer.node().states, name, remembered).into());
+        }
         (served.policy, served.watch) = (None, None);
         if facts.is_empty() {
             return Ok(None);
@@ -103,7 +116,9 @@ impl Engine {
         let Some(served) = state.as_mut() else { return Ok(()) };
         let (network, at) = (name.clone(), self.now());
         let removed = LedgerFact::Removed { network: network.clone(), at };
-        let facts = [ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+        let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
+        let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+        facts.extend(remembered);
         let (place, _) = self.committer.commit(&mut served.book, &facts)?;
         self.networks.bury(name, place);
         *state = None;

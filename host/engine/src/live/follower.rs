@@ -1,10 +1,10 @@
 //! A candidate policy and the book that it would see: made once from the network's image, as a snapshot is, then kept in
-//! step by the network's own facts.
+//! step by the network's own facts. A state of its own is kept in memory only.
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Defined, Image, LedgerFact};
-use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Request, Result};
+use tenure_ledger::{Book, Defined, Image, LedgerFact, PolicyState};
+use tenure_types::{Definition, Error, ErrorCode, NetworkConfig, Outcome, Request, Result};
 
 use super::verdicts::{Decided, checked, decided};
 use crate::committer::defect;
@@ -14,6 +14,8 @@ use crate::ports::Policy;
 pub(super) struct Follower {
     policy: Arc<dyn Policy>,
     book: Arc<Book>,
+    /// What the candidate remembers.
+    state: Arc<[u8]>,
     /// The place of the next fact that the book has not seen, in a numbering of its own.
     next: u64,
     /// The facts up to this place in the log are part of the image.
@@ -37,14 +39,43 @@ impl Follower {
             book.apply(next, fact).map_err(defect)?;
             next += 1;
         }
-        Ok(Self { policy, book: Arc::new(book), next, through })
+        Ok(Self { policy, book: Arc::new(book), state: Arc::default(), next, through })
     }
 
-    /// What the candidate would decide.
-    pub(super) async fn decide(&self, request: &Request) -> (Decided, Option<Error>) {
-        let proposal = self.policy.propose(request, Arc::clone(&self.book)).await;
-        let checked = checked(&self.book, request, proposal);
-        (decided(&checked), checked.err())
+    /// Lets the candidate begin with the network's present state, as if it took over now.
+    pub(super) async fn take_over(&mut self, now: PolicyState) -> Result<()> {
+        if !self.policy.keeps_state() || now.bytes.is_empty() {
+            return Ok(());
+        }
+        self.state = match now.policy.digest == self.policy.stamp().digest {
+            true => now.bytes,
+            false => self.policy.migrate(now.bytes, &now.policy, Arc::clone(&self.book)).await?,
+        };
+        Ok(())
+    }
+
+    /// What the candidate would decide. It remembers that, as it would if it served.
+    pub(super) async fn decide(&mut self, request: &Request) -> (Decided, Option<Error>) {
+        let (decided, outcome) = self.ask(request).await;
+        match outcome {
+            Ok(Outcome { state, .. }) => {
+                self.state = state.unwrap_or_else(|| Arc::clone(&self.state));
+                (decided, None)
+            }
+            Err(error) => (decided, Some(error)),
+        }
+    }
+
+    /// What the candidate would decide. It does not remember that.
+    pub(super) async fn rehearse(&self, request: &Request) -> (Decided, Option<Error>) {
+        let (decided, outcome) = self.ask(request).await;
+        (decided, outcome.err())
+    }
+
+    async fn ask(&self, request: &Request) -> (Decided, Result<Outcome>) {
+        let answer = self.policy.propose(request, Arc::clone(&self.book), Arc::clone(&self.state)).await;
+        let checked = checked(&self.book, request, answer);
+        (decided(&checked), checked)
     }
 
     /// Follows a change of the network's book. Returns whether it could: another definition, or facts that contradict the

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::Book;
-use tenure_types::{ErrorCode, Proposal, Request, Result};
+use tenure_types::{ErrorCode, Outcome, Request, Result};
 
 use super::verdicts::checked;
 use super::words::shortened;
 use crate::engine::Engine;
+use crate::ports::on_trial;
 use crate::slot::Alone;
 
 impl Engine {
@@ -21,8 +22,8 @@ impl Engine {
         request: &Request,
         book: Arc<Book>,
         began: Duration,
-        answer: Result<Proposal>,
-    ) -> Result<Proposal> {
+        answer: Result<Outcome>,
+    ) -> Result<Outcome> {
         if self.shadows.any() {
             let took = self.ports.clock.monotonic().saturating_sub(began);
             self.shadows.asked(request, &checked(&book, request, answer.clone()), took);
@@ -36,8 +37,8 @@ impl Engine {
         alone: &Alone<'_>,
         request: &Request,
         book: Arc<Book>,
-        answer: Result<Proposal>,
-    ) -> Result<Proposal> {
+        answer: Result<Outcome>,
+    ) -> Result<Outcome> {
         let comparable = {
             let mut state = alone.state();
             match state.as_mut().and_then(|served| served.watch.as_mut()) {
@@ -49,7 +50,7 @@ impl Engine {
             }
         };
         let cause = match &answer {
-            Ok(proposal) => match book.check(request, proposal) {
+            Ok(outcome) => match book.check(request, &outcome.proposal) {
                 Ok(()) => return answer,
                 Err(violation) => format!("rejected: {violation}"),
             },
@@ -57,7 +58,7 @@ impl Engine {
             Err(error) if error.code == ErrorCode::PolicyFailed || comparable => error.cause.clone(),
             Err(_) => return answer,
         };
-        if comparable && !self.was_answered_before(request, &book).await {
+        if !self.was_better_before(request, &book, comparable).await {
             return answer;
         }
         drop(book);
@@ -71,20 +72,22 @@ impl Engine {
         answer
     }
 
-    /// Whether the policy before would have answered a request on this book.
-    async fn was_answered_before(&self, request: &Request, book: &Arc<Book>) -> bool {
-        let before = self
-            .committer
-            .node()
-            .choices
-            .of(&request.network)
-            .and_then(|served| served.before.front().cloned());
-        let Some(before) = before else { return true };
+    /// Whether the policy before would have done better: answered on this book, or, if that is not the book that it would have,
+    /// at least not failed. It is asked with the state that it has kept last.
+    async fn was_better_before(&self, request: &Request, book: &Arc<Book>, comparable: bool) -> bool {
+        let (before, state) = {
+            let node = self.committer.node();
+            let before = node.choices.of(&request.network).and_then(|served| served.before.front());
+            let Some(before) = before.cloned() else { return true };
+            let state = node.states.of(&request.network).and_then(|memory| memory.of(&before.policy));
+            (before, state.map(|state| Arc::clone(&state.bytes)).unwrap_or_default())
+        };
         // One that cannot be called says nothing in defence of the new one.
         let Ok(policy) = self.ports.catalogue.find_pinned(&before.policy) else { return true };
-        match policy.propose(request, Arc::clone(book)).await {
-            Ok(proposal) => book.check(request, &proposal).is_ok(),
-            Err(_) => false,
+        let answer = on_trial(policy).propose(request, Arc::clone(book), state).await;
+        match checked(book, request, answer) {
+            Ok(_) => true,
+            Err(error) => !comparable && error.code != ErrorCode::PolicyFailed,
         }
     }
 }

@@ -46,7 +46,7 @@ impl Engine {
         let network = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let network = network.ok_or_else(|| Self::unknown_network(name))?;
         let (config, definer) = (Arc::clone(&network.config), network.defined_by);
-        let wanted = Wanted { policy, by, why: shortened(why), config, definer };
+        let wanted = Wanted { policy, by, why: shortened(why), empty_state: false, config, definer };
         self.exchange(alone, name, wanted, true).await
     }
 

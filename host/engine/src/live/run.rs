@@ -19,6 +19,8 @@ pub struct ShadowReport {
     pub verdicts: Verdicts,
     /// Requests of live allocations that were put to the candidate again, and how many of them it answered.
     pub rehearsed: (u64, u64),
+    /// Recorded decisions that were made again and compared, and those whose record lacks what the candidate asks.
+    pub recorded: (u64, u64),
     /// Requests that were not compared, since the candidate was still busy or resting.
     pub skipped: u64,
     /// Why the candidate cannot follow now.
@@ -30,9 +32,10 @@ pub struct ShadowReport {
 pub(crate) struct Run {
     pub(super) follower: Option<Follower>,
     pub(super) report: ShadowReport,
-    /// The time that the candidate may use, and the monotonic time at which that was last added to.
-    pub(super) credit: Duration,
-    pub(super) credited_at: Duration,
+    /// Whether the recorded decisions have been compared.
+    pub(super) remembered: bool,
+    /// The monotonic time before which the candidate has used its share.
+    pub(super) paid_until: Duration,
     /// The monotonic time before which no new beginning is made.
     pub(super) again_at: Duration,
 }

@@ -12,9 +12,11 @@ use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, PolicyStamp, R
 use super::follower::Follower;
 use super::run::{Run, Runs, ShadowReport};
 use super::shadows::{Asked, Item};
-use super::verdicts::{Difference, Verdict, told};
+use super::verdicts::told;
+use crate::difference::{Difference, Verdict};
 use crate::engine::Engine;
 use crate::lock::hold;
+use crate::ports::on_trial;
 use crate::redefine::Wanted;
 
 /// How many of the latest allocations are asked for again when a shadow run begins.
@@ -23,8 +25,8 @@ const REHEARSED: usize = 64;
 /// A candidate may use this part of one processor.
 const SHARE: u32 = 20;
 
-/// The most time that a candidate may save up. What waits is decided in batches.
-const MOST_SPARED: Duration = Duration::from_millis(50);
+/// A candidate that has been idle for this long may use its share of it at once, since what waits is decided in batches.
+const MOST_SPARED: Duration = Duration::from_secs(1);
 
 /// How long a shadow waits before it begins again, after it could not.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -122,6 +124,7 @@ impl Engine {
                 Ok(follower) => {
                     run.report.problem = None;
                     self.rehearse(&follower, run).await;
+                    self.remember(network, candidate, run).await;
                     run.follower = Some(follower);
                 }
                 Err(error) => {
@@ -157,6 +160,7 @@ impl Engine {
             Err(error) if error.code != ErrorCode::NotReady => self.ports.catalogue.load(candidate).await?,
             found => found?,
         };
+        let policy = on_trial(policy);
         let unknown = || Self::unknown_network(network);
         let slot = self.networks.get(network).ok_or_else(unknown)?;
         let described =
@@ -165,17 +169,22 @@ impl Engine {
             policy: Arc::clone(&policy),
             by: Chooser::Operator,
             why: String::new(),
+            empty_state: false,
             config: Arc::clone(&described.config),
             definer: described.defined_by,
         };
         let definition = self.defined(network, &wanted).await?;
-        let image = {
+        let (image, remembered) = {
             let state = slot.state();
             let served = state.as_ref().ok_or_else(unknown)?;
             self.shadows.begin(network);
-            served.book.image()
+            let remembered = self.committer.node().states.of(network).map(|memory| memory.now.clone());
+            (served.book.image(), remembered)
         };
         let mut follower = Follower::new(policy, image, &definition)?;
+        if let Some(remembered) = remembered {
+            follower.take_over(remembered).await?;
+        }
         follower.expire(self.now(), self.settings().cooldown);
         Ok(follower)
     }
@@ -183,7 +192,7 @@ impl Engine {
     /// Puts the requests of the latest allocations to a candidate again. Whatever it answers must be valid.
     async fn rehearse(&self, follower: &Follower, run: &mut Run) {
         for request in follower.recent(REHEARSED) {
-            let (decided, error) = follower.decide(&request).await;
+            let (decided, error) = follower.rehearse(&request).await;
             run.report.rehearsed.0 += 1;
             match decided {
                 Ok(_) => run.report.rehearsed.1 += 1,
@@ -197,20 +206,29 @@ impl Engine {
         }
     }
 
+    /// Compares the network's recorded decisions, once in a run.
+    async fn remember(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) {
+        if std::mem::replace(&mut run.remembered, true) {
+            return;
+        }
+        // Without a record there are still the live requests.
+        let again = self.ports.catalogue.decide_again(candidate, network).await.unwrap_or_default();
+        let compared = again.same + u64::try_from(again.different.len()).unwrap_or(u64::MAX);
+        run.report.recorded = (compared, again.unanswered);
+        run.report.verdicts.remember(again);
+    }
+
     async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
         let Some(follower) = run.follower.as_mut() else { return };
         let began = self.ports.clock.monotonic();
-        let elapsed = began.saturating_sub(run.credited_at);
-        run.credited_at = began;
-        run.credit = (run.credit + elapsed / SHARE).min(MOST_SPARED);
-        if run.credit.is_zero() {
+        if began < run.paid_until {
             run.report.skipped += 1;
             return;
         }
         follower.expire(self.now(), self.settings().cooldown);
         let answer = follower.decide(&asked.request).await;
         let took = self.ports.clock.monotonic().saturating_sub(began);
-        run.credit = run.credit.saturating_sub(took);
+        run.paid_until = run.paid_until.max(began.saturating_sub(MOST_SPARED)) + took * SHARE;
         let verdict = Verdict::of(&asked.decided, &answer.0);
         run.report.verdicts.count(verdict, asked.took, took);
         self.ports.observer.shadowed(network, verdict.name());

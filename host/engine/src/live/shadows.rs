@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_ledger::{Fact, LedgerFact};
-use tenure_types::{Error, NetworkName, Proposal, Request};
+use tenure_types::{Error, NetworkName, Outcome, Request};
 
 use super::verdicts::{self, Decided, told};
 use crate::lock::hold;
@@ -78,7 +78,7 @@ impl Shadows {
     }
 
     /// Notes a decided request; the caller has the network's turn and has not yet staged what follows from it.
-    pub(crate) fn asked(&self, request: &Request, decided: &Result<Proposal, Error>, took: Duration) {
+    pub(crate) fn asked(&self, request: &Request, decided: &Result<Outcome, Error>, took: Duration) {
         self.push(&request.network, || {
             let error = decided.as_ref().err();
             let decided = verdicts::decided(decided);

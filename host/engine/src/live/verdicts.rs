@@ -5,7 +5,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tenure_ledger::Book;
-use tenure_types::{Error, ErrorCode, Moment, Proposal, Request, Result};
+use tenure_types::{Error, ErrorCode, Outcome, Request, Result};
+
+use crate::difference::{Difference, Verdict};
+use crate::ports::Again;
 
 /// How many differences are kept as examples.
 const MOST_EXAMPLES: usize = 16;
@@ -15,19 +18,6 @@ const NOTICEABLE: Duration = Duration::from_micros(100);
 
 /// What a policy decided: addresses, sorted, or an error's code. A proposal that the ledger rejects is an error.
 pub(crate) type Decided = Result<Vec<IpAddr>, ErrorCode>;
-
-/// How a candidate's answer compares with the one that was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The same addresses, or a refusal with the same code.
-    Same,
-    /// Other addresses.
-    OtherAddress,
-    /// It refuses where the other answered, or the other way around, or with another code.
-    OtherRefusal,
-    /// It failed, or the ledger would have rejected its proposal.
-    Failed,
-}
 
 impl Verdict {
     /// Compares a candidate's decision with that of the serving policy.
@@ -40,32 +30,6 @@ impl Verdict {
             _ => Self::OtherRefusal,
         }
     }
-
-    /// The stable name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::OtherAddress => "other-address",
-            Self::OtherRefusal => "other-refusal",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// A request that was decided differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// When the request was decided.
-    pub at: Moment,
-    /// Whose request it was.
-    pub owner: String,
-    /// How the candidate differs.
-    pub verdict: Verdict,
-    /// What was answered.
-    pub served: String,
-    /// What the candidate would have answered.
-    pub candidate: String,
 }
 
 /// The counts of a shadow run.
@@ -92,6 +56,15 @@ impl Verdicts {
     #[must_use]
     pub fn compared(&self) -> u64 {
         self.same + self.other_address + self.other_refusal + self.failed
+    }
+
+    /// Counts decisions that were made again; how long they took is not known.
+    pub(crate) fn remember(&mut self, again: Again) {
+        self.same += again.same;
+        for difference in again.different {
+            self.count(difference.verdict, Duration::ZERO, Duration::ZERO);
+            self.keep(difference);
+        }
     }
 
     /// Counts a comparison, with the time that each policy took.
@@ -131,9 +104,9 @@ pub(crate) fn told(decided: &Decided, error: Option<&tenure_types::Error>) -> St
 }
 
 /// A policy's answer in the form in which answers are compared.
-pub(super) fn decided(answer: &Result<Proposal>) -> Decided {
+pub(super) fn decided(answer: &Result<Outcome>) -> Decided {
     match answer {
-        Ok(proposal) => {
+        Ok(Outcome { proposal, .. }) => {
             let mut addresses: Vec<_> =
                 proposal.assignments.iter().map(|assigned| assigned.address).collect();
             addresses.sort_unstable();
@@ -144,10 +117,10 @@ pub(super) fn decided(answer: &Result<Proposal>) -> Decided {
 }
 
 /// An answer, as the ledger will take it: a proposal that it would reject is an error.
-pub(super) fn checked(book: &Book, request: &Request, answer: Result<Proposal>) -> Result<Proposal> {
-    let proposal = answer?;
-    match book.check(request, &proposal) {
-        Ok(()) => Ok(proposal),
+pub(super) fn checked(book: &Book, request: &Request, answer: Result<Outcome>) -> Result<Outcome> {
+    let outcome = answer?;
+    match book.check(request, &outcome.proposal) {
+        Ok(()) => Ok(outcome),
         Err(violation) => Err(Error::new(ErrorCode::ProposalRejected, violation)),
     }
 }

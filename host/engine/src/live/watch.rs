@@ -35,7 +35,10 @@ impl Watch {
                 "{} of {} requests were not answered, and the policy before would have{last}",
                 self.worse, self.calls
             ),
-            false => format!("{} of {} requests failed{last}", self.worse, self.calls),
+            false => format!(
+                "{} of {} requests failed, and not because of a fault that the policy before has{last}",
+                self.worse, self.calls
+            ),
         }
     }
 }

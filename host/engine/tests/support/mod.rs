@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::ports::Clock as _;
+use tenure_engine::ports::{Catalogue, Clock as _};
 use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
 use tenure_fixtures::ports::{Heard, ManualClock, ManualJournal, policy};
 use tenure_types::{
@@ -22,11 +22,31 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(in_flight: usize, queue: usize) -> Self {
+        Self::with(in_flight, queue, |_| policy::catalogue())
+    }
+
+    /// An engine with a catalogue that may use its clock.
+    pub(crate) fn with(
+        in_flight: usize,
+        queue: usize,
+        catalogue: impl FnOnce(&Arc<ManualClock>) -> Arc<dyn Catalogue>,
+    ) -> Self {
+        Self::of(Recovered::default(), ManualJournal::default(), catalogue, in_flight, queue)
+    }
+
+    /// The same over recovered state, with a journal that follows it.
+    pub(crate) fn of(
+        recovered: Recovered,
+        journal: ManualJournal,
+        catalogue: impl FnOnce(&Arc<ManualClock>) -> Arc<dyn Catalogue>,
+        in_flight: usize,
+        queue: usize,
+    ) -> Self {
         let clock = Arc::new(ManualClock::at(Moment { boot_ns: 1_000_000_000_000, wall_ms: 0 }));
-        let (journal, outcomes) = (Arc::new(ManualJournal::default()), Arc::new(Heard::default()));
+        let (journal, outcomes) = (Arc::new(journal), Arc::new(Heard::default()));
         let ports = Ports {
             clock: clock.clone(),
-            catalogue: policy::catalogue(),
+            catalogue: catalogue(&clock),
             journal: journal.clone(),
             observer: outcomes.clone(),
         };
@@ -38,8 +58,9 @@ impl Bench {
             networks: 3,
             bounds,
             exchange: ExchangeSettings::default(),
+            reserved: Duration::from_secs(3600),
         };
-        let (engine, abandoned) = Engine::new(Recovered::default(), ports, settings);
+        let (engine, abandoned) = Engine::new(recovered, ports, settings);
         Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
     }
 
@@ -82,7 +103,7 @@ impl Bench {
 /// An activation on the network, with its ranges as they are.
 pub(crate) fn activate(policy: &str) -> Activate {
     let policy = PolicyName::new(policy).unwrap().into();
-    Activate { network: network(), policy, change_ranges: false, unchecked: false }
+    Activate { network: network(), policy, change_ranges: false, unchecked: false, empty_state: false }
 }
 
 pub(crate) fn network() -> NetworkName {

@@ -2,12 +2,19 @@
 //!
 //! Readers ignore fields that they do not know. A change that older readers would misunderstand raises [`FORMAT`].
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_types::PolicyFailure;
 
+use crate::text::clean;
+
 /// The version of the format, in each header.
 pub(super) const FORMAT: u32 = 1;
+
+/// How much of a container ID is shown.
+const SHOWN: usize = 12;
 
 /// The header of a file, which holds for the lines after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +46,8 @@ pub enum Function {
     Define,
     /// `allocation.propose`.
     Propose,
+    /// `stateful-allocation.propose`.
+    ProposeWithState,
 }
 
 /// One call of a policy.
@@ -58,6 +67,12 @@ pub struct Decision {
     pub function: Function,
     /// What it was given: a request, or a configuration.
     pub given: Value,
+    /// The state that it was given, in base64, if the policy keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The limits of the call, if they are not those of the file's other calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RecordedLimits>,
     /// What the policy asked, in its order. Within one call, the same question always has the same answer.
     pub asked: Vec<Asked>,
     /// How the call ended.
@@ -65,6 +80,14 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The state that the policy was given; empty if it keeps none.
+    ///
+    /// # Errors
+    /// If it is not base64.
+    pub fn given_state(&self) -> Result<Vec<u8>, base64::DecodeError> {
+        self.state.as_deref().map(|state| STANDARD.decode(state)).transpose().map(Option::unwrap_or_default)
+    }
+
     /// The value of an attribute of the request.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&str> {
@@ -72,6 +95,24 @@ impl Decision {
         let named = |attribute: &&Value| attribute.get("name").and_then(Value::as_str) == Some(name);
         attributes.iter().find(named)?.get("value")?.as_str()
     }
+
+    /// Whom it was for, as text: `namespace/pod`, `claim agent/name`, or the container; empty for a definition.
+    #[must_use]
+    pub fn who(&self) -> String {
+        let of = |name| self.attribute(name).unwrap_or_default();
+        let who = match (of("pod.namespace"), of("pod.name"), of("owner.claim")) {
+            (_, "", "") => of("owner.container").chars().take(SHOWN).collect(),
+            (_, "", claim) => format!("claim {}/{claim}", of("owner.agent")),
+            ("", pod, _) => pod.to_owned(),
+            (namespace, pod, _) => format!("{namespace}/{pod}"),
+        };
+        clean(&who)
+    }
+}
+
+/// A state, as it is recorded.
+pub(crate) fn encoded(state: &[u8]) -> String {
+    STANDARD.encode(state)
 }
 
 /// A question of a policy, and its answer.
@@ -91,6 +132,13 @@ pub struct Asked {
 pub enum Outcome {
     /// It proposed addresses.
     Proposal(Value),
+    /// It proposed addresses, and keeps a state.
+    ProposalWithState {
+        /// The proposal.
+        proposal: Value,
+        /// The new state, in base64; `None` if the old one stays.
+        state: Option<String>,
+    },
     /// It defined a network.
     Definition(Value),
     /// It refused.

@@ -128,7 +128,8 @@ impl DecisionFiles {
                     return Err(Unreadable::Later { path: open.path.clone(), format: decisions });
                 }
                 (Ok(Line::Decision(decision)), Some(limits)) => {
-                    return Ok(Some(Recorded { decision: *decision, limits: limits.clone() }));
+                    let limits = decision.limits.as_ref().unwrap_or(limits).clone();
+                    return Ok(Some(Recorded { decision: *decision, limits }));
                 }
                 (Ok(Line::Decision(_)) | Err(_), None) => {
                     return Err(Unreadable::Foreign(open.path.clone()));

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use tenure_types::{NetworkName, PolicyStamp};
 
-use super::decision::Function;
+use super::decision::{Function, RecordedLimits, encoded};
 use super::recorder::Recorder;
 
 /// The most bytes of one decision. A longer one is dropped.
@@ -30,16 +30,26 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    /// Begins to record a call, if its network is recorded.
+    /// Begins to record a call, if its network is recorded; with its limits, where they are not the file's.
     pub(crate) fn begin<G: Serialize>(
         recorder: &Arc<Recorder>,
         network: &str,
         policy: &PolicyStamp,
         function: Function,
         given: &G,
+        state: Option<&[u8]>,
+        limits: Option<&RecordedLimits>,
     ) -> Option<Box<Self>> {
         let network = recorder.recorded(network)?;
-        Some(Box::new(Self::new(Arc::clone(recorder), network, policy, function, given)))
+        let mut tape = Self::new(Arc::clone(recorder), network, policy, function, given);
+        if let Some(state) = state {
+            tape.field(",\"state\":", &encoded(state));
+        }
+        if let Some(limits) = limits {
+            tape.field(",\"limits\":", limits);
+        }
+        tape.text.extend_from_slice(b",\"asked\":[");
+        Some(Box::new(tape))
     }
 
     fn new<G: Serialize>(
@@ -58,7 +68,6 @@ impl Tape {
         tape.field(",\"digest\":", &policy.digest);
         tape.field(",\"function\":", &function);
         tape.field(",\"given\":", given);
-        tape.text.extend_from_slice(b",\"asked\":[");
         tape
     }
 
@@ -114,7 +123,7 @@ mod tests {
 
     fn tape(recorder: &Arc<Recorder>, network: &str) -> Option<Box<Tape>> {
         let policy = PolicyStamp { name: PolicyName::new("mine").unwrap(), digest: "00".into() };
-        Tape::begin(recorder, network, &policy, Function::Propose, &json!({ "requested": [] }))
+        Tape::begin(recorder, network, &policy, Function::Propose, &json!({ "requested": [] }), None, None)
     }
 
     #[test]

@@ -10,12 +10,25 @@ use crate::text::clean;
 /// The ranges of a definition that are shown.
 const SHOWN: usize = 4;
 
+impl Outcome {
+    /// The addresses of a proposal, as text; `None` if it is none.
+    pub(crate) fn addresses(&self) -> Option<String> {
+        let (Self::Proposal(proposal) | Self::ProposalWithState { proposal, .. }) = self else { return None };
+        let addresses: Vec<_> = texts(proposal.get("assignments"), "address").collect();
+        Some(or_else(&clean(&addresses.join(", ")), "no address"))
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Proposal(proposal) => {
-                let addresses: Vec<_> = texts(proposal.get("assignments"), "address").collect();
-                formatter.write_str(&or_else(&clean(&addresses.join(", ")), "no address"))
+            Self::Proposal(_) => formatter.write_str(&self.addresses().unwrap_or_default()),
+            Self::ProposalWithState { state, .. } => {
+                formatter.write_str(&self.addresses().unwrap_or_default())?;
+                match state {
+                    Some(state) => write!(formatter, "; new state {}", clean(state)),
+                    None => Ok(()),
+                }
             }
             Self::Definition(definition) => {
                 let pools = definition.get("pools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -105,6 +118,9 @@ mod tests {
         let proposal = json!({ "assignments": [{ "address": "10.1.0.7" }, { "address": "fd00::7" }] });
         assert_eq!(Outcome::Proposal(proposal).to_string(), "10.1.0.7, fd00::7");
         assert_eq!(Outcome::Proposal(json!({ "assignments": [] })).to_string(), "no address");
+        let proposal = json!({ "assignments": [{ "address": "10.1.0.7" }] });
+        let kept = Outcome::ProposalWithState { proposal, state: Some("YQ==".into()) };
+        assert_eq!(kept.to_string(), "10.1.0.7; new state YQ==");
         let range = |first, last| json!({ "first": first, "last": last });
         let pool = json!({ "ranges": [range("10.1.0.1", "10.1.0.6"), range("10.2.0.1", "10.2.0.6")] });
         let definition = json!({ "pools": [pool, pool, pool] });

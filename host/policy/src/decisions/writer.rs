@@ -14,8 +14,10 @@ use super::files::{BEFORE, NOW, NetworkFiles};
 use super::queue::Line;
 use super::recorder::Recorder;
 
-/// The folder of decisions in the state directory.
-const FOLDER: &str = "decisions";
+/// The folder of decisions in a state directory; each network has its own in it.
+pub(crate) fn folder(state_directory: &Path) -> PathBuf {
+    state_directory.join("decisions")
+}
 
 /// How often dropped decisions are reported.
 const REPORT: Duration = Duration::from_secs(60);
@@ -34,7 +36,9 @@ impl Writer {
     pub fn new(recorder: Arc<Recorder>, state_directory: &Path, limits: RecordedLimits) -> Self {
         let program = env!("CARGO_PKG_VERSION").to_owned();
         let header = Header { format: FORMAT, program, limits };
-        Self { recorder, folder: state_directory.join(FOLDER), header }
+        // Not when it runs: it may be told to end before its thread has begun.
+        recorder.queue.open();
+        Self { recorder, folder: folder(state_directory), header }
     }
 
     /// The recorder whose decisions it writes.
@@ -45,7 +49,6 @@ impl Writer {
 
     /// Writes decisions until the recorder is closed. Blocks.
     pub fn run(&self) {
-        self.recorder.queue.open();
         let mut networks = HashMap::new();
         let mut report = Report::default();
         while let Some(lines) = self.recorder.queue.take() {

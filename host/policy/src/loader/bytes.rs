@@ -17,6 +17,18 @@ pub(crate) struct Catalogued {
     pub(crate) source: CatalogueSource,
 }
 
+impl Catalogued {
+    /// Whether it is a watched file that has not been read, so that its name stands for nothing yet.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.stamp.digest.is_empty()
+    }
+
+    /// Whether the node's own copy comes before the file, which may have changed.
+    fn is_copied(&self) -> bool {
+        matches!(self.source, CatalogueSource::Watched { .. })
+    }
+}
+
 /// The component that each name stands for.
 pub(crate) type Sources = BTreeMap<PolicyName, Arc<Catalogued>>;
 
@@ -58,8 +70,12 @@ impl Bytes {
     /// The signature of a stamp's component: the one beside its file, or the node's own copy of it.
     pub(crate) fn signature(&self, stamp: &PolicyStamp) -> Option<String> {
         let catalogued = self.named(&stamp.name).ok().filter(|now| now.stamp == *stamp);
-        let beside = catalogued.and_then(|catalogued| catalogued.source.signature());
-        beside.or_else(|| self.kept.signature(&stamp.digest))
+        let kept = || self.kept.signature(&stamp.digest);
+        match catalogued {
+            Some(copied) if copied.is_copied() => kept().or_else(|| copied.source.signature()),
+            Some(catalogued) => catalogued.source.signature().or_else(kept),
+            None => kept(),
+        }
     }
 
     /// Reads a stamp's component. The node's own copy replaces a file that is missing or unreadable. The file's
@@ -73,6 +89,10 @@ impl Bytes {
             let gone = &"this node has no copy of it, and the catalogue does not list it";
             return self.kept.get(&stamp.digest).map(Cow::Owned).ok_or_else(|| unloadable(gone));
         };
+        let kept = catalogued.is_copied().then(|| self.kept.get(&stamp.digest)).flatten();
+        if let Some(kept) = kept {
+            return Ok(Cow::Owned(kept));
+        }
         match catalogued.source.read(self.most) {
             Ok(bytes) => Ok(bytes),
             Err(cause) => self.kept.get(&stamp.digest).map(Cow::Owned).ok_or_else(|| unloadable(&cause)),

@@ -59,6 +59,16 @@ impl CompiledCache {
         }
     }
 
+    /// Removes the form of a component. A failure only costs disk space.
+    pub(super) fn remove(&self, engine: &Engine, digest: &str) {
+        let name = file_name(engine, digest);
+        if self.0.has(&name)
+            && let Err(error) = self.0.remove(&name)
+        {
+            tracing::warn!(%error, file = name, "cannot remove a compiled policy");
+        }
+    }
+
     /// Removes the forms of components not in `named` and those compiled for another engine; returns how many. A
     /// failure only costs disk space.
     pub(super) fn prune(&self, engine: &Engine, named: &HashSet<Arc<str>>) -> usize {

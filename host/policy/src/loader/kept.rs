@@ -34,15 +34,29 @@ impl KeptComponents {
         String::from_utf8(self.0.read(&signature_name(digest)).ok()?).ok()
     }
 
-    /// Keeps a component and its signature, replacing a damaged copy; durable when this returns.
-    pub(crate) fn put(&self, digest: &str, bytes: &[u8], signature: Option<&str>) -> io::Result<()> {
+    /// Keeps a component and its signature, replacing a damaged copy; durable when this returns. Returns whether there was
+    /// no copy before.
+    pub(crate) fn put(&self, digest: &str, bytes: &[u8], signature: Option<&str>) -> io::Result<bool> {
         if let Some(signature) = signature.filter(|text| self.signature(digest).as_deref() != Some(text)) {
             self.0.write(&signature_name(digest), signature.as_bytes())?;
         }
-        if self.get(digest).is_none() {
+        let is_new = self.get(digest).is_none();
+        if is_new {
             self.0.write(&file_name(digest), bytes)?;
         }
-        Ok(())
+        Ok(is_new)
+    }
+
+    /// Removes the copy of a component that turned out to be unusable. A failure only costs disk space.
+    pub(crate) fn remove(&self, digest: &str) {
+        for name in [file_name(digest), signature_name(digest)] {
+            match self.0.remove(&name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(%error, file = name, "cannot remove the copy of a policy");
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Removes the copies of components not in `named`; returns how many. A failure only costs disk space.

@@ -57,6 +57,11 @@ impl PrivateDirectory {
         File::open(&self.0)?.sync_all()
     }
 
+    /// Removes a file.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.0.join(name))
+    }
+
     /// Removes unwanted files and those that a crash left half written; returns how many. Nothing may be written
     /// meanwhile.
     ///

@@ -88,6 +88,11 @@ impl Loader {
         self.0.lock().table.forget(stamp);
     }
 
+    /// Forgets a policy that is loaded; the next caller that wants it loads it again.
+    pub(crate) fn free(&self, stamp: &PolicyStamp) {
+        self.0.lock().table.free(stamp);
+    }
+
     /// Loads a policy immediately, however often it has failed, and waits for the outcome.
     pub(crate) async fn load(&self, stamp: &PolicyStamp) -> Result<Arc<AskedPolicy>> {
         let outcome = {

@@ -1,8 +1,8 @@
 //! Turns the bytes of a component into a policy that can be called.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 use wasmtime::component::Component;
@@ -12,7 +12,7 @@ use super::compile::Compiler;
 use super::verify;
 use crate::decisions::Recorder;
 use crate::digest::sha256;
-use crate::sandbox::{Limits, Sandbox, WasmPolicy, named};
+use crate::sandbox::{Granted, Grants, Limits, Sandbox, WasmPolicy, named};
 use crate::text::clean;
 
 /// A sandbox and the loading of components into it. One per daemon: all policies share its instances, memory and
@@ -21,6 +21,8 @@ pub struct Runtime {
     sandbox: Arc<Sandbox>,
     compiler: Compiler,
     cache: Option<CompiledCache>,
+    /// The grants of each name that was loaded or granted something. A `std::sync::Mutex`, held to look one up.
+    granted: Mutex<HashMap<PolicyName, Arc<Granted>>>,
 }
 
 impl Runtime {
@@ -29,7 +31,12 @@ impl Runtime {
     /// # Errors
     /// `Internal` if the address space is too small for the instance pool or the ticker cannot start.
     pub fn new(limits: Limits, compiler: Compiler) -> Result<Self, Error> {
-        Ok(Self { sandbox: Arc::new(Sandbox::new(limits)?), compiler, cache: None })
+        Ok(Self {
+            sandbox: Arc::new(Sandbox::new(limits)?),
+            compiler,
+            cache: None,
+            granted: Mutex::default(),
+        })
     }
 
     /// Caches compiled policies in a directory, which must be private to the daemon.
@@ -68,10 +75,28 @@ impl Runtime {
         let component =
             self.component(&stamp.digest, bytes).map_err(|cause| unloadable(&named(cause, limits)))?;
         verify::interface(self.sandbox.engine(), &component).map_err(|cause| unloadable(&cause))?;
-        WasmPolicy::new(Arc::clone(&self.sandbox), stamp.clone(), &component).map_err(|error| {
+        let (sandbox, granted) = (Arc::clone(&self.sandbox), self.granted(name));
+        WasmPolicy::new(sandbox, stamp.clone(), &component, granted).map_err(|error| {
             let (cause, offered) = (clean(&format!("{error:#}")), verify::offered());
             unloadable(&format_args!("it is not a policy of this interface: {cause}; {offered}"))
         })
+    }
+
+    /// Grants each of these names what it says, and all others what is granted by default.
+    pub(crate) fn grant(&self, mut grants: HashMap<PolicyName, Grants>) {
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, granted) in granted.iter() {
+            granted.set(grants.remove(name).unwrap_or_default());
+        }
+        for (name, grants) in grants {
+            granted.entry(name).or_default().set(grants);
+        }
+    }
+
+    /// The grants of a name.
+    pub(crate) fn granted(&self, name: &PolicyName) -> Arc<Granted> {
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(granted.entry(name.clone()).or_default())
     }
 
     /// Takes a component from the cache, or compiles it.
@@ -92,6 +117,13 @@ impl Runtime {
     /// files.
     pub(crate) fn prune(&self, named: &HashSet<Arc<str>>) -> usize {
         self.cache.as_ref().map_or(0, |cache| cache.prune(self.sandbox.engine(), named))
+    }
+
+    /// Removes the compiled form of a component.
+    pub(crate) fn forget(&self, digest: &str) {
+        if let Some(cache) = &self.cache {
+            cache.remove(self.sandbox.engine(), digest);
+        }
     }
 
     /// Records the calls of networks that are to be recorded.

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::sandbox::Limits;
+
 /// The extension of a signature's file.
-pub(super) const SIGNATURE: &str = "minisig";
+pub(crate) const SIGNATURE: &str = "minisig";
 
 /// The longest signature file, in bytes.
 const LONGEST_SIGNATURE: usize = 16 << 10;
@@ -26,6 +28,11 @@ pub enum CatalogueSource {
         /// Its expected SHA-256, in lower-case hexadecimal.
         sha256: String,
     },
+    /// A file whose changes are followed: its name stands for what was last taken from it, of which the node has a copy.
+    Watched {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The node's own copy of a component that an operator loaded, and where that came from.
     Loaded(String),
 }
@@ -33,7 +40,7 @@ pub enum CatalogueSource {
 impl CatalogueSource {
     /// The signature that lies beside a file, as minisign names it; `None` if there is none.
     pub(crate) fn signature(&self) -> Option<String> {
-        let Self::File { path, .. } = self else { return None };
+        let (Self::File { path, .. } | Self::Watched { path }) = self else { return None };
         let path = path.with_added_extension(SIGNATURE);
         let bytes = read_file(&path, LONGEST_SIGNATURE).ok()?;
         String::from_utf8(bytes).ok()
@@ -44,7 +51,7 @@ impl CatalogueSource {
         match self {
             Self::Embedded(bytes) => Ok(Cow::Borrowed(bytes)),
             Self::Loaded(_) => Err("the node's own copy is missing or damaged: load the policy again".into()),
-            Self::File { path, .. } => {
+            Self::File { path, .. } | Self::Watched { path } => {
                 read_file(path, most).map(Cow::Owned).map_err(|error| format!("{}: {error}", path.display()))
             }
         }
@@ -56,9 +63,17 @@ impl std::fmt::Display for CatalogueSource {
         match self {
             Self::Embedded(_) => formatter.write_str("embedded"),
             Self::Loaded(source) => source.fmt(formatter),
-            Self::File { path, .. } => path.display().fmt(formatter),
+            Self::File { path, .. } | Self::Watched { path } => path.display().fmt(formatter),
         }
     }
+}
+
+/// Reads a component from a regular file that is not larger than a node accepts. It never blocks.
+///
+/// # Errors
+/// Those of the file system; `InvalidInput` for what is no regular file, and `FileTooLarge`.
+pub fn read_component(path: &Path) -> io::Result<Vec<u8>> {
+    read_file(path, Limits::default().component)
 }
 
 /// Reads a regular file of at most `most` bytes. It never blocks: a FIFO without a writer opens at once and is then

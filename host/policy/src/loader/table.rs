@@ -167,6 +167,11 @@ impl Table {
         self.entries.remove(&key);
     }
 
+    /// Forgets a policy that is loaded.
+    pub(super) fn free(&mut self, stamp: &PolicyStamp) {
+        self.entries.remove(&key(stamp));
+    }
+
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -1,11 +1,12 @@
 //! Reads a policy's answer as untrusted data: parsed, bounded, and cleaned before it is shown.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tenure_types::{
-    Assignment, Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, InvalidAttributes, Need,
-    PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Supply,
+    Assignment, Attributes, Cooling, DefinedPool, Definition, Error, ErrorCode, InvalidAttributes,
+    LONGEST_STATE, Need, Outcome, PolicyStamp, Pool, PoolName, Proposal, Range, RangeName, Supply,
 };
 
 use super::bindings::tenure::ipam::types;
@@ -57,6 +58,9 @@ pub(super) enum Nonsense {
     /// An effect on a pool that the network does not have.
     #[error("it plans an effect on pool {0}, but the network has only {1}")]
     NoSuchPool(u32, usize),
+    /// An effect of a kind that the policy was not granted.
+    #[error("it plans the effect {0}, which `effects` in the policy's table of tenured.toml does not grant")]
+    NotGranted(&'static str),
     /// A state that is too long to keep.
     #[error("its state is {0} bytes, and the limit is {1}")]
     LongState(usize, usize),
@@ -125,6 +129,20 @@ pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
         assignments: answer.assignments.iter().map(assignment).collect::<Result<_, Nonsense>>()?,
         tags: attributes("an allocation", &answer.tags)?,
     })
+}
+
+/// Reads an answer with a state.
+pub(super) fn outcome(answer: &types::Outcome) -> Result<Outcome, Nonsense> {
+    let state = answer.state.as_deref().map(state).transpose()?;
+    Ok(Outcome { proposal: proposal(&answer.proposal)?, state })
+}
+
+/// Reads a state that is short enough to keep.
+pub(super) fn state(state: &[u8]) -> Result<Arc<[u8]>, Nonsense> {
+    match state.len() {
+        ..=LONGEST_STATE => Ok(state.into()),
+        length => Err(Nonsense::LongState(length, LONGEST_STATE)),
+    }
 }
 
 /// Reads attributes within the host's bounds.

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
 use tenure_types::{
-    Definition, Error, ErrorCode, Meter, NetworkConfig, NetworkName, PolicyStamp, Proposal, Request, Result,
+    Definition, Effect, Error, ErrorCode, Meter, NetworkConfig, NetworkName, Outcome, PlanState, PolicyStamp,
+    Request, Result,
 };
 use tokio::sync::oneshot;
 
@@ -21,32 +22,50 @@ use super::question::{configuration, question};
 use super::threads::Job;
 use super::trust::{Place, Trust};
 use super::watch::Watch;
-use crate::decisions::Function;
+use crate::decisions::Tape;
 
 /// A loaded policy, and what is known about the duration of its calls.
 #[derive(Debug)]
 pub struct AskedPolicy {
     policy: Arc<WasmPolicy>,
-    /// Of definitions: they read what an operator wrote, of any length, and never run on the calling thread.
+    /// Of definitions and migrations: they read what was written elsewhere, and never run on the calling thread.
     definitions: Arc<Trust>,
     proposals: Arc<Trust>,
+    /// Whether its calls are recorded, where the network's are.
+    recorded: bool,
 }
 
 impl AskedPolicy {
     /// A policy about whose calls nothing is known yet.
     #[must_use]
     pub fn new(policy: WasmPolicy) -> Self {
-        Self { policy: Arc::new(policy), definitions: Arc::default(), proposals: Arc::default() }
+        let (definitions, proposals) = (Arc::default(), Arc::default());
+        Self { policy: Arc::new(policy), definitions, proposals, recorded: true }
+    }
+
+    /// Begins to record a proposal, if it is to be recorded.
+    fn tape_of_propose(&self, request: &types::Request, state: &[u8]) -> Option<Box<Tape>> {
+        if self.recorded { self.policy.tape_of_propose(request, state) } else { None }
+    }
+
+    /// The policy itself.
+    pub(crate) fn policy(&self) -> &WasmPolicy {
+        &self.policy
     }
 
     /// Proposes on the calling thread; `None` if the proposal must be made on another thread, from the start.
-    fn propose_here(&self, request: &types::Request, book: &Arc<Book>) -> Option<Result<Proposal>> {
+    fn propose_here(
+        &self,
+        request: &types::Request,
+        state: &[u8],
+        book: &Arc<Book>,
+    ) -> Option<Result<Outcome>> {
         if self.proposals.place() != Place::Here {
             return None;
         }
         let start = processor::time();
-        let tape = self.policy.tape(&request.network, Function::Propose, request);
-        let answer = self.policy.propose_briefly(request, Arc::clone(book), start, tape);
+        let tape = self.tape_of_propose(request, state);
+        let answer = self.policy.propose_briefly(request, state, Arc::clone(book), start, tape);
         let used = processor::time().saturating_sub(start);
         self.proposals.learn(used);
         self.policy.meters().used(used);
@@ -85,10 +104,27 @@ impl AskedPolicy {
                 let _ = sender.send(answer);
             }),
         });
-        answer.await.unwrap_or_else(|_| {
-            let cause = format_args!("a call to policy {} did not finish", self.policy.stamp());
-            Err(Error::new(ErrorCode::Internal, cause))
-        })
+        answer.await.unwrap_or_else(|_| Err(self.unfinished()))
+    }
+
+    /// Does work with the policy on a thread of the lowest priority, to its end.
+    pub(crate) async fn beside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&WasmPolicy) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, answer) = oneshot::channel();
+        let policy = Arc::clone(&self.policy);
+        self.policy.sandbox().behind().run(Job {
+            policy: Arc::clone(&self.policy.stamp().digest),
+            // The caller may be gone.
+            work: Box::new(move |_| drop(sender.send(work(&policy)))),
+        });
+        answer.await.unwrap_or_else(|_| Err(self.unfinished()))
+    }
+
+    fn unfinished(&self) -> Error {
+        let cause = format_args!("a call to policy {} did not finish", self.policy.stamp());
+        Error::new(ErrorCode::Internal, cause)
     }
 }
 
@@ -117,30 +153,61 @@ impl Policy for AskedPolicy {
         self.policy.meters().rejected(rule);
     }
 
+    fn on_trial(&self) -> Option<Arc<dyn Policy>> {
+        let (policy, definitions) = (Arc::clone(&self.policy), Arc::clone(&self.definitions));
+        Some(Arc::new(Self { policy, definitions, proposals: Arc::clone(&self.proposals), recorded: false }))
+    }
+
     fn meter(&self) -> Meter {
         self.policy.meters().read()
     }
 
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
         let config = configuration(network, config);
-        let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
-            let tape = policy.tape(&config.name, Function::Define, &config);
-            policy.define_watched(config, Some(watch), tape)
-        };
+        let tape = if self.recorded { self.policy.tape_of_define(&config) } else { None };
+        let call =
+            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.define_watched(config, Some(watch), tape);
         Box::pin(self.ask(&self.definitions, call))
     }
 
-    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome> {
         let request = question(request);
         Box::pin(async move {
-            if let Some(answer) = self.propose_here(&request, &book) {
+            if let Some(answer) = self.propose_here(&request, &state, &book) {
                 return answer;
             }
+            let tape = self.tape_of_propose(&request, &state);
             let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
-                let tape = policy.tape(&request.network, Function::Propose, &request);
-                policy.propose_watched(&request, book, Some(watch), tape)
+                policy.propose_watched(&request, &state, book, Some(watch), tape)
             };
             self.ask(&self.proposals, call).await
         })
+    }
+
+    fn keeps_state(&self) -> bool {
+        self.policy.keeps_state()
+    }
+
+    fn plans(&self) -> bool {
+        self.policy.plans()
+    }
+
+    fn plan<'a>(&'a self, state: Arc<PlanState>, book: Arc<Book>) -> Answer<'a, Vec<Effect>> {
+        let call =
+            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.plan_watched(&state, &book, Some(watch));
+        Box::pin(self.ask(&self.definitions, call))
+    }
+
+    fn migrate<'a>(
+        &'a self,
+        state: Arc<[u8]>,
+        from: &'a PolicyStamp,
+        book: Arc<Book>,
+    ) -> Answer<'a, Arc<[u8]>> {
+        let from = from.clone();
+        let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
+            policy.migrate_watched(&state, &from, &book, Some(watch))
+        };
+        Box::pin(self.ask(&self.definitions, call))
     }
 }

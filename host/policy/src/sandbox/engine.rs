@@ -46,9 +46,14 @@ impl Sandbox {
             .map_err(|error| internal(&error))?;
         let gate = Gate::new(engine.clone(), limits.concurrency)
             .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
-        let threads = Threads::new(limits.concurrency, Priority::Usual);
-        // Slow calls get at most three quarters of the gate's places, however long they take.
-        let behind = Threads::new(limits.concurrency - limits.concurrency / 4, Priority::Last);
+        // Slow calls of any number leave a quarter of the places to the others.
+        let most = limits.concurrency - limits.concurrency / 4;
+        let threads = Threads::new(limits.concurrency, most, Priority::Usual);
+        // Those of one policy leave a processor free, too: a thread of the lowest priority still finishes its slice of several
+        // milliseconds before a request on the same processor goes on. Another slow policy does not wait for them.
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let spare = u32::try_from(processors - 1).unwrap_or(u32::MAX);
+        let behind = Threads::new(most, spare.min(most), Priority::Last);
         Ok(Self { engine, linker, gate, threads, behind, limits, recorder: Arc::default() })
     }
 

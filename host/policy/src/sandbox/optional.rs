@@ -1,38 +1,41 @@
-//! Calls to the optional exports of a policy. The engine makes none of them yet.
+//! Calls to the optional exports of a policy.
 
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_types::{Error, ErrorCode, PolicyStamp, Proposal, Request};
+use tenure_types::{Effect, Error, ErrorCode, PlanState, PolicyStamp};
 use wasmtime::Store;
 
-use super::answer::{self, Nonsense};
+use super::answer;
 use super::bindings::stateful::StatefulPre;
-use super::bindings::tenure::ipam::types::Refusal;
+use super::bindings::tenure::ipam::types::{Attribute, Refusal};
 use super::call::{Call, Patience};
-use super::plan::{self, Effect, PlanState};
+use super::plan;
 use super::policy::WasmPolicy;
-use super::question::question;
 use super::sight::Sight;
 use super::to_wit::attribute;
-
-/// The most bytes of state that a policy may keep. They are written with each proposal that changes them.
-const LONGEST_STATE: usize = 16 << 10;
-
-/// The answer of a policy that keeps state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// The proposal.
-    pub proposal: Proposal,
-    /// The new state, which is kept if the proposal is accepted; `None` keeps the old one.
-    pub state: Option<Vec<u8>>,
-}
+use super::watch::Watch;
 
 impl WasmPolicy {
-    /// Whether the policy plans.
+    /// Whether the policy plans, and may.
     #[must_use]
     pub fn plans(&self) -> bool {
-        self.abilities.planner.is_some()
+        self.abilities.planner.is_some() && self.grants().planner
+    }
+
+    /// What the policy can do besides proposing: each world, and whether it is granted.
+    #[must_use]
+    pub fn worlds(&self) -> Vec<(&'static str, bool)> {
+        let grants = self.grants();
+        let worlds = [
+            ("planner", self.abilities.planner.is_some(), grants.planner),
+            ("stateful", self.abilities.stateful.is_some(), grants.stateful),
+        ];
+        worlds
+            .into_iter()
+            .filter(|(_, exports, _)| *exports)
+            .map(|(world, _, granted)| (world, granted))
+            .collect()
     }
 
     /// Plans changes of a network's supply, on the calling thread.
@@ -40,34 +43,30 @@ impl WasmPolicy {
     /// # Errors
     /// As [`propose`](Self::propose); `Internal` if the policy does not plan.
     pub fn plan(&self, state: &PlanState, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+        self.plan_watched(state, book, None)
+    }
+
+    pub(super) fn plan_watched(
+        &self,
+        state: &PlanState,
+        book: &Arc<Book>,
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Vec<Effect>, Error> {
         let planner = self.abilities.planner.as_ref().ok_or_else(|| self.lacks("does not plan"))?;
+        if !self.plans() {
+            return Err(self.lacks("may not plan: it is not granted the world planner"));
+        }
         let state = plan::state(state);
-        let effects = self.call(book, |store| {
+        let effects = self.call(book, watch, |store| {
             planner.instantiate(&mut *store)?.tenure_ipam_planning().call_plan(store, &state)
         })?;
-        self.read(plan::plan(&effects, book))
+        self.read(plan::plan(&effects, book, &self.grants().effects))
     }
 
-    /// Whether the policy keeps state.
+    /// Whether the policy keeps state, and may.
     #[must_use]
     pub fn keeps_state(&self) -> bool {
-        self.abilities.stateful.is_some()
-    }
-
-    /// Proposes addresses and a new state, on the calling thread. The state is empty until one was kept.
-    ///
-    /// # Errors
-    /// As [`propose`](Self::propose); `Internal` if the policy keeps no state.
-    pub fn propose_with(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
-        let stateful = self.stateful()?;
-        let request = question(request);
-        let outcome = self.call(book, |store| {
-            let policy = stateful.instantiate(&mut *store)?;
-            policy.tenure_ipam_stateful_allocation().call_propose(store, &request, state)
-        })?;
-        let proposal = self.read(answer::proposal(&outcome.proposal))?;
-        let state = outcome.state.map(|state| self.read(short(state))).transpose()?;
-        Ok(Outcome { proposal, state })
+        self.stateful().is_some()
     }
 
     /// Converts another policy's state to this policy's, on the calling thread.
@@ -75,28 +74,40 @@ impl WasmPolicy {
     /// # Errors
     /// As [`propose`](Self::propose), `PolicyRefused` if the policy cannot read that state; `Internal` if it keeps no
     /// state.
-    pub fn migrate(&self, state: &[u8], from: &PolicyStamp, book: &Arc<Book>) -> Result<Vec<u8>, Error> {
-        let stateful = self.stateful()?;
-        let from = [attribute("policy.name", from.name.as_str()), attribute("policy.digest", &from.digest)];
-        let state = self.call(book, |store| {
-            let policy = stateful.instantiate(&mut *store)?;
-            policy.tenure_ipam_stateful_allocation().call_migrate(store, state, &from)
-        })?;
-        self.read(short(state))
+    pub fn migrate(&self, state: &[u8], from: &PolicyStamp, book: &Arc<Book>) -> Result<Arc<[u8]>, Error> {
+        self.migrate_watched(state, from, book, None)
     }
 
-    fn stateful(&self) -> Result<&StatefulPre<Call>, Error> {
-        self.abilities.stateful.as_ref().ok_or_else(|| self.lacks("keeps no state"))
+    /// The exports of a policy that keeps state, and may.
+    pub(super) fn stateful(&self) -> Option<&StatefulPre<Call>> {
+        self.abilities.stateful.as_ref().filter(|_| self.grants().stateful)
+    }
+
+    pub(super) fn migrate_watched(
+        &self,
+        state: &[u8],
+        from: &PolicyStamp,
+        book: &Arc<Book>,
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Arc<[u8]>, Error> {
+        let stateful = self.stateful().ok_or_else(|| match self.abilities.stateful {
+            Some(_) => self.lacks("may keep no state: it is not granted the world stateful"),
+            None => self.lacks("keeps no state"),
+        })?;
+        let from = writer(from.name.as_str(), &from.digest);
+        let state = self.call(book, watch, |store| call_migrate(stateful, store, state, &from))?;
+        self.read(answer::state(&state))
     }
 
     /// Makes one call about a network, in a fresh instance.
     fn call<A>(
         &self,
         book: &Arc<Book>,
+        watch: Option<&Arc<Watch>>,
         call: impl FnOnce(&mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
         let _place = self.sandbox().gate().enter();
-        let mut store = self.store(Sight::Book(Arc::clone(book)), Patience::Long(None));
+        let mut store = self.store(Sight::Book(Arc::clone(book)), Patience::Long(watch.cloned()));
         let outcome = call(&mut store);
         self.told(store.data(), outcome)
     }
@@ -106,10 +117,17 @@ impl WasmPolicy {
     }
 }
 
-/// Refuses a state that is too long to keep.
-fn short(state: Vec<u8>) -> Result<Vec<u8>, Nonsense> {
-    match state.len() {
-        ..=LONGEST_STATE => Ok(state),
-        length => Err(Nonsense::LongState(length, LONGEST_STATE)),
-    }
+/// The policy that wrote a state, as another one is told.
+pub(super) fn writer(name: &str, digest: &str) -> [Attribute; 2] {
+    [attribute("policy.name", name), attribute("policy.digest", digest)]
+}
+
+pub(super) fn call_migrate(
+    stateful: &StatefulPre<Call>,
+    store: &mut Store<Call>,
+    state: &[u8],
+    from: &[Attribute],
+) -> wasmtime::Result<Result<Vec<u8>, Refusal>> {
+    let policy = stateful.instantiate(&mut *store)?;
+    policy.tenure_ipam_stateful_allocation().call_migrate(store, state, from)
 }

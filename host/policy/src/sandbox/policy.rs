@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use tenure_ledger::Book;
 use tenure_types::{
-    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, PolicyStamp, Proposal, Request,
+    Definition, Error, ErrorCode, Meter, NetworkConfig, NetworkName, Outcome, PolicyFailure, PolicyStamp,
+    Request,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, InstancePre};
@@ -17,6 +17,8 @@ use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{Call, Patience, is_interrupted};
 use super::engine::Sandbox;
+use super::grants::{Granted, Grants};
+use super::limits::Limits;
 use super::lines::Lines;
 use super::meters::Meters;
 use super::question::{configuration, question};
@@ -24,7 +26,7 @@ use super::recording::NotRecorded;
 use super::sight::Sight;
 use super::verdict::Verdict;
 use super::watch::Watch;
-use crate::decisions::{Function, Tape};
+use crate::decisions::{Function, RecordedLimits, Tape};
 
 /// A policy that is a component. Each call runs in a fresh instance.
 pub struct WasmPolicy {
@@ -37,6 +39,7 @@ pub struct WasmPolicy {
     network: network::GuestIndices,
     allocation: allocation::GuestIndices,
     pub(super) abilities: Abilities,
+    granted: Arc<Granted>,
 }
 
 impl WasmPolicy {
@@ -45,6 +48,7 @@ impl WasmPolicy {
         sandbox: Arc<Sandbox>,
         stamp: PolicyStamp,
         component: &Component,
+        granted: Arc<Granted>,
     ) -> wasmtime::Result<Self> {
         let instance = sandbox.linker().instantiate_pre(component)?;
         let abilities = Abilities::of(&instance);
@@ -52,12 +56,44 @@ impl WasmPolicy {
         let allocation = allocation::GuestIndices::new(&instance)?;
         let (stamp, lines) = (Arc::new(stamp), Arc::default());
         let meters = Meters::default();
-        Ok(Self { sandbox, stamp, lines, meters, instance, network, allocation, abilities })
+        Ok(Self { sandbox, stamp, lines, meters, instance, network, allocation, abilities, granted })
     }
 
     pub(super) fn store(&self, sight: Sight, patience: Patience) -> Store<Call> {
-        let (engine, limits) = (self.sandbox.engine(), self.sandbox.limits());
-        Call::store(engine, limits, &self.stamp, &self.lines, sight, patience)
+        let limits = self.limits();
+        Call::store(self.sandbox.engine(), &limits, &self.stamp, &self.lines, sight, patience)
+    }
+
+    /// What it is granted now.
+    #[must_use]
+    pub fn grants(&self) -> Arc<Grants> {
+        self.granted.get()
+    }
+
+    /// Grants it something else, and all other versions of its name that the same runtime has loaded.
+    pub fn grant(&self, grants: Grants) {
+        self.granted.set(grants);
+    }
+
+    /// The limits of its calls.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.grants().narrow(self.sandbox.limits())
+    }
+
+    /// Why a call failed, with the setting that a grant has narrowed in place of the sandbox's. It is not recorded: where a decision is
+    /// made again, nothing is granted.
+    fn with_setting(&self, failure: PolicyFailure, cause: String) -> String {
+        let (grants, own) = (self.grants(), self.sandbox.limits());
+        let narrowed = match failure {
+            PolicyFailure::Deadline if grants.deadline.is_some_and(|deadline| deadline < own.deadline) => {
+                "deadline_ms"
+            }
+            PolicyFailure::Memory if grants.memory.is_some_and(|memory| memory < own.memory) => "memory_mib",
+            _ => return cause,
+        };
+        let (from, to) = (format!("sandbox.{narrowed}"), format!("policies.{}.{narrowed}", self.stamp.name));
+        cause.replacen(&from, &to, 1)
     }
 
     /// Meters a call; its answer, or the host's error for a refusal or failure.
@@ -70,8 +106,8 @@ impl WasmPolicy {
         match outcome {
             Ok(answer) => answer.map_err(|refusal| self.refused(&refusal)),
             Err(error) => {
-                let (failure, cause) = call.failure(&error, self.sandbox.limits());
-                Err(self.failed(failure, cause))
+                let (failure, cause) = call.failure(&error, &self.limits());
+                Err(self.failed(failure, self.with_setting(failure, cause)))
             }
         }
     }
@@ -96,10 +132,10 @@ impl WasmPolicy {
                     let error = Error::new(ErrorCode::Internal, missing);
                     return (Verdict::NotRecorded(missing.0.clone()), Err(error));
                 }
-                None => call.failure(error, self.sandbox.limits()),
+                None => call.failure(error, &self.limits()),
             },
         };
-        let error = self.failed(failure, &cause);
+        let error = self.failed(failure, self.with_setting(failure, cause.clone()));
         (Verdict::Failure { kind: failure.name(), cause: cause.into() }, Err(error))
     }
 
@@ -122,13 +158,20 @@ impl WasmPolicy {
         self.network.load(&mut *store, &instance)?.call_define(store, config)
     }
 
+    /// Calls the `propose` of the policy: with its state, if it keeps one.
     pub(super) fn call_propose(
         &self,
         store: &mut Store<Call>,
         request: &types::Request,
-    ) -> wasmtime::Result<Result<types::Proposal, Refusal>> {
+        state: &[u8],
+    ) -> wasmtime::Result<Result<types::Outcome, Refusal>> {
+        if let Some(stateful) = self.stateful() {
+            let policy = stateful.instantiate(&mut *store)?;
+            return policy.tenure_ipam_stateful_allocation().call_propose(store, request, state);
+        }
         let instance = self.instance.instantiate(&mut *store)?;
-        self.allocation.load(&mut *store, &instance)?.call_propose(store, request)
+        let answer = self.allocation.load(&mut *store, &instance)?.call_propose(store, request)?;
+        Ok(answer.map(|proposal| types::Outcome { proposal, state: None, attributes: Vec::new() }))
     }
 
     /// Ends a call: reads its answer, and hands the recorded call to the writer.
@@ -166,6 +209,12 @@ impl WasmPolicy {
         &self.stamp
     }
 
+    /// What its calls have used so far.
+    #[must_use]
+    pub fn metered(&self) -> Meter {
+        self.meters.read()
+    }
+
     pub(super) fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
@@ -178,14 +227,26 @@ impl WasmPolicy {
         &self.meters
     }
 
-    /// Begins to record a call, if its network is recorded.
-    pub(super) fn tape<G: Serialize>(
-        &self,
-        network: &str,
-        function: Function,
-        given: &G,
-    ) -> Option<Box<Tape>> {
-        Tape::begin(self.sandbox.recorder(), network, &self.stamp, function, given)
+    /// Begins to record a definition, if its network is recorded.
+    pub(super) fn tape_of_define(&self, config: &types::Config) -> Option<Box<Tape>> {
+        let (recorder, limits) = (self.sandbox.recorder(), self.narrowed());
+        Tape::begin(recorder, &config.name, &self.stamp, Function::Define, config, None, limits.as_ref())
+    }
+
+    /// Begins to record a proposal, if its network is recorded.
+    pub(super) fn tape_of_propose(&self, request: &types::Request, state: &[u8]) -> Option<Box<Tape>> {
+        let (function, state) = match self.keeps_state() {
+            true => (Function::ProposeWithState, Some(state)),
+            false => (Function::Propose, None),
+        };
+        let (recorder, limits) = (self.sandbox.recorder(), self.narrowed());
+        Tape::begin(recorder, &request.network, &self.stamp, function, request, state, limits.as_ref())
+    }
+
+    /// The limits of its calls, if a grant makes them other than the sandbox's.
+    fn narrowed(&self) -> Option<RecordedLimits> {
+        let narrowed = self.grants().narrows().then(|| self.limits().recorded());
+        narrowed.filter(|limits| *limits != self.sandbox.limits().recorded())
     }
 
     /// Makes a definition from a network's configuration, on the calling thread. It is not recorded.
@@ -200,8 +261,8 @@ impl WasmPolicy {
     ///
     /// # Errors
     /// As [`Policy::propose`](tenure_engine::ports::Policy::propose).
-    pub fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
-        self.propose_watched(&question(request), Arc::clone(book), None, None)
+    pub fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
+        self.propose_watched(&question(request), state, Arc::clone(book), None, None)
     }
 
     pub(super) fn define_watched(
@@ -222,15 +283,24 @@ impl WasmPolicy {
     pub(super) fn propose_watched(
         &self,
         request: &types::Request,
+        state: &[u8],
         book: Arc<Book>,
         watch: Option<&Arc<Watch>>,
         tape: Option<Box<Tape>>,
-    ) -> Result<Proposal, Error> {
+    ) -> Result<Outcome, Error> {
         let _place = self.sandbox.gate().enter();
         let mut store = self.store(Sight::Book(book), Patience::Long(watch.cloned()));
         store.data_mut().tape = tape;
-        let outcome = self.call_propose(&mut store, request);
-        self.end(&mut store, &outcome, answer::proposal, |proposal| Verdict::Proposal(proposal))
+        let outcome = self.call_propose(&mut store, request, state);
+        self.end(&mut store, &outcome, answer::outcome, |outcome| self.proposed(outcome))
+    }
+
+    /// A proposal, as it is recorded.
+    pub(super) fn proposed<'a>(&self, outcome: &'a types::Outcome) -> Verdict<'a> {
+        match self.keeps_state() {
+            true => Verdict::of(outcome),
+            false => Verdict::Proposal(&outcome.proposal),
+        }
     }
 
     /// Proposes on a thread that has other work, and never waits. `start` is the thread's processor time at the
@@ -240,19 +310,20 @@ impl WasmPolicy {
     pub(super) fn propose_briefly(
         &self,
         request: &types::Request,
+        state: &[u8],
         book: Arc<Book>,
         start: Duration,
         tape: Option<Box<Tape>>,
-    ) -> Option<Result<Proposal, Error>> {
+    ) -> Option<Result<Outcome, Error>> {
         let _place = self.sandbox.gate().try_enter()?;
         let mut store = self.store(Sight::Book(book), Patience::Brief(start));
         store.data_mut().tape = tape;
-        let outcome = self.call_propose(&mut store, request);
+        let outcome = self.call_propose(&mut store, request, state);
         if outcome.as_ref().is_err_and(is_interrupted) {
             return None;
         }
         store.data_mut().log.release();
-        Some(self.end(&mut store, &outcome, answer::proposal, |proposal| Verdict::Proposal(proposal)))
+        Some(self.end(&mut store, &outcome, answer::outcome, |outcome| self.proposed(outcome)))
     }
 }
 

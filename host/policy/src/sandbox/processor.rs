@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(super) const LAST: i32 = 19;
 
 /// The processor time that the calling thread has used since it started.
-pub(super) fn time() -> Duration {
+pub(crate) fn time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 

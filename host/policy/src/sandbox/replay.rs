@@ -7,6 +7,7 @@ use tenure_types::{Error, ErrorCode};
 use super::answer;
 use super::bindings::tenure::ipam::types::{Config, Request};
 use super::call::Patience;
+use super::optional::{call_migrate, writer};
 use super::policy::WasmPolicy;
 use super::recording::Recording;
 use super::sight::Sight;
@@ -29,11 +30,21 @@ impl WasmPolicy {
         let sight = |config| Sight::Recording(Arc::new(Recording::new(decision.asked.clone(), config)));
         let _place = self.sandbox().gate().enter();
         let outcome = match decision.function {
-            Function::Propose => {
+            Function::Propose | Function::ProposeWithState => {
                 let request: Request = serde_json::from_value(given).map_err(wrong)?;
-                let mut store = self.store(sight(None), Patience::Long(None));
-                let ended = self.call_propose(&mut store, &request);
-                self.judge(store.data(), &ended, answer::proposal, Verdict::Proposal).0.outcome()
+                let state = decision.given_state().map_err(|error| {
+                    let cause = format_args!("decision {}: its state: {error}", decision.number);
+                    Error::new(ErrorCode::InputOutput, cause)
+                })?;
+                match self.taken_over(decision, state, sight(None)) {
+                    Err(outcome) => outcome,
+                    Ok(state) => {
+                        let mut store = self.store(sight(None), Patience::Long(None));
+                        let ended = self.call_propose(&mut store, &request, &state);
+                        let proposed = |outcome| self.proposed(outcome);
+                        self.judge(store.data(), &ended, answer::outcome, proposed).0.outcome()
+                    }
+                }
             }
             Function::Define => {
                 let config: Arc<Config> = Arc::new(serde_json::from_value(given).map_err(wrong)?);
@@ -43,5 +54,26 @@ impl WasmPolicy {
             }
         };
         outcome.map_err(wrong)
+    }
+
+    /// The recorded state as this policy would have it if it had taken over just then; otherwise why it could not.
+    fn taken_over(
+        &self,
+        decision: &Decision,
+        state: Vec<u8>,
+        sight: Sight,
+    ) -> Result<Vec<u8>, serde_json::Result<Outcome>> {
+        let Some(stateful) = self.stateful() else { return Ok(Vec::new()) };
+        if state.is_empty() || *decision.digest == *self.stamp().digest {
+            return Ok(state);
+        }
+        let from = writer(&decision.policy, &decision.digest);
+        let mut store = self.store(sight, Patience::Long(None));
+        let ended = call_migrate(stateful, &mut store, &state, &from);
+        let migrated = |state: &Vec<u8>| answer::state(state).map(|state| state.to_vec());
+        // What is migrated is not an outcome of its own.
+        let (verdict, migrated) =
+            self.judge(store.data(), &ended, migrated, |_| Verdict::NotRecorded(String::new()));
+        migrated.map_err(|_| verdict.outcome())
     }
 }

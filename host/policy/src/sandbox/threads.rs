@@ -67,16 +67,18 @@ struct State {
     waiting: VecDeque<Job>,
     /// The number of running calls per policy.
     running: HashMap<Arc<str>, u32>,
+    /// The policy of the last call that began.
+    last: Option<Arc<str>>,
     threads: u32,
     idle: u32,
     closed: bool,
 }
 
 impl Threads {
-    /// Creates a set without threads, of which at most `most` ever make calls at this priority.
-    pub(super) fn new(most: u32, priority: Priority) -> Self {
-        let most = most.max(1);
-        let share = (most - most / 4).max(1);
+    /// Creates a set without threads, of which at most `most` ever make calls at this priority, and at most `share` those of one
+    /// policy.
+    pub(super) fn new(most: u32, share: u32, priority: Priority) -> Self {
+        let (most, share) = (most.max(1), share.max(1));
         Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share, priority }))
     }
 
@@ -202,11 +204,15 @@ impl Shared {
 }
 
 impl State {
-    /// Takes the first waiting job whose policy has not used up its share.
+    /// Takes the first waiting job whose policy has not used up its share; if possible, not of the same policy twice in a row,
+    /// so that many calls of one do not keep the others waiting.
     fn take(&mut self, share: u32) -> Option<Job> {
         let has_room = |job: &Job| self.running.get(&job.policy).is_none_or(|running| *running < share);
-        let index = self.waiting.iter().position(has_room)?;
+        let is_other = |job: &Job| self.last.as_ref() != Some(&job.policy);
+        let other = self.waiting.iter().position(|job| is_other(job) && has_room(job));
+        let index = other.or_else(|| self.waiting.iter().position(has_room))?;
         let job = self.waiting.remove(index)?;
+        self.last = Some(Arc::clone(&job.policy));
         *self.running.entry(Arc::clone(&job.policy)).or_default() += 1;
         Some(job)
     }

@@ -4,21 +4,28 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::bindings::tenure::ipam::types::{Definition, Proposal, Refusal};
-use crate::decisions::Outcome;
+use super::bindings::tenure::ipam::types::{self, Definition, Proposal, Refusal};
+use crate::decisions::{Outcome, encoded};
 
 /// The outcome of a call. It is written as [`Outcome`] is read.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict<'a> {
     Proposal(&'a Proposal),
+    ProposalWithState { proposal: &'a Proposal, state: Option<String> },
     Definition(&'a Definition),
     Refusal(&'a Refusal),
     Failure { kind: &'static str, cause: Cow<'a, str> },
     NotRecorded(String),
 }
 
-impl Verdict<'_> {
+impl<'a> Verdict<'a> {
+    /// The answer of a policy that keeps a state.
+    pub(super) fn of(outcome: &'a types::Outcome) -> Self {
+        let state = outcome.state.as_deref().map(encoded);
+        Self::ProposalWithState { proposal: &outcome.proposal, state }
+    }
+
     /// The same as plain data.
     pub(super) fn outcome(&self) -> serde_json::Result<Outcome> {
         serde_json::from_value(serde_json::to_value(self)?)

@@ -44,6 +44,18 @@ fn a_configuration_that_a_policy_does_not_accept_is_not_its_fault() {
 }
 
 #[test]
+fn a_policy_without_ranges_of_its_own_conforms_as_far_as_it_is_asked() {
+    let bytes = node::build("tenure-aws-eni");
+    for ipam in
+        ["{}", r#"{"ipv6": true, "prefixes": true, "warm": {"prefixes": 1}, "env": {"MAX_ENI": "4"}}"#]
+    {
+        let judged = judged(&bytes, ipam);
+        assert_eq!((&judged.failure, judged.passed.len()), (&None, 1), "{ipam}");
+        assert!(judged.skipped.unwrap().contains("it defines no ranges of its own"));
+    }
+}
+
+#[test]
 fn hostile_policies_do_not_conform_and_get_the_same_verdict_each_time() {
     let bytes = node::build("tenure-hostile");
     for (misbehaviour, why) in [

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::node;
-use tenure_engine::ports::{Catalogue, Policy};
+use tenure_engine::ports::{Catalogue, Offered, Policy};
+use tenure_ledger::Component;
 use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
@@ -280,4 +281,72 @@ fn a_policy_that_failed_is_remembered_and_an_operator_tries_it_again() {
     assert_eq!(policies.find(&name("mine")).map(|_| ()).unwrap_err(), failed, "its pause is not over");
     node::obtain(&policies, "mine").map(|_| ()).unwrap();
     policies.find(&name("mine")).map(|_| ()).unwrap();
+}
+
+/// The files of a directory that may not exist.
+fn count(directory: &Path) -> usize {
+    fs::read_dir(directory).map_or(0, Iterator::count)
+}
+
+/// The files of a component.
+fn count_of(directory: &Path, digest: &str) -> usize {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(digest)).count()
+}
+
+fn offered(bytes: &[u8]) -> Offered {
+    let (sha256, signature, source) = (String::new(), String::new(), String::new());
+    Offered { name: name("mine"), bytes: bytes.to_vec(), sha256, signature, source }
+}
+
+#[tokio::test]
+async fn a_component_that_does_not_load_leaves_no_copy() {
+    let state = tempfile::tempdir().unwrap();
+    let policies = policies(state.path(), &[]);
+    let broken = &embedded::HOST_LOCAL[..embedded::HOST_LOCAL.len() / 2];
+    let refused = policies.take_in(offered(broken)).await.map(drop).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::PolicyUnloadable);
+    assert_eq!(count(&state.path().join("policies")), 0);
+    // A copy that the node had before is somebody's.
+    policies.take_in(offered(embedded::HIGHEST_FIRST)).await.map(drop).unwrap();
+    let kept = count(&state.path().join("policies"));
+    assert_eq!(kept, 1);
+}
+
+#[tokio::test]
+async fn what_is_unloaded_is_freed_unless_somebody_uses_it() {
+    let state = tempfile::tempdir().unwrap();
+    let policies = policies(state.path(), &[]);
+    // An empty custom section: another component than the embedded one, which is always named.
+    let component = [embedded::HIGHEST_FIRST, &[0, 1, 0]].concat();
+    let policy = policies.take_in(offered(&component)).await.unwrap().policy;
+    let stamp = policy.stamp().as_ref().clone();
+    // The embedded policies are compiled meanwhile, and have files of their own.
+    let of = |folder: &str| count_of(&state.path().join(folder), &stamp.digest);
+    let files = || (of("policies"), of("compiled"));
+    policies.free(&[], &[]);
+    assert!(policies.details(&stamp).is_some(), "a caller has it");
+    drop(policy);
+    policies.free(std::slice::from_ref(&stamp), &[]);
+    assert!(policies.details(&stamp).is_some(), "a network uses it");
+    let at = tenure_types::Moment::default();
+    let component = Component { policy: stamp.clone(), source: String::new(), signer: String::new(), at };
+    policies.set_loaded(&[component]);
+    policies.free(&[], &[]);
+    assert!(policies.details(&stamp).is_some(), "its name stands for it");
+    policies.set_loaded(&[]);
+    policies.free(&[], std::slice::from_ref(&stamp));
+    assert_eq!(policies.details(&stamp), None);
+    assert_eq!(files(), (1, 1), "a network may return to it");
+    pinned(&policies, &stamp).map(drop).unwrap();
+    // The thread that has loaded it may have it for a moment longer.
+    for _ in 0..100_000 {
+        policies.free(&[], &[]);
+        if files() == (0, 0) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(files(), (0, 0));
+    assert_eq!(pinned(&policies, &stamp).map(drop).unwrap_err().code, ErrorCode::PolicyUnloadable);
 }

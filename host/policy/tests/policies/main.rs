@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
 
 mod asked;
+mod aws_eni;
 mod choosing;
 mod conformance;
 mod evolution;
+mod granting;
 mod host_local;
 mod hostile;
 mod keeping;

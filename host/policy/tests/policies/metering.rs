@@ -46,7 +46,7 @@ impl Asked {
         let Ok(definition) = wait(self.policy.define(network, &config)) else { return };
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Arc::new(Book::defined(network, defined, Moment::default()).unwrap());
-        let _ = wait(self.policy.propose(&self.request, book));
+        let _ = wait(self.policy.propose(&self.request, book, Arc::default()));
     }
 }
 

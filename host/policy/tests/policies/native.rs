@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tenure_policy::{WasmPolicy, embedded};
 use tenure_sdk::Policy;
 use tenure_testkit::{Error, ErrorCode, Native, Node, Subject};
-use tenure_types::{Definition, NetworkConfig, NetworkName, Proposal, Request};
+use tenure_types::{Definition, NetworkConfig, NetworkName, Outcome, Request};
 
 use super::node::{example, load};
 
@@ -43,8 +43,13 @@ impl Subject for Sandboxed {
         self.0.define(network, config)
     }
 
-    fn propose(&self, request: &Request, book: &Arc<tenure_ledger::Book>) -> Result<Proposal, Error> {
-        self.0.propose(request, book)
+    fn propose(
+        &self,
+        request: &Request,
+        state: &[u8],
+        book: &Arc<tenure_ledger::Book>,
+    ) -> Result<Outcome, Error> {
+        self.0.propose(request, state, book)
     }
 }
 

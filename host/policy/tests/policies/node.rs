@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Catalogue as _, Policy};
 use tenure_ledger::{Book, Defined, LedgerFact};
-use tenure_policy::{Compiler, Effect, Limits, Outcome, PlanState, Policies, Runtime, WasmPolicy};
+use tenure_policy::{Compiler, Grants, Limits, Policies, Runtime, WasmPolicy};
 use tenure_sdk_build::{BuildError, Builder};
 use tenure_types::{
-    AgentName, Allocation, ClaimName, ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment,
-    NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName, PoolName, Proposal, Range, RangeName,
-    Request, Sandbox,
+    AgentName, Allocation, ClaimName, ContainerId, Definer, Effect, EffectKind, Error, ErrorCode,
+    InterfaceName, Moment, NetworkConfig, NetworkName, Outcome, Owner, PlanState, PodIdentity, PolicyName,
+    PoolName, Proposal, Range, RangeName, Request, Sandbox,
 };
 
 /// The sandbox that a test program shares.
@@ -75,7 +75,9 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
 
 /// Loads a component under a name.
 pub(crate) fn load(name: &str, bytes: &[u8]) -> Arc<WasmPolicy> {
-    Arc::new(runtime().load(&PolicyName::new(name).unwrap(), bytes, None).unwrap())
+    let policy = runtime().load(&PolicyName::new(name).unwrap(), bytes, None).unwrap();
+    policy.grant(Grants { effects: EffectKind::ALL.into(), ..Grants::default() });
+    Arc::new(policy)
 }
 
 /// The owner that a request is made for.
@@ -165,19 +167,12 @@ impl Node {
         self.add_as(Asker::Container(container), requested)
     }
 
-    /// Proposes and admits, as the engine does.
+    /// Proposes and admits, as the engine does. A state changes only together with an accepted proposal.
     pub(crate) fn add_as(&mut self, asker: Asker<'_>, requested: &[&str]) -> Result<Vec<String>, Error> {
         let request = self.request(asker, requested);
-        let proposal = self.policy.propose(&request, &self.book)?;
-        self.admit(&request, &proposal).map(|allocation| addresses(&allocation))
-    }
-
-    /// The same with a policy that keeps state, which changes only together with an accepted proposal.
-    pub(crate) fn add_with_state(&mut self, asker: Asker<'_>) -> Result<Vec<String>, Error> {
-        let request = self.request(asker, &[]);
-        let Outcome { proposal, state } = self.policy.propose_with(&request, &self.state, &self.book)?;
+        let Outcome { proposal, state } = self.policy.propose(&request, &self.state, &self.book)?;
         let allocation = self.admit(&request, &proposal)?;
-        self.state = state.unwrap_or_else(|| self.state.clone());
+        self.state = state.map_or_else(|| self.state.clone(), |state| state.to_vec());
         Ok(addresses(&allocation))
     }
 

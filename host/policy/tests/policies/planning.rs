@@ -2,8 +2,8 @@
 //! are held.
 
 use crate::node::{self, Node, example};
-use tenure_policy::{Demand, Effect, EffectKind, Object, PlanState, embedded};
-use tenure_types::{Attributes, ErrorCode, Range, RangeName};
+use tenure_policy::embedded;
+use tenure_types::{Attributes, Demand, Effect, EffectKind, ErrorCode, Object, PlanState, Range, RangeName};
 
 fn attributes(pairs: &[(&str, &str)]) -> Attributes {
     Attributes::new(pairs.iter().copied()).unwrap()

@@ -8,7 +8,7 @@ use tenure_engine::ports::Policy;
 use tenure_fixtures::random::{self, Random};
 use tenure_ledger::{Book, Defined, LedgerFact};
 use tenure_policy::decisions::{Decision, DecisionFiles, Function, Outcome, RecordedLimits, Writer};
-use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
+use tenure_policy::{AskedPolicy, Compiler, Grants, Limits, Runtime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName,
     Proposal, Request, Sandbox,
@@ -28,9 +28,20 @@ fn load(runtime: &Runtime, name: &str, bytes: &[u8]) -> WasmPolicy {
 
 /// Records what `work` does with a policy, and returns the decisions.
 fn recorded(name: &str, bytes: &[u8], work: impl FnOnce(&AskedPolicy)) -> (Vec<Decision>, RecordedLimits) {
+    recorded_with(name, bytes, Grants::default(), work)
+}
+
+fn recorded_with(
+    name: &str,
+    bytes: &[u8],
+    grants: Grants,
+    work: impl FnOnce(&AskedPolicy),
+) -> (Vec<Decision>, RecordedLimits) {
     let limits = Limits { concurrency: 2, ..Limits::default() };
     let runtime = Runtime::new(limits.clone(), Compiler::InProcess).unwrap();
-    let policy = AskedPolicy::new(load(&runtime, name, bytes));
+    let policy = load(&runtime, name, bytes);
+    policy.grant(grants);
+    let policy = AskedPolicy::new(policy);
     let (directory, recorder) = (tempfile::tempdir().unwrap(), runtime.recorder());
     recorder.set(HashMap::from([(network(), 100_000)]));
     let writer = Writer::new(Arc::clone(recorder), directory.path(), limits.recorded());
@@ -58,6 +69,8 @@ fn read(folder: &Path) -> (Vec<Decision>, RecordedLimits) {
 struct Network<'a> {
     policy: &'a AskedPolicy,
     book: Arc<Book>,
+    /// What the policy remembers.
+    state: Arc<[u8]>,
     clock: u64,
     held: Vec<Owner>,
     /// The addresses of each proposal, or the error's cause.
@@ -70,7 +83,8 @@ impl<'a> Network<'a> {
         let definition = wait(policy.define(&network(), &config)).unwrap();
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         let book = Book::defined(&network(), defined, Moment::default()).unwrap();
-        Self { policy, book: Arc::new(book), clock: 0, held: Vec::new(), answers: Vec::new() }
+        let (book, state) = (Arc::new(book), Arc::default());
+        Self { policy, book, state, clock: 0, held: Vec::new(), answers: Vec::new() }
     }
 
     fn now(&mut self) -> Moment {
@@ -101,15 +115,17 @@ impl<'a> Network<'a> {
             sandbox: Sandbox { pod, ..Sandbox::default() },
             requested_at: self.now(),
         };
-        let answer = wait(self.policy.propose(&request, Arc::clone(&self.book)));
+        let state = Arc::clone(&self.state);
+        let answer = wait(self.policy.propose(&request, Arc::clone(&self.book), state));
         let now = self.now();
-        if let Ok(proposal) = &answer
-            && let Ok(allocation) = self.book.admit(&request, proposal, self.policy.stamp(), now)
+        if let Ok(answer) = &answer
+            && let Ok(allocation) = self.book.admit(&request, &answer.proposal, self.policy.stamp(), now)
         {
+            self.state = answer.state.clone().unwrap_or_else(|| Arc::clone(&self.state));
             self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
             self.held.push(owner);
         }
-        self.answers.push(answer.map_or_else(|error| error.cause, |proposal| addresses(&proposal)));
+        self.answers.push(answer.map_or_else(|error| error.cause, |answer| addresses(&answer.proposal)));
     }
 
     fn release(&mut self, random: &mut Random) {
@@ -141,17 +157,19 @@ fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
     from.get(usize::try_from(random.below(u64::try_from(from.len()).unwrap())).unwrap()).unwrap()
 }
 
-/// A random configuration: one or two pools of small ranges, some of them for a namespace.
+/// A random configuration: one or two pools of small ranges in two racks, some of them for a namespace.
 fn ipam(random: &mut Random) -> String {
     let mut third = 0;
     let mut range = |random: &mut Random| {
         let length = 27 + random.below(3);
-        let label = match random.below(2) {
-            0 => format!(r#", "rangeAttributes": {{"namespace": "{}"}}"#, pick(random, &NAMESPACES)),
+        let namespace = match random.below(2) {
+            0 => format!(r#", "namespace": "{}""#, pick(random, &NAMESPACES)),
             _ => String::new(),
         };
         third += 1;
-        format!(r#"{{"subnet": "10.1.{}.0/{length}"{label}}}"#, third - 1)
+        let (number, rack) = (third - 1, third % 2);
+        let labels = format!(r#""rangeAttributes": {{"rack": "{rack}"{namespace}}}"#);
+        format!(r#"{{"subnet": "10.1.{number}.0/{length}", {labels}}}"#)
     };
     let mut set = |random: &mut Random| {
         let ranges: Vec<_> = (0..=random.below(2)).map(|_| range(random)).collect();
@@ -176,9 +194,14 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
         ("zones", build_example("zones")),
         ("quota", build_example("quota")),
         ("sticky", build_example("sticky")),
+        ("rotation", build_example("rotation")),
     ] {
         let mut answers = Vec::new();
         let (decisions, limits) = recorded(name, &bytes, |policy| {
+            // One address for three owners: each policy refuses.
+            let mut full = Network::define(policy, r#"{"ranges": [[{"subnet": "10.1.0.0/30"}]]}"#);
+            (0..3).for_each(|_| full.add(&mut random));
+            answers.extend(full.answers);
             for _ in 0..6 {
                 let mut network = Network::define(policy, &ipam(&mut random));
                 for _ in 0..60 {
@@ -196,25 +219,61 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
         let mut told = Vec::new();
         for decision in &decisions {
             assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{name}: {decision:?}");
-            if decision.function == Function::Propose {
+            if decision.function != Function::Define {
                 told.push(decision.outcome.to_string());
             }
         }
         assert_eq!(told.len(), answers.len(), "each call is recorded once");
         for (told, answer) in told.iter().zip(&answers) {
-            let reason = told.split_once(": ").map_or(told.as_str(), |(_, reason)| reason);
+            let told = told.split_once("; new state ").map_or(told.as_str(), |(addresses, _)| addresses);
+            let reason = told.split_once(": ").map_or(told, |(_, reason)| reason);
             assert!(answer == told || answer.ends_with(reason), "recorded {told:?}, answered {answer:?}");
         }
         let numbers: Vec<_> = decisions.iter().map(|decision| decision.number).collect();
         assert!(numbers.iter().copied().eq(1..=u64::try_from(decisions.len()).unwrap()), "{numbers:?}");
         let of = |is: fn(&Outcome) -> bool| decisions.iter().filter(|decision| is(&decision.outcome)).count();
         assert!(of(|outcome| matches!(outcome, Outcome::Refusal(_))) > 0, "{name} refused nothing");
-        assert!(of(|outcome| matches!(outcome, Outcome::Proposal(_))) > 0, "{name} proposed nothing");
+        let is_proposal: fn(&Outcome) -> bool = match name {
+            "rotation" => |outcome| matches!(outcome, Outcome::ProposalWithState { state: Some(_), .. }),
+            _ => |outcome| matches!(outcome, Outcome::Proposal(_)),
+        };
+        assert!(of(is_proposal) > 0, "{name} proposed nothing");
 
         // Another policy decides otherwise, and asks what was not asked.
         let differs = |decision: &&Decision| highest_first.replay(decision).unwrap() != decision.outcome;
         let differences = decisions.iter().filter(differs).count();
         assert_eq!(differences == 0, name == "highest-first", "{name}: {differences} differences");
+    }
+}
+
+#[test]
+fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
+    let bytes = build_example("rotation");
+    let (mut decisions, limits) = recorded("rotation", &bytes, |policy| {
+        let rack = |number| {
+            format!(r#"{{"subnet": "10.1.{number}.0/29", "rangeAttributes": {{"rack": "{number}"}}}}"#)
+        };
+        let mut network = Network::define(policy, &format!(r#"{{"ranges": [[{}, {}]]}}"#, rack(0), rack(1)));
+        (0..6).for_each(|_| network.add(&mut Random::new(7)));
+    });
+    decisions.retain(|decision| decision.given_state().is_ok_and(|state| !state.is_empty()));
+    assert!(!decisions.is_empty());
+    let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+    // A custom section makes another digest.
+    let other = load(&runtime, "rotation", &[bytes.as_slice(), &[0, 2, 1, b'x']].concat());
+    for decision in &decisions {
+        assert_eq!(other.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+        let foreign = Decision { policy: "another".into(), ..decision.clone() };
+        let refused = other.replay(&foreign).unwrap();
+        assert_eq!(refused.to_string(), "other: this is not the state of a rotation");
+        let line = serde_json::to_value(decision).unwrap();
+        let mut old = line.as_object().unwrap().clone();
+        old.remove("state");
+        old.insert("function".into(), "propose".into());
+        let old: Decision = serde_json::from_value(old.into()).unwrap();
+        assert_eq!((old.function, old.given_state()), (Function::Propose, Ok(Vec::new())));
+        let first = other.replay(&old).unwrap();
+        assert!(matches!(first, Outcome::ProposalWithState { .. } | Outcome::NotRecorded(_)), "{first}");
     }
 }
 
@@ -248,6 +307,24 @@ fn failures_are_recorded_and_happen_again() {
     assert_eq!(decisions.len(), 2 * misbehaviours.len() + 1, "definitions too");
     let last = decisions.last().unwrap();
     assert!(last.outcome.to_string().starts_with("invalid-config: ipam.subnet: "), "{}", last.outcome);
+}
+
+#[test]
+fn what_a_grant_has_failed_fails_again() {
+    let bytes = build("tenure-hostile");
+    let grants = Grants { memory: Some(4 << 20), ..Grants::default() };
+    let (decisions, limits) = recorded_with("hostile", &bytes, grants, |policy| {
+        let ipam = r#"{"subnet": "10.1.0.0/29", "misbehave": "grow"}"#;
+        Network::define(policy, ipam).add(&mut Random::new(1));
+    });
+    assert_eq!(limits.memory, 4 << 20, "the limit of the call, not of the sandbox");
+    let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+    let policy = load(&runtime, "hostile", &bytes);
+    for decision in &decisions {
+        assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
+    }
+    let last = &decisions.last().unwrap().outcome;
+    assert!(matches!(last, Outcome::Failure { kind, .. } if kind == "memory"), "{last}");
 }
 
 #[test]

@@ -13,9 +13,10 @@ pub(super) async fn activate(
     engine: &Arc<Engine>,
     request: v1::ActivatePolicyRequest,
 ) -> Result<v1::ActivatePolicyResponse> {
-    let v1::ActivatePolicyRequest { network, policy, change_ranges, unchecked } = request;
+    let v1::ActivatePolicyRequest { network, policy, change_ranges, unchecked, empty_state } = request;
     let (network, policy) = (named(&network)?, selected(&policy)?);
-    let (engine, activate) = (Arc::clone(engine), Activate { network, policy, change_ranges, unchecked });
+    let activate = Activate { network, policy, change_ranges, unchecked, empty_state };
+    let engine = Arc::clone(engine);
     to_the_end(async move { engine.activate(&activate).await }).await.map(exchanged)
 }
 
@@ -72,7 +73,7 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
 }
 
 /// The name of a network, which may not exist.
-fn named(network: &str) -> Result<NetworkName> {
+pub(super) fn named(network: &str) -> Result<NetworkName> {
     NetworkName::new(network).map_err(|_| unknown_network(network))
 }
 
@@ -98,7 +99,7 @@ fn exchanged(exchanged: Redefined) -> v1::ActivatePolicyResponse {
 }
 
 fn report(report: ShadowReport) -> v1::ShadowPolicyResponse {
-    let ShadowReport { policy, since, verdicts, rehearsed, skipped, problem } = report;
+    let ShadowReport { policy, since, verdicts, rehearsed, recorded, skipped, problem } = report;
     let us = |duration: std::time::Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let difference = |difference: Difference| v1::ShadowDifference {
         at_ms: difference.at.wall_ms,
@@ -120,6 +121,8 @@ fn report(report: ShadowReport) -> v1::ShadowPolicyResponse {
         skipped,
         rehearsed: rehearsed.0,
         answered: rehearsed.1,
+        recorded: recorded.0,
+        unanswered: recorded.1,
         problem: problem.unwrap_or_default(),
         differences: verdicts.examples.into_iter().map(difference).collect(),
     }

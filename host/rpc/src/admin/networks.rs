@@ -30,9 +30,9 @@ pub(super) async fn networks(engine: &Engine) -> v1::ListNetworksResponse {
 }
 
 fn network(engine: &Engine, book: &Book) -> v1::Network {
-    let choices = engine.choices(book.name());
-    let now = choices.as_ref().map(|(now, _)| now);
-    let before = choices.as_ref().and_then(|(_, before)| before.first());
+    let served = engine.policies_of(book.name());
+    let now = served.as_ref().map(|served| &served.now);
+    let before = served.as_ref().and_then(|served| served.before.front());
     v1::Network {
         name: book.name().to_string(),
         policy: now.map(|choice| policy_ref(&choice.policy)),

@@ -6,6 +6,7 @@ use tenure_ledger::choices::Served;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
 
 use super::exchange::selected;
+use super::granted;
 use super::shown::policy_ref;
 use crate::v1;
 
@@ -13,12 +14,14 @@ use crate::v1;
 pub(super) fn list(engine: &Engine) -> v1::ListPoliciesResponse {
     let uses = Uses::of(engine);
     let policies = known(engine, &uses).into_iter().map(|known| v1::Policy {
-        policy: Some(policy_ref(&known.policy)),
         networks: uses.serves(&known.policy),
         shadows: uses.shadows(&known.policy),
         source: known.source,
         problem: known.problem,
         loading: known.loading,
+        file_problem: known.file_problem,
+        benched: engine.benched(&known.policy),
+        policy: Some(policy_ref(&known.policy)),
     });
     v1::ListPoliciesResponse { policies: policies.collect() }
 }
@@ -30,7 +33,11 @@ pub(super) fn inspect(engine: &Engine, policy: &str) -> Result<v1::InspectPolicy
     let versions: Vec<_> = known(engine, &uses)
         .into_iter()
         .filter(|known| selector.matches(&known.policy))
-        .map(|known| v1::PolicyVersion {
+        .map(|known| (engine.policy_details(&known.policy), known))
+        .map(|(details, known)| v1::PolicyVersion {
+            benched: engine.benched(&known.policy),
+            grants: details.as_ref().map(|details| granted::grants(engine, &known.policy.name, details)),
+            meter: details.as_ref().map(|details| granted::meter(&details.meter)),
             serves: uses.serves(&known.policy),
             shadows: uses.shadows(&known.policy),
             served: uses.served(&known.policy),
@@ -40,6 +47,7 @@ pub(super) fn inspect(engine: &Engine, policy: &str) -> Result<v1::InspectPolicy
             loaded_at_ms: known.loaded_at_ms,
             current: known.current,
             problem: known.problem,
+            file_problem: known.file_problem,
         })
         .collect();
     if versions.is_empty() {
@@ -58,12 +66,13 @@ struct Known {
     current: bool,
     problem: String,
     loading: bool,
+    file_problem: String,
 }
 
 /// All versions, sorted by name; the one that a name stands for comes first.
 fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
     let components = engine.components();
-    let entry = |CatalogueEntry { stamp, source, problem, loading }| Known {
+    let entry = |CatalogueEntry { stamp, source, problem, loading, file_problem }| Known {
         policy: stamp,
         source,
         signer: String::new(),
@@ -71,6 +80,7 @@ fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
         current: true,
         problem: problem.unwrap_or_default(),
         loading,
+        file_problem: file_problem.unwrap_or_default(),
     };
     let mut all: Vec<Known> = engine.policies().into_iter().map(entry).collect();
     let older = |policy: PolicyStamp, source: &str| Known {
@@ -81,6 +91,7 @@ fn known(engine: &Engine, uses: &Uses) -> Vec<Known> {
         current: false,
         problem: String::new(),
         loading: false,
+        file_problem: String::new(),
     };
     for component in components.iter().rev() {
         if !all.iter().any(|known| known.policy == component.policy) {

@@ -14,7 +14,7 @@ use super::shown::allocation;
 use crate::v1;
 
 /// The most characters of the operator's reason to record.
-const LONGEST_REASON: usize = 200;
+pub(super) const LONGEST_REASON: usize = 200;
 
 /// Finds the allocation, looks for its sandbox, and ends the allocation if `apply` is set.
 pub(super) async fn release(

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tenure_engine::Engine;
-use tenure_types::cni::Configuration;
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use tokio::sync::Semaphore;
 
@@ -50,12 +49,17 @@ impl Unimported {
         self.ignore.store(ignore, Ordering::Relaxed);
     }
 
-    /// Refuses a network that the ledger does not have while host-local has addresses for it.
+    /// Refuses a network that the ledger does not have while host-local has addresses for it, in the directory that the
+    /// configuration names or in its own.
     ///
     /// # Errors
     /// `NotTakenOver`, with the command that imports them.
-    pub(crate) async fn check(&self, engine: &Engine, config: &Configuration<'_>) -> Result<()> {
-        let network = config.name();
+    pub(crate) async fn check(
+        &self,
+        engine: &Engine,
+        network: &NetworkName,
+        data: Option<String>,
+    ) -> Result<()> {
         let ignore = self.ignore.load(Ordering::Relaxed);
         if ignore || self.known.read().unwrap_or_else(PoisonError::into_inner).contains(network) {
             return Ok(());
@@ -68,8 +72,7 @@ impl Unimported {
             known.insert(network.clone());
             return Ok(());
         }
-        let data = config.data_directory().unwrap_or_else(|| DEFAULT_DIRECTORY.to_owned());
-        let data = PathBuf::from(data);
+        let data = data.map_or_else(|| PathBuf::from(DEFAULT_DIRECTORY), PathBuf::from);
         // The path is relative to the plugin's working directory, which the daemon does not know.
         if !data.is_absolute() {
             return Ok(());

@@ -60,6 +60,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         networks: 1,
         bounds,
         exchange: ExchangeSettings::default(),
+        reserved: Duration::from_secs(3600),
     };
     Engine::new(Recovered { books: vec![book], ..Recovered::default() }, ports, settings).0
 }

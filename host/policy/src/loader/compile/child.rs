@@ -1,11 +1,15 @@
-//! The child's side: drops privileges and limits itself, then reads, compiles and writes.
+//! The child's side: drops every privilege and limits itself, then reads, compiles and writes.
 
 use std::fs;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use rustix::process::{
-    Resource, Rlimit, Signal, set_parent_process_death_signal, setpriority_process, setrlimit,
+    Resource, Rlimit, Signal, geteuid, set_parent_process_death_signal, setpriority_process, setrlimit,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, Gid, Uid, capabilities, set_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
 use super::here;
@@ -13,11 +17,14 @@ use super::here;
 /// The argument that marks a child; its limit of processor seconds follows.
 pub(super) const ARGUMENT: &str = "--compile-policy-from-standard-input";
 
+/// The user and group `nobody`.
+pub(super) const NOBODY: u32 = 65534;
+
 /// The child's address space, in bytes.
 const MEMORY: u64 = 2 << 30;
 
-/// The most files that the child may have open: its pipes, and what a program opens at startup.
-const FILES: u64 = 16;
+/// The number of its pipes: it can open neither a file nor a socket besides.
+const FILES: u64 = 3;
 
 /// The child's niceness: serving requests takes precedence.
 const NICE: i32 = 10;
@@ -51,8 +58,6 @@ fn serve(seconds: u64) -> Result<(), String> {
 }
 
 fn confine(seconds: u64) -> io::Result<()> {
-    // The child does not outlive the daemon's thread that waits for it.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     let (file, adjustment) = OUT_OF_MEMORY;
     // The daemon may be protected from the OOM killer, and its child inherits that.
     match fs::write(file, adjustment) {
@@ -61,6 +66,9 @@ fn confine(seconds: u64) -> io::Result<()> {
     }
     // If even that is forbidden, the child compiles at the usual priority.
     let _ = setpriority_process(None, NICE);
+    drop_rights()?;
+    // The child does not outlive the daemon's thread that waits for it. A change of the user clears this.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, most) in [
         (Resource::As, MEMORY),
         (Resource::Cpu, seconds.max(1)),
@@ -75,4 +83,24 @@ fn confine(seconds: u64) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(maximum) })?;
     }
     Ok(())
+}
+
+/// Becomes `nobody`, unless the parent has done that or may not, and gives up every capability for ever.
+///
+/// A daemon without capabilities cannot become another user. Its child stays `root` by name, with no right but that of
+/// the owner of files, of which it can open none.
+fn drop_rights() -> io::Result<()> {
+    let to_be_another = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    if geteuid().is_root() && capabilities(None)?.effective.contains(to_be_another) {
+        let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+        set_thread_groups(&[])?;
+        set_thread_res_gid(group, group, group)?;
+        set_thread_res_uid(user, user, user)?;
+    }
+    let (left, none) = (capabilities(None)?, CapabilitySet::empty());
+    // The systemd unit's filter denies the call, but then there is nothing left to give up.
+    if !(left.effective | left.permitted).is_empty() {
+        set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    }
+    Ok(set_no_new_privs(true)?)
 }

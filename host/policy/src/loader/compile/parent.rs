@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::child::ARGUMENT;
+use super::child::{ARGUMENT, NOBODY};
 use crate::text::clean;
 
 /// The most bytes of compiled code; the largest policies that other languages' tools produce need a quarter of it.
@@ -20,9 +20,6 @@ const MOST_WORDS: u64 = 4 << 10;
 
 /// The child's wall-clock limit as a multiple of its processor time, since it yields to everything else.
 const BY_THE_CLOCK: u32 = 3;
-
-/// The user and group `nobody`.
-const NOBODY: u32 = 65534;
 
 /// The capabilities that the daemon needs to run its child as `nobody`: `CAP_SETGID` and `CAP_SETUID`.
 const TO_BE_ANOTHER: u64 = 1 << 6 | 1 << 7;
@@ -92,7 +89,7 @@ fn start(time: Duration) -> std::io::Result<Child> {
     if may_be_another() {
         let as_nobody = command.uid(NOBODY).gid(NOBODY).spawn();
         match as_nobody {
-            // The program may be in a directory that only root can execute from.
+            // The program may be in a directory that only root can execute from; the child then becomes nobody itself.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 command.uid(0).gid(0);
             }

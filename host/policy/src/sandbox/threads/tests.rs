@@ -28,7 +28,7 @@ fn wait_until(threads: &Threads, what: impl Fn(&State) -> bool) {
 
 #[test]
 fn a_thread_is_used_again_unless_its_call_panicked() {
-    let threads = Threads::new(4, Priority::Usual);
+    let threads = Threads::new(4, 3, Priority::Usual);
     let first = ran_on(&threads);
     wait_until(&threads, |state| state.idle == 1);
     assert_eq!(ran_on(&threads), first);
@@ -42,7 +42,7 @@ fn a_thread_is_used_again_unless_its_call_panicked() {
 #[test]
 fn whoever_takes_the_seat_of_one_that_gives_way_has_the_usual_priority() {
     let (_, usual) = this_thread();
-    let threads = Threads::new(1, Priority::Usual);
+    let threads = Threads::new(1, 1, Priority::Usual);
     let (release, released) = mpsc::channel::<()>();
     let (sender, slow) = mpsc::channel();
     threads.run(job("slow", move |seat| {
@@ -72,7 +72,7 @@ fn whoever_takes_the_seat_of_one_that_gives_way_has_the_usual_priority() {
 
 #[test]
 fn threads_of_the_last_priority_have_it_before_their_first_call_and_are_used_again() {
-    let threads = Threads::new(4, Priority::Last);
+    let threads = Threads::new(4, 3, Priority::Last);
     let (sender, receiver) = mpsc::channel();
     threads.run(job("slow", move |seat| {
         let before = this_thread();
@@ -87,7 +87,7 @@ fn threads_of_the_last_priority_have_it_before_their_first_call_and_are_used_aga
 
 #[test]
 fn the_calls_of_one_policy_leave_room_for_anothers() {
-    let threads = Threads::new(4, Priority::Usual);
+    let threads = Threads::new(4, 3, Priority::Usual);
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
     for _ in 0..20 {
@@ -107,5 +107,39 @@ fn the_calls_of_one_policy_leave_room_for_anothers() {
     for _ in 0..20 {
         release.send(()).unwrap();
     }
+    wait_until(&threads, |state| state.waiting.is_empty() && state.running.is_empty());
+}
+
+#[test]
+fn on_a_single_thread_policies_take_turns() {
+    let threads = Threads::new(1, 1, Priority::Last);
+    let (release, released) = mpsc::channel::<()>();
+    threads.run(job("slow", move |_| released.recv().unwrap()));
+    wait_until(&threads, |state| state.waiting.is_empty());
+    let (sender, receiver) = mpsc::channel();
+    for policy in ["slow", "slow", "slow", "other", "third"] {
+        let sender = sender.clone();
+        threads.run(job(policy, move |_| sender.send(policy).unwrap()));
+    }
+    release.send(()).unwrap();
+    let order: Vec<_> = (0..5).map(|_| receiver.recv().unwrap()).collect();
+    assert_eq!(order, ["other", "slow", "third", "slow", "slow"]);
+}
+
+#[test]
+fn a_slow_policy_does_not_wait_for_another() {
+    let threads = Threads::new(3, 1, Priority::Last);
+    let (release, released) = mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    for _ in 0..2 {
+        let released = Arc::clone(&released);
+        threads.run(job("endless", move |_| _ = released.lock().unwrap().recv()));
+    }
+    wait_until(&threads, |state| state.running.values().sum::<u32>() == 1);
+    let (sender, receiver) = mpsc::channel();
+    threads.run(job("slow", move |_| sender.send(()).unwrap()));
+    receiver.recv().unwrap();
+    assert_eq!(threads.0.lock().waiting.len(), 1, "the other call of the endless one still waits");
+    drop(release);
     wait_until(&threads, |state| state.waiting.is_empty() && state.running.is_empty());
 }

@@ -1,0 +1,59 @@
+//! Agents' own addresses: claims that are made, kept and released by name, and whose allocations no runtime ends.
+//!
+//! ```text
+//! agent's turn ─▶ networks' turns, by name ─▶ policy (proposes) ─▶ ledger check ─▶ one group of facts ─▶ reply
+//! ```
+//!
+//! A claim is lasting: unlike an ADD, one whose caller has gone away is not undone. The caller asks again and gets the same
+//! answer.
+
+mod asking;
+mod changes;
+mod confirm;
+mod declare;
+mod ensure;
+mod feed;
+mod heard;
+mod lapse;
+mod release;
+mod turns;
+mod view;
+
+use tenure_ledger::{ClaimKey, Wish};
+use tenure_types::{AgentName, ClaimName, NetworkName};
+
+pub(crate) use self::asking::{check_families, claimed_fact};
+pub use self::changes::Changes;
+pub use self::declare::Declared;
+pub(crate) use self::feed::Feed;
+pub(crate) use self::heard::Heard;
+pub use self::heard::Watching;
+pub(crate) use self::turns::Turns;
+pub use self::view::{Claimed, Place};
+
+/// An agent, as the caller's credentials and the configuration identify it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// Its name.
+    pub name: AgentName,
+    /// The most claims that it may have.
+    pub most: usize,
+}
+
+/// A claim as an agent asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The network.
+    pub network: NetworkName,
+    /// The agent's name for the claim.
+    pub name: ClaimName,
+    /// What it asks for.
+    pub wish: Wish,
+}
+
+impl Ask {
+    /// What identifies the claim, if this agent makes it.
+    fn key(&self, agent: &AgentName) -> ClaimKey {
+        ClaimKey { agent: agent.clone(), network: self.network.clone(), name: self.name.clone() }
+    }
+}

@@ -1,0 +1,186 @@
+//! Deciding on a claim: the policy that serves the network proposes, the ledger disposes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_ledger::{
+    Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, PolicyState, Presence, StateFact, Wish,
+};
+use tenure_types::{
+    Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, Request, Result,
+    Sandbox,
+};
+
+use super::Agent;
+use crate::engine::Engine;
+use crate::import;
+use crate::pipeline::no_book;
+use crate::ports::Policy;
+use crate::slot::Alone;
+use crate::states::kept;
+
+/// What a claim that exists needs to agree with what its agent asks for now.
+pub(super) enum Held {
+    /// It has no allocation.
+    Nothing,
+    /// Its addresses agree; this fact, if any, records what is new.
+    Agrees(Option<ClaimFact>),
+    /// Its addresses do not, for this reason.
+    Differs(String),
+}
+
+impl Engine {
+    /// Compares what a claim holds with what its agent asks for.
+    pub(super) fn held(&self, book: &Book, key: &ClaimKey, wish: &Wish, now: Moment) -> Held {
+        let Some(held) = book.owned_by(&key.owner()) else { return Held::Nothing };
+        let has = |wanted: &&IpAddr| held.addresses.iter().any(|address| address.ip() == **wanted);
+        if let Some(other) = wish.addresses.iter().find(|wanted| !has(wanted)) {
+            return Held::Differs(format!("{key} holds other addresses than {other}"));
+        }
+        if let Err(missing) = check_families(wish, &held.addresses) {
+            return Held::Differs(format!("{key}: {missing}"));
+        }
+        let node = self.committer.node();
+        let known = node.claims.get(key).filter(|claim| claim.generation == held.generation);
+        Held::Agrees(match known {
+            Some(claim) if claim.wish == *wish => match claim.presence {
+                Presence::Here(_) => None,
+                Presence::Reserved(_) => Some(ClaimFact::Confirmed { key: key.clone(), at: now }),
+            },
+            known => {
+                let made_at = known.map_or(held.allocated_at, |claim| claim.made_at);
+                Some(ClaimFact::Claimed(claim(key, wish, held, made_at, now)))
+            }
+        })
+    }
+
+    /// The policy that serves a network and the network's book, ready to decide on new claims or to plan.
+    pub(crate) fn deciding(
+        &self,
+        alone: &Alone<'_>,
+        name: &NetworkName,
+        now: Moment,
+    ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
+        self.admits()?;
+        import::admits(alone.state().as_ref())?;
+        self.check_within(alone, &self.bounds())?;
+        let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
+        let mut state = alone.state();
+        let served = state.as_mut().ok_or_else(no_book)?;
+        let policy = self.policy_of(served, &choice)?;
+        served.policy = Some(Arc::clone(&policy));
+        self.expire(served, now);
+        Ok((policy, Arc::clone(&served.book)))
+    }
+
+    /// Has the policy propose addresses for a claim, and checks them against the book. Returns the fact of a new state, too,
+    /// which is then the one to ask with next.
+    pub(super) async fn decide(
+        &self,
+        alone: &Alone<'_>,
+        (policy, book): (&dyn Policy, Arc<Book>),
+        key: &ClaimKey,
+        wish: &Wish,
+        (remembered, now): (&mut PolicyState, Moment),
+    ) -> Result<(Allocation, Option<StateFact>)> {
+        let name = &key.network;
+        let taken = |wanted: &&IpAddr| book.holder(**wanted).is_some();
+        if let Some(taken) = wish.addresses.iter().find(taken) {
+            // Who holds it is nobody else's business.
+            let cause = format_args!("{taken} of network {name} has another owner");
+            return Err(Error::new(ErrorCode::AddressUnavailable, cause));
+        }
+        let request = Request {
+            network: name.clone(),
+            owner: key.owner(),
+            requested: wish.addresses.clone(),
+            sandbox: Sandbox::default(),
+            requested_at: now,
+        };
+        let began = self.ports.clock.monotonic();
+        let state = Arc::clone(&remembered.bytes);
+        let outcome = self.ask(name, policy, || policy.propose(&request, Arc::clone(&book), state)).await;
+        let Outcome { proposal, state } =
+            self.judged(alone, &request, Arc::clone(&book), began, outcome).await?;
+        let allocation = book.admit(&request, &proposal, policy.stamp(), now).map_err(|violation| {
+            // It may name the owners of other addresses.
+            tracing::warn!(network = %name, policy = %policy.stamp(), %violation, "the ledger refused a proposal for a claim");
+            let why = format_args!("made an invalid proposal for network {name}; the daemon's log has it");
+            self.rejected(policy, violation.rule(), why)
+        })?;
+        check_families(wish, &allocation.addresses)
+            .map_err(|missing| Error::new(ErrorCode::AddressUnavailable, format_args!("{key}: {missing}")))?;
+        let kept = kept(name, remembered, state, now);
+        if let Some(StateFact::Kept { state, .. }) = &kept {
+            remembered.clone_from(state);
+        }
+        Ok((allocation, kept))
+    }
+
+    /// The facts that end a claim with its allocation; none if it has ended already.
+    pub(crate) fn ending(&self, book: &Book, key: &ClaimKey, at: Moment, reason: &str) -> Vec<Fact> {
+        let known = self.committer.node().claims.get(key).map(|claim| claim.generation);
+        let released = book.release(&key.owner(), at, reason);
+        let unclaimed = known.map(|generation| {
+            ClaimFact::Released { key: key.clone(), generation, at, reason: reason.into() }.into()
+        });
+        released.map(Fact::from).into_iter().chain(unclaimed).collect()
+    }
+}
+
+/// The facts of a new claim and its allocation, which become durable together.
+pub(super) fn beginning(
+    key: &ClaimKey,
+    wish: &Wish,
+    allocation: Allocation,
+    made_at: Moment,
+    now: Moment,
+) -> [Fact; 2] {
+    let claimed = claimed_fact(key, wish, &allocation, made_at, now);
+    [LedgerFact::Allocated(Arc::new(allocation)).into(), claimed]
+}
+
+/// The fact of a new claim, to be staged with its allocation.
+pub(crate) fn claimed_fact(
+    key: &ClaimKey,
+    wish: &Wish,
+    held: &Allocation,
+    made_at: Moment,
+    now: Moment,
+) -> Fact {
+    ClaimFact::Claimed(claim(key, wish, held, made_at, now)).into()
+}
+
+fn claim(key: &ClaimKey, wish: &Wish, held: &Allocation, made_at: Moment, now: Moment) -> Claim {
+    let (generation, presence) = (held.generation, Presence::Here(now));
+    Claim { key: key.clone(), wish: wish.clone(), generation, made_at, presence }
+}
+
+/// The reason of the release of a claim by its agent.
+pub(super) const BY_AGENT: End = End::Agent;
+
+/// Refuses to let an agent have more claims than it may.
+pub(super) fn check_number(agent: &Agent, number: usize) -> Result<()> {
+    if number <= agent.most {
+        return Ok(());
+    }
+    let Agent { name, most } = agent;
+    let cause = format_args!("agents.{name}.claims allows {most} claims, and this would be {number}");
+    Err(Error::new(ErrorCode::ClaimDenied, cause))
+}
+
+/// The error for a network that does not exist yet.
+pub(super) fn unknown(name: &NetworkName) -> Error {
+    Error::new(ErrorCode::UnknownNetwork, format_args!("network {name} does not exist yet"))
+}
+
+pub(crate) fn check_families(wish: &Wish, addresses: &[AssignedAddress]) -> Result<(), &'static str> {
+    let has = |is_wanted: bool, is_of: fn(&IpAddr) -> bool| {
+        !is_wanted || addresses.iter().any(|address| is_of(&address.ip()))
+    };
+    match wish.families {
+        families if !has(families.ipv4, IpAddr::is_ipv4) => Err("the network gave it no IPv4 address"),
+        families if !has(families.ipv6, IpAddr::is_ipv6) => Err("the network gave it no IPv6 address"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,41 @@
+//! Confirming a claim without making one.
+
+use tenure_ledger::{ClaimKey, Fact};
+use tenure_types::{Error, ErrorCode, Result};
+
+use super::asking::Held;
+use crate::engine::Engine;
+use crate::pipeline::no_book;
+
+impl Engine {
+    /// Notes that a claim's agent is there, after a reboot, too; durable when this returns.
+    ///
+    /// # Errors
+    /// `ClaimUnknown` if there is no such claim.
+    pub async fn confirm(&self, key: &ClaimKey) -> Result<()> {
+        self.observed("confirm", &key.network, Some(&key.owner()), self.serve_confirm(key)).await
+    }
+
+    async fn serve_confirm(&self, key: &ClaimKey) -> Result<()> {
+        let unknown = || Error::new(ErrorCode::ClaimUnknown, format_args!("there is no claim {key}"));
+        let _turn = self.turns.enter(&key.agent).await?;
+        let ticket = {
+            let slot = self.networks.known(&key.network).ok_or_else(unknown)?;
+            let mut state = slot.lock().await;
+            let served = state.as_mut().ok_or_else(no_book)?;
+            let wish = self.committer.node().claims.get(key).map(|claim| claim.wish.clone());
+            match self.held(&served.book, key, &wish.ok_or_else(unknown)?, self.now()) {
+                Held::Nothing | Held::Differs(_) => return Err(unknown()),
+                // It may not be durable yet.
+                Held::Agrees(None) => self.ports.journal.barrier(),
+                Held::Agrees(Some(fact)) => {
+                    self.ports.journal.health()?;
+                    self.committer.commit(&mut served.book, &[Fact::from(fact)])?.1
+                }
+            }
+        };
+        ticket.durable().await?;
+        self.heard.asked(key, self.now());
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! When agents were last heard of. Kept in memory only: a start counts as hearing of everybody, so a lease never runs out
+//! because the daemon was away.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tenure_ledger::ClaimKey;
+use tenure_types::{AgentName, Moment};
+
+use crate::lock::hold;
+
+/// When agents were last heard of.
+pub(crate) struct Heard {
+    since: Moment,
+    /// A `std::sync::Mutex`, held to read and to change memory.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    claims: BTreeMap<ClaimKey, Moment>,
+    agents: BTreeMap<AgentName, Moment>,
+    /// How many watches each agent has open.
+    watching: BTreeMap<AgentName, usize>,
+}
+
+/// An open watch, which keeps all leases of its agent.
+pub struct Watching {
+    heard: Arc<Heard>,
+    agent: AgentName,
+    now: Box<dyn Fn() -> Moment + Send + Sync>,
+}
+
+impl Heard {
+    pub(crate) fn new(since: Moment) -> Self {
+        Self { since, state: Mutex::default() }
+    }
+
+    /// An agent asked for a claim.
+    pub(super) fn asked(&self, key: &ClaimKey, now: Moment) {
+        hold(&self.state).claims.insert(key.clone(), now);
+    }
+
+    /// A claim has ended.
+    pub(super) fn forget(&self, key: &ClaimKey) {
+        hold(&self.state).claims.remove(key);
+    }
+
+    /// When a claim's agent was last heard of; now, if it watches.
+    pub(super) fn last(&self, key: &ClaimKey, now: Moment) -> Moment {
+        let state = hold(&self.state);
+        if state.watching.contains_key(&key.agent) {
+            return now;
+        }
+        let (claim, agent) = (state.claims.get(key), state.agents.get(&key.agent));
+        let times = [Some(&self.since), claim, agent];
+        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied().unwrap_or(self.since)
+    }
+
+    /// The number of an agent's open watches.
+    pub(super) fn watches(&self, agent: &AgentName) -> usize {
+        hold(&self.state).watching.get(agent).copied().unwrap_or_default()
+    }
+
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        agent: &AgentName,
+        now: impl Fn() -> Moment + Send + Sync + 'static,
+    ) -> Watching {
+        *hold(&self.state).watching.entry(agent.clone()).or_default() += 1;
+        Watching { heard: Arc::clone(self), agent: agent.clone(), now: Box::new(now) }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let now = (self.now)();
+        let mut state = hold(&self.heard.state);
+        if let Some(open) = state.watching.get_mut(&self.agent) {
+            *open -= 1;
+            if *open == 0 {
+                state.watching.remove(&self.agent);
+                state.agents.insert(self.agent.clone(), now);
+            }
+        }
+    }
+}

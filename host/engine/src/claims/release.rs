@@ -1,0 +1,41 @@
+//! Releasing a claim.
+
+use tenure_ledger::ClaimKey;
+use tenure_types::Result;
+
+use super::asking::BY_AGENT;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Ends an agent's claim; durable when this returns. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when the release is not durable: the caller has to retry.
+    pub async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
+        let _turn = self.turns.enter(&key.agent).await?;
+        self.end_claim(key, BY_AGENT.reason()).await
+    }
+
+    /// Ends a claim, whoever asked for it. The caller has the agent's turn.
+    pub(super) async fn end_claim(&self, key: &ClaimKey, reason: &str) -> Result<bool> {
+        self.observed("unclaim", &key.network, Some(&key.owner()), self.serve_end(key, reason)).await
+    }
+
+    async fn serve_end(&self, key: &ClaimKey, reason: &str) -> Result<bool> {
+        let Some(slot) = self.networks.known(&key.network) else { return Ok(false) };
+        let (existed, ticket) = {
+            let mut state = slot.lock().await;
+            let Some(served) = state.as_mut() else { return Ok(false) };
+            let facts = self.ending(&served.book, key, self.now(), reason);
+            match facts.is_empty() {
+                // A release that is not durable yet may have ended it.
+                true => (false, self.ports.journal.barrier()),
+                false => (true, self.committer.commit(&mut served.book, &facts)?.1),
+            }
+        };
+        ticket.durable().await?;
+        self.settle_quietly(&key.network, &key.owner()).await;
+        self.heard.forget(key);
+        Ok(existed)
+    }
+}

@@ -1,0 +1,102 @@
+//! A claim with its addresses, as agents and operators see it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_ledger::{Book, Claim, ClaimKey, Presence};
+use tenure_types::{AgentName, Allocation, AssignedAddress, Moment, Network, Source};
+
+use crate::engine::Engine;
+
+/// A claim with its addresses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed {
+    /// The claim.
+    pub claim: Claim,
+    /// Its addresses, in the order of the network's pools.
+    pub places: Vec<Place>,
+    /// The network.
+    pub network: Arc<Network>,
+    /// When it lapses if its agent is not heard of; `None` if it does not.
+    pub lapses_at: Option<Moment>,
+}
+
+/// An address of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// The address as it was assigned.
+    pub assigned: AssignedAddress,
+    /// What the range that it lies in has now; as when it was assigned, if it lies in none.
+    pub now: Arc<Source>,
+    /// Whether its range is draining, or no longer one of the network's: the agent should claim another.
+    pub is_leaving: bool,
+}
+
+impl Place {
+    /// The gateway that its range has now.
+    #[must_use]
+    pub fn gateway(&self) -> Option<IpAddr> {
+        self.now.gateway
+    }
+}
+
+impl Engine {
+    /// The claims of an agent, or of all agents, by agent, network and name.
+    #[must_use]
+    pub fn claims_of(&self, agent: Option<&AgentName>) -> Vec<Claimed> {
+        let claims: Vec<Claim> = {
+            let node = self.committer.node();
+            match agent {
+                Some(agent) => node.claims.of(agent).cloned().collect(),
+                None => node.claims.all().cloned().collect(),
+            }
+        };
+        claims.into_iter().filter_map(|claim| self.claimed(&claim.key)).collect()
+    }
+
+    /// A claim; `None` if there is none, or it has just ended.
+    #[must_use]
+    pub fn claimed(&self, key: &ClaimKey) -> Option<Claimed> {
+        let slot = self.networks.get(&key.network)?;
+        let state = slot.state();
+        let book = &state.as_ref()?.book;
+        let claim = self.committer.node().claims.get(key).cloned()?;
+        let held = book.owned_by(&key.owner()).filter(|held| held.generation == claim.generation)?;
+        let lapses_at = self.lapses_at(&claim);
+        Some(shown(book, claim, held, lapses_at))
+    }
+
+    /// When a claim lapses if its agent is not heard of.
+    pub(super) fn lapses_at(&self, claim: &Claim) -> Option<Moment> {
+        let heard = self.heard.last(&claim.key, self.now());
+        let lease = claim.wish.lease.map(|lease| after(heard, lease));
+        let reserved = match claim.presence {
+            Presence::Here(_) => None,
+            Presence::Reserved(since) => {
+                // Nobody could return while the daemon was away, so a start counts as well.
+                let since = if since.boot_ns > heard.boot_ns { since } else { heard };
+                Some(after(since, self.settings().reserved))
+            }
+        };
+        [lease, reserved].into_iter().flatten().min_by_key(|at| at.boot_ns)
+    }
+}
+
+/// The moment this long after another.
+pub(super) fn after(at: Moment, by: Duration) -> Moment {
+    Moment {
+        boot_ns: at.boot_ns.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)),
+        wall_ms: at.wall_ms.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
+/// A claim as its book shows it.
+pub(super) fn shown(book: &Book, claim: Claim, held: &Allocation, lapses_at: Option<Moment>) -> Claimed {
+    let place = |assigned: &AssignedAddress| {
+        let (now, is_leaving) = book.source_of(assigned.ip()).unwrap_or((&assigned.source, true));
+        Place { assigned: assigned.clone(), now: Arc::clone(now), is_leaving }
+    };
+    let places = held.addresses.iter().map(place).collect();
+    Claimed { claim, places, network: Arc::clone(book.network()), lapses_at }
+}

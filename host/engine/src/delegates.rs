@@ -1,0 +1,27 @@
+//! Networks whose addresses come from a delegate: another proposer, whose proposals the ledger disposes of like a policy's.
+//!
+//! ```text
+//! key's turn ─▶ undo what is open ─▶ fact: asked ─▶ delegate (no turn, no place) ─▶ network's turn ─▶ ledger check
+//!                                                                                                        │
+//!                                     reply ◀── durable ◀── one group: ranges, allocation, fact: given ◀─┘
+//! ```
+//!
+//! A delegation whose allocation is not in the book has to be undone at the delegate with DEL, for whatever reason: the call
+//! failed, the caller went away, the daemon crashed, the ledger refused the answer, or the allocation was released. That is
+//! derived from the facts and never recorded, so it cannot be forgotten. [`Engine::tidy`](crate::Engine::tidy) does it, and
+//! nothing else is asked for the same key before.
+
+mod add;
+mod check;
+mod claim;
+mod given;
+mod identity;
+mod obtain;
+mod report;
+mod tidy;
+mod trouble;
+
+pub(crate) use self::claim::ForClaims;
+pub(crate) use self::obtain::{Obtained, Wanting};
+pub use self::report::{Pending, Phase};
+pub(crate) use self::trouble::Delegates;

@@ -1,0 +1,88 @@
+//! The names by which a delegate knows an owner.
+
+use std::hash::Hasher;
+
+use tenure_ledger::Delegation;
+use tenure_types::{
+    ContainerId, DelegateCall, Error, ErrorCode, InterfaceName, NetworkName, Owner, PodIdentity, Result,
+};
+
+/// The interface that is named for claims.
+const INTERFACE: &str = "eth0";
+
+/// The container id and the interface of an owner.
+///
+/// A claim's container id is the same for ever: `tenure-claim-AGENT-NETWORK-NAME-` and a number that tells claims apart whose
+/// names have the separator in them, or are cut.
+pub(super) fn names(network: &NetworkName, owner: &Owner) -> Result<(ContainerId, InterfaceName)> {
+    let defect = |error| Error::new(ErrorCode::Internal, error);
+    match owner {
+        Owner::Attachment { container, interface } => Ok((container.clone(), interface.clone())),
+        Owner::Claim { agent, name } => {
+            let mut number = Fnv(0xcbf2_9ce4_8422_2325);
+            for part in [agent.as_str(), network.as_str(), name.as_str()] {
+                number.write(part.as_bytes());
+                number.write(&[0]);
+            }
+            let plain = format!("tenure-claim-{agent}-{network}-{name}");
+            // Names are ASCII.
+            let plain = plain.get(..plain.len().min(200)).unwrap_or_default();
+            let container = ContainerId::new(format!("{plain}-{:016x}", number.finish())).map_err(defect)?;
+            Ok((container, InterfaceName::new(INTERFACE).map_err(defect)?))
+        }
+        Owner::Unknown { address } => {
+            let cause = format_args!("no delegate can be asked for the unknown owner of {address}");
+            Err(Error::new(ErrorCode::Internal, cause))
+        }
+    }
+}
+
+/// The call for a delegation.
+pub(super) fn call(delegation: &Delegation, pod: Option<PodIdentity>) -> DelegateCall {
+    DelegateCall {
+        network: delegation.network.clone(),
+        ipam: (&*delegation.ipam).into(),
+        container: delegation.container.clone(),
+        interface: delegation.interface.clone(),
+        netns: delegation.netns.clone(),
+        pod,
+        requested: Vec::new(),
+    }
+}
+
+/// FNV-1a with 64 bits: the same on each machine and in each version.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{AgentName, ClaimName};
+
+    use super::*;
+
+    fn id(agent: &str, network: &str, name: &str) -> String {
+        let (agent, name) = (AgentName::new(agent).unwrap(), ClaimName::new(name).unwrap());
+        let network = NetworkName::new(network).unwrap();
+        names(&network, &Owner::Claim { agent, name }).unwrap().0.to_string()
+    }
+
+    #[test]
+    fn a_claims_container_id_is_its_own_for_ever() {
+        assert_eq!(id("cilium", "pods", "router"), "tenure-claim-cilium-pods-router-e9f1c3c3998d9cbf");
+        assert_ne!(id("a-b", "c", "d"), id("a", "b-c", "d"));
+        let long = "n".repeat(255);
+        let (one, other) = (id(&"a".repeat(64), &long, &"x".repeat(128)), id(&"a".repeat(64), &long, "x"));
+        assert_ne!(one, other);
+    }
+}

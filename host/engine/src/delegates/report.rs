@@ -1,0 +1,102 @@
+//! What operators see of delegates.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_ledger::Delegation;
+use tenure_types::{ConditionName, DelegateCall, DelegateName, DelegateVerb, InterfaceName, NetworkName};
+
+use crate::engine::Engine;
+
+/// How far a delegation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The owner has what the delegate gave.
+    InUse,
+    /// The delegate is being asked, or has to be told that whatever it gave is not used.
+    Open,
+    /// The owner has it no more, and the delegate has to take it back.
+    Leaving,
+}
+
+impl Phase {
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InUse => "in-use",
+            Self::Open => "open",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
+/// A delegation, and how far it is.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    /// The delegation.
+    pub delegation: Arc<Delegation>,
+    /// How far it is.
+    pub phase: Phase,
+    /// How often it could not be undone, since the daemon started.
+    pub attempts: u32,
+    /// Why it could not the last time; empty if it was not tried.
+    pub why: String,
+}
+
+impl Engine {
+    /// What delegates were asked for, by network and owner.
+    #[must_use]
+    pub fn delegations(&self) -> Vec<Pending> {
+        let all: Vec<_> = self.committer.node().delegations.all().cloned().collect();
+        let pending = |delegation: Arc<Delegation>| {
+            let phase = match &delegation.given {
+                _ if self.is_in_use(&delegation) => Phase::InUse,
+                None => Phase::Open,
+                Some(_) => Phase::Leaving,
+            };
+            let retry = self.delegates.retry(&(delegation.network.clone(), delegation.owner.clone()));
+            let (attempts, why) = retry.map_or((0, String::new()), |retry| (retry.attempts, retry.why));
+            Pending { delegation, phase, attempts, why }
+        };
+        all.into_iter().map(pending).collect()
+    }
+
+    /// Asks the delegates that fail whether they work again, and updates the condition.
+    pub(super) async fn look_at_delegates(&self) {
+        for (name, _) in self.delegates.failing() {
+            let (Ok(port), Some(call)) = (self.delegate(&name), question()) else { continue };
+            if port.tell(&call, &DelegateVerb::Status).await.is_ok() {
+                self.delegates.works(&name);
+            }
+        }
+        // By delegate: how many of its allocations could not be given back, and why.
+        let mut waiting: BTreeMap<DelegateName, (usize, String)> = BTreeMap::new();
+        for Pending { delegation, phase, attempts, why } in self.delegations() {
+            if phase != Phase::InUse && attempts > 0 {
+                let entry = waiting.entry(delegation.delegate.clone()).or_insert((0, why));
+                entry.0 += 1;
+            }
+        }
+        let mut failing: BTreeMap<DelegateName, String> = self.delegates.failing().into_iter().collect();
+        for (name, (number, why)) in waiting {
+            let why = failing.remove(&name).unwrap_or(why);
+            failing.insert(name, format!("{why}; {number} of its allocations wait to be given back"));
+        }
+        let failing = failing.into_iter().map(|(name, why)| (name.to_string(), why));
+        self.conditions.replace(ConditionName::DelegateFailing, failing);
+    }
+}
+
+/// A call about no network: whether the delegate runs at all.
+fn question() -> Option<DelegateCall> {
+    Some(DelegateCall {
+        network: NetworkName::new("tenure").ok()?,
+        ipam: "{}".into(),
+        container: tenure_types::ContainerId::new("tenure").ok()?,
+        interface: InterfaceName::new("eth0").ok()?,
+        netns: "".into(),
+        pod: None,
+        requested: Vec::new(),
+    })
+}

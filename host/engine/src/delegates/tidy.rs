@@ -1,0 +1,159 @@
+//! Undoing delegations at their delegates: before the same key is asked for again, and whenever one is left.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tenure_ledger::{Delegation, DelegationFact, Fact};
+use tenure_types::{DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
+
+use super::given::withdrawn;
+use super::identity::call;
+use crate::engine::Engine;
+use crate::ports::Delegate;
+
+/// How many delegations are undone at once; how many of those run is up to each delegate's own limit.
+const AT_ONCE: usize = 32;
+
+/// The turn on a delegation's key, whichever kind of owner it has.
+enum KeysTurn {
+    Attachment(#[expect(dead_code, reason = "held, not read")] crate::admission::Turn),
+    Claim(#[expect(dead_code, reason = "held, not read")] tokio::sync::OwnedMutexGuard<()>),
+    Nobody,
+}
+
+impl Engine {
+    /// Undoes at their delegates what is not in use, as far as it is due, and asks failing delegates whether they work again.
+    /// Returns how many could not be undone. Call it regularly, and when [`untidy`](Self::untidy) returns.
+    pub async fn tidy(&self) -> usize {
+        let now = self.ports.clock.monotonic();
+        let mut due: Vec<Arc<Delegation>> = self.committer.node().delegations.all().cloned().collect();
+        due.retain(|delegation| {
+            let key = (delegation.network.clone(), delegation.owner.clone());
+            !self.is_in_use(delegation)
+                && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
+        });
+        let (mut left, mut waiting) = (0, due.into_iter());
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < AT_ONCE
+                && let Some(delegation) = waiting.next()
+            {
+                running.push(self.tidy_one(delegation));
+            }
+            match running.next().await {
+                Some(Ok(())) => {}
+                Some(Err(_)) => left += 1,
+                None => break,
+            }
+        }
+        drop(running);
+        self.look_at_delegates().await;
+        left
+    }
+
+    /// Waits until there may be something to tidy up.
+    pub async fn untidy(&self) {
+        self.delegates.due.notified().await;
+    }
+
+    async fn tidy_one(&self, delegation: Arc<Delegation>) -> Result<()> {
+        let Delegation { network, owner, .. } = delegation.as_ref();
+        let _turn = match owner {
+            Owner::Attachment { .. } => KeysTurn::Attachment(self.admission.enter(network, owner).await?),
+            Owner::Claim { agent, .. } => KeysTurn::Claim(self.turns.enter(agent).await?),
+            Owner::Unknown { .. } => KeysTurn::Nobody,
+        };
+        self.settle(network, owner).await
+    }
+
+    /// Undoes what is open for a key, if anything is. The caller has the key's turn.
+    ///
+    /// # Errors
+    /// `DelegateUnavailable` and `DelegateFailed` if it cannot be undone now, and those of the checkpoint.
+    pub(super) async fn settle(&self, network: &NetworkName, owner: &Owner) -> Result<()> {
+        let known = self.committer.node().delegations.get(network, owner).cloned();
+        let Some(delegation) = known.filter(|delegation| !self.is_in_use(delegation)) else { return Ok(()) };
+        // A crash must not bring back an allocation whose addresses the delegate has taken back: whatever ended it may not be
+        // durable yet.
+        self.ports.journal.barrier().durable().await?;
+        self.undo(&delegation).await?;
+        self.end(&delegation).await
+    }
+
+    /// As [`settle`](Self::settle), for a caller that does not need it done: what fails is tried again later, and a delegate
+    /// that is known to fail is not waited for.
+    pub(crate) async fn settle_quietly(&self, network: &NetworkName, owner: &Owner) {
+        let known = self.committer.node().delegations.get(network, owner).cloned();
+        let Some(delegation) = known else { return };
+        if !self.delegates.is_failing(&delegation.delegate) && self.settle(network, owner).await.is_ok() {
+            return;
+        }
+        self.delegates.due.notify_one();
+    }
+
+    /// Has [`tidy`](Self::tidy) look again.
+    pub(crate) fn is_untidy(&self) {
+        self.delegates.due.notify_one();
+    }
+
+    /// Has the delegate free whatever it has for the owner.
+    pub(super) async fn undo(&self, delegation: &Delegation) -> Result<()> {
+        let key = (delegation.network.clone(), delegation.owner.clone());
+        let told = match self.delegate(&delegation.delegate) {
+            Ok(port) => port.tell(&call(delegation, None), &DelegateVerb::Del).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match told {
+            Ok(()) => {
+                self.delegates.works(&delegation.delegate);
+                Ok(())
+            }
+            Err(error) => {
+                self.delegates.fails(&delegation.delegate, &error);
+                self.delegates.postpone(&key, self.ports.clock.monotonic(), &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Records that the delegate has nothing for the owner any more, and removes the ranges of what it had given; durable
+    /// when this returns.
+    pub(super) async fn end(&self, delegation: &Delegation) -> Result<()> {
+        let (network, owner, now) = (&delegation.network, &delegation.owner, self.now());
+        self.delegates.settled(&(network.clone(), owner.clone()));
+        let ended = DelegationFact::Ended { network: network.clone(), owner: owner.clone(), at: now };
+        let addresses = delegation.given.as_ref().map_or(&[][..], |given| &given.addresses);
+        let ticket = match self.networks.known(network).filter(|_| !addresses.is_empty()) {
+            None => self.committer.commit_node(|_| Some(ended)),
+            Some(slot) => match slot.lock().await.as_mut() {
+                None => self.committer.commit_node(|_| Some(ended)),
+                Some(served) => {
+                    let mut facts = withdrawn(&served.book, addresses, now);
+                    facts.push(Fact::from(ended));
+                    Some(self.committer.commit(&mut served.book, &facts)?.1)
+                }
+            },
+        };
+        match ticket {
+            Some(ticket) => ticket.durable().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the ledger has the allocation of a delegation.
+    pub(super) fn is_in_use(&self, delegation: &Delegation) -> bool {
+        let Some(given) = &delegation.given else { return false };
+        let Some(slot) = self.networks.get(&delegation.network) else { return false };
+        let state = slot.state();
+        let held = state.as_ref().and_then(|served| served.book.owned_by(&delegation.owner));
+        held.is_some_and(|held| held.generation == given.generation)
+    }
+
+    pub(super) fn delegate(&self, name: &DelegateName) -> Result<Arc<dyn Delegate>> {
+        self.ports.catalogue.delegate(name).ok_or_else(|| {
+            let cause = format_args!("delegates.{name} is not in the daemon's configuration");
+            Error::new(ErrorCode::DelegateUnavailable, cause)
+        })
+    }
+}

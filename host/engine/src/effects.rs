@@ -1,0 +1,20 @@
+//! Effects: what policies want done outside the ledger, from a plan to its end.
+//!
+//! ```text
+//! an ADD finds nothing ─▶ demand ─▶ plan ─▶ guard ─▶ intent, durable ─▶ whoever carries effects out ─▶ reached … ─▶ done
+//!        ▲                                (refused, with the reason)                                           │
+//!        └──────────────────────── woken by the new ranges, which are one group with the end of the intent ◀───┘
+//! ```
+//!
+//! The engine carries nothing out itself. A part of the daemon plugs in as the [`Outside`](crate::ports::Outside).
+
+mod attend;
+mod demand;
+mod guard;
+mod plan;
+mod progress;
+
+pub(crate) use self::demand::Demands;
+pub use self::demand::{Attending, Demand};
+pub(crate) use self::guard::taker;
+pub use self::plan::{Outlook, Planned};

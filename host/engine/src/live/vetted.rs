@@ -1,0 +1,126 @@
+//! What the conformance suite says of each component, by its digest, and the checks that wait.
+//!
+//! Verdicts are kept in memory: what has served a network is known from its history. They are behind a
+//! `std::sync::Mutex`, held to read and to change them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use tenure_types::{NetworkConfig, NetworkName, PolicyStamp};
+use tokio::sync::Notify;
+
+use crate::lock::hold;
+use crate::ports::Policy;
+
+/// How many configurations that a policy does not accept are remembered.
+const MOST_ODD: usize = 64;
+
+/// How many passes with a network's own configuration are remembered.
+const MOST_PASSED: usize = 64;
+
+/// What is known about a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is being checked, or waits for that.
+    Waiting,
+    /// It may serve.
+    Passed,
+    /// It does not pass, for this reason.
+    Failed(String),
+    /// It did not accept these configurations, so the suite says nothing.
+    Odd(Vec<Arc<NetworkConfig>>),
+}
+
+/// A check to make.
+pub(super) struct Check {
+    pub(super) policy: Arc<dyn Policy>,
+    pub(super) network: NetworkName,
+    pub(super) config: Arc<NetworkConfig>,
+}
+
+/// A policy has passed the suite. What it may use is granted to its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) policy: Arc<PolicyStamp>,
+    pub(super) network: NetworkName,
+    pub(super) config: Arc<NetworkConfig>,
+}
+
+/// The verdicts, and the checks that wait.
+#[derive(Default)]
+pub(crate) struct Vetting {
+    known: Mutex<HashMap<Arc<str>, Standing>>,
+    /// Which policies have passed with the configurations of which networks, the latest last.
+    passed: Mutex<VecDeque<Passed>>,
+    waiting: Mutex<VecDeque<Check>>,
+    due: Notify,
+}
+
+impl Vetting {
+    pub(super) fn standing(&self, digest: &Arc<str>) -> Option<Standing> {
+        hold(&self.known).get(digest).cloned()
+    }
+
+    pub(super) fn set(&self, digest: &Arc<str>, standing: Standing) {
+        hold(&self.known).insert(Arc::clone(digest), standing);
+    }
+
+    /// Queues a check.
+    pub(super) fn begin(&self, check: Check) {
+        self.set(&check.policy.stamp().digest, Standing::Waiting);
+        hold(&self.waiting).push_back(check);
+        self.due.notify_one();
+    }
+
+    /// Notes the outcome of a check.
+    pub(super) fn end(&self, check: &Check, failure: Option<String>, skipped: bool) {
+        let digest = &check.policy.stamp().digest;
+        let standing = match (failure, skipped) {
+            (Some(why), _) => {
+                tracing::warn!(policy = %check.policy.stamp(), why, "a policy does not pass the conformance suite");
+                Standing::Failed(why)
+            }
+            (None, false) => Standing::Passed,
+            (None, true) => {
+                let mut odd = match self.standing(digest) {
+                    Some(Standing::Odd(odd)) => odd,
+                    _ => Vec::new(),
+                };
+                odd.truncate(MOST_ODD - 1);
+                odd.push(Arc::clone(&check.config));
+                Standing::Odd(odd)
+            }
+        };
+        self.set(digest, standing);
+    }
+
+    /// Whether a policy has passed just so. The verdict would be the same: neither the suite nor the policy reads a clock.
+    pub(super) fn has_passed(&self, passed: &Passed) -> bool {
+        hold(&self.passed).contains(passed)
+    }
+
+    /// A policy has passed.
+    pub(super) fn pass(&self, this: Passed) {
+        let mut passed = hold(&self.passed);
+        if passed.len() == MOST_PASSED {
+            passed.pop_front();
+        }
+        passed.push_back(this);
+    }
+
+    /// Forgets what has not passed, and with which configurations others have, since what policies may use has changed.
+    pub(super) fn forget(&self) {
+        hold(&self.passed).clear();
+        hold(&self.known).retain(|_, standing| matches!(standing, Standing::Passed | Standing::Waiting));
+    }
+
+    /// Takes the next check to make.
+    pub(super) fn next(&self) -> Option<Check> {
+        hold(&self.waiting).pop_front()
+    }
+
+    /// Waits until there may be one.
+    pub(super) async fn due(&self) {
+        self.due.notified().await;
+    }
+}

@@ -1,0 +1,124 @@
+//! Makes recorded decisions again with another policy, and compares them with what was decided.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use tenure_engine::ports::Again;
+use tenure_engine::{Difference, Verdict};
+use tenure_types::{Error, ErrorCode, Moment, Result};
+
+use crate::decisions::{Decision, DecisionFiles, Function, Outcome, Unreadable};
+use crate::sandbox::{WasmPolicy, processor_time};
+
+/// How many of the latest decisions are made again.
+const MOST: usize = 256;
+
+/// The processor time for that. A policy that exceeds its limits in each of them would take much longer.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Makes the latest decisions of a network again. Blocks.
+///
+/// # Errors
+/// `InputOutput` when the record cannot be read.
+pub(crate) fn again(policy: &WasmPolicy, record: &Path) -> Result<Again> {
+    let mut again = Again::default();
+    let start = processor_time();
+    for decision in latest(record).map_err(|error| Error::new(ErrorCode::InputOutput, error))? {
+        if processor_time().saturating_sub(start) > LONGEST {
+            break;
+        }
+        let now = policy.replay(&decision)?;
+        match verdict(&decision.outcome, &now) {
+            None => again.unanswered += 1,
+            Some(Verdict::Same) => again.same += 1,
+            Some(verdict) => again.different.push(Difference {
+                at: Moment { boot_ns: 0, wall_ms: decision.at_ms },
+                owner: decision.who(),
+                verdict,
+                served: decision.outcome.to_string(),
+                candidate: now.to_string(),
+            }),
+        }
+    }
+    Ok(again)
+}
+
+/// The latest proposals of a network, in order; none if nothing is recorded.
+fn latest(record: &Path) -> std::result::Result<VecDeque<Decision>, Unreadable> {
+    let mut latest = VecDeque::with_capacity(MOST);
+    let mut files = match DecisionFiles::at(record) {
+        Err(Unreadable::Empty(_)) => return Ok(latest),
+        Err(Unreadable::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(latest);
+        }
+        files => files?,
+    };
+    while let Some(recorded) = files.next_decision()? {
+        if recorded.decision.function != Function::Define {
+            if latest.len() == MOST {
+                latest.pop_front();
+            }
+            latest.push_back(recorded.decision);
+        }
+    }
+    Ok(latest)
+}
+
+/// Compares a decision with the one that was recorded; `None` if the record does not contain what it depends on.
+fn verdict(recorded: &Outcome, now: &Outcome) -> Option<Verdict> {
+    if let (Some(recorded), Some(now)) = (recorded.addresses(), now.addresses()) {
+        // The same addresses may have other tags, and another policy another state.
+        return Some(if recorded == now { Verdict::Same } else { Verdict::OtherAddress });
+    }
+    Some(match (recorded, now) {
+        (_, Outcome::NotRecorded(_)) => return None,
+        _ if recorded.is_same(now) => Verdict::Same,
+        (_, Outcome::Failure { .. }) => Verdict::Failed,
+        (Outcome::Refusal(recorded), Outcome::Refusal(now)) if kind(recorded) == kind(now) => Verdict::Same,
+        _ => Verdict::OtherRefusal,
+    })
+}
+
+/// A refusal's case in the interface.
+fn kind(refusal: &serde_json::Value) -> Option<&String> {
+    refusal.as_object()?.keys().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn outcomes_are_compared_as_live_decisions_are() {
+        let proposal = |address: &str, tag: &str| {
+            Outcome::Proposal(json!({ "assignments": [{ "address": address }], "tags": [tag] }))
+        };
+        let kept = |address: &str| Outcome::ProposalWithState {
+            proposal: json!({ "assignments": [{ "address": address }] }),
+            state: Some("YQ==".into()),
+        };
+        let refusal = |kind: &str, message: &str| Outcome::Refusal(json!({ kind: { "message": message } }));
+        let failure = || Outcome::Failure { kind: "trap".into(), cause: "unreachable".into() };
+        let one = proposal("10.0.0.1", "red");
+        for (recorded, now, expected) in [
+            (&one, one.clone(), Some(Verdict::Same)),
+            (&one, proposal("10.0.0.1", "blue"), Some(Verdict::Same)),
+            (&one, proposal("10.0.0.2", "red"), Some(Verdict::OtherAddress)),
+            (&one, refusal("Exhausted", "none"), Some(Verdict::OtherRefusal)),
+            (&refusal("Exhausted", "none"), refusal("Exhausted", "none left"), Some(Verdict::Same)),
+            (&refusal("Exhausted", "none"), refusal("Other", "none"), Some(Verdict::OtherRefusal)),
+            (&refusal("Exhausted", "none"), one.clone(), Some(Verdict::OtherRefusal)),
+            (&one, failure(), Some(Verdict::Failed)),
+            (&failure(), one.clone(), Some(Verdict::OtherRefusal)),
+            (&one, Outcome::NotRecorded("free(pool 0)".into()), None),
+            (&one, kept("10.0.0.1"), Some(Verdict::Same)),
+            (&one, kept("10.0.0.2"), Some(Verdict::OtherAddress)),
+        ] {
+            assert_eq!(verdict(recorded, &now), expected, "{recorded} and then {now}");
+        }
+    }
+}

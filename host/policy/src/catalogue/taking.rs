@@ -1,0 +1,123 @@
+//! Taking in a component, from an operator or from a watched file: its digest and its signature are checked, a copy is
+//! kept, and the copy is compiled. Freeing those that nothing uses any more.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError};
+
+use tenure_engine::ports::{Catalogue as _, Offered, TakenIn};
+use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
+
+use super::Policies;
+use crate::digest::sha256;
+use crate::loader::{Bytes, Trusted, apart};
+
+/// How many references to a loaded policy are the catalogue's own: one here, one of the loader.
+const OWN: usize = 2;
+
+/// A component of which the node has a copy.
+struct Kept {
+    stamp: PolicyStamp,
+    /// The key that signed it.
+    signer: String,
+    /// Whether the node had no copy before.
+    is_new: bool,
+}
+
+impl Policies {
+    /// Takes in a component, whichever name it is to have. One that does not load leaves no trace.
+    pub(super) async fn take(&self, offered: Offered) -> Result<TakenIn, Error> {
+        // Hashing and writing take a while, and this may be a thread that serves requests.
+        let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
+        let taking = Arc::clone(&self.taking);
+        let Kept { stamp, signer, is_new } = apart(move || {
+            let mut taking = taking.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = keep(&bytes, &trusted, &offered)?;
+            taking.push(Arc::clone(&kept.stamp.digest));
+            Ok::<_, Error>(kept)
+        })
+        .await??;
+        let loaded = self.load(&stamp).await;
+        let taken = {
+            let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = taking.iter().position(|digest| *digest == stamp.digest);
+            place.map(|place| taking.swap_remove(place))
+        };
+        match loaded {
+            Ok(policy) => Ok(TakenIn { policy, signer }),
+            Err(error) => {
+                self.loader.forget(&stamp);
+                if let Some(digest) = taken.filter(|_| is_new) {
+                    self.remove_copy(&digest);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes the copy of a component that is not loaded, catalogued or being taken in.
+    fn remove_copy(&self, digest: &Arc<str>) {
+        let taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        if !taking.contains(digest) && !self.has_digest(digest) {
+            self.bytes.kept.remove(digest);
+            self.runtime.forget(digest);
+        }
+    }
+
+    /// Whether the configuration has a file for a name.
+    pub(super) fn is_configured(&self, name: &PolicyName) -> bool {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).is_configured(name)
+    }
+
+    /// Whether a component is loaded, or catalogued, under any name.
+    fn has_digest(&self, digest: &Arc<str>) -> bool {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_given = given.loaded.iter().any(|component| component.policy.digest == *digest);
+        drop(given);
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        is_given
+            || loaded.keys().any(|(_, loaded)| loaded == digest)
+            || self.bytes.sources().values().any(|named| named.stamp.digest == *digest)
+    }
+
+    /// Frees the loaded policies that neither the catalogue nor `used` names and that nobody is using. Removes the copies of
+    /// those that `kept` does not name either.
+    pub(super) fn free_unused(&self, used: &[PolicyStamp], kept: &[PolicyStamp]) {
+        let sources = self.bytes.sources();
+        let named = sources.values().map(|catalogued| &catalogued.stamp);
+        let named: HashSet<_> = named.chain(used).map(|stamp| (&stamp.name, &stamp.digest)).collect();
+        let freed: Vec<_> = {
+            let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+            let unused = loaded.extract_if(|(name, digest), policy| {
+                !named.contains(&(name, digest)) && Arc::strong_count(policy) <= OWN
+            });
+            unused.collect()
+        };
+        for ((name, digest), policy) in freed {
+            self.loader.free(&PolicyStamp { name, digest: Arc::clone(&digest) });
+            drop(policy);
+            if !kept.iter().any(|kept| kept.digest == digest) {
+                self.remove_copy(&digest);
+            }
+        }
+    }
+}
+
+/// Checks the digest and the signature of a component that is loaded, and keeps a copy: the copy is what is compiled, now and
+/// after a restart.
+fn keep(bytes: &Bytes, trusted: &Trusted, offered: &Offered) -> Result<Kept, Error> {
+    let Offered { name, bytes: component, sha256: expected, signature, .. } = offered;
+    let stamp = PolicyStamp { name: name.clone(), digest: sha256(component).into() };
+    let refused =
+        |code, cause: &dyn std::fmt::Display| Error::new(code, format_args!("policy {stamp}: {cause}"));
+    if !expected.is_empty() && **expected != *stamp.digest {
+        let cause = format!("its sha256 is {}, but {expected} was expected", stamp.digest);
+        return Err(refused(ErrorCode::PolicyUnloadable, &cause));
+    }
+    let signature = Some(signature.as_str()).filter(|text| !text.is_empty());
+    let signer = trusted.check(component, signature);
+    let signer = signer.map_err(|cause| refused(ErrorCode::PolicyUntrusted, &cause))?;
+    let is_new = bytes.kept.put(&stamp.digest, component, signature);
+    let is_new = is_new
+        .map_err(|error| refused(ErrorCode::PolicyUnloadable, &format!("cannot keep a copy: {error}")))?;
+    Ok(Kept { stamp, signer, is_new })
+}

@@ -1,0 +1,46 @@
+//! The claims of agents: listing them, and ending one at an operator's request.
+
+use tenure_engine::Engine;
+use tenure_ledger::ClaimKey;
+use tenure_types::{AgentName, ClaimName, End, Error, ErrorCode, NetworkName, Result};
+
+use super::release::LONGEST_REASON;
+use crate::claims::claim;
+use crate::v1;
+
+pub(super) fn list(engine: &Engine, request: &v1::ListAllClaimsRequest) -> Result<v1::ListAllClaimsResponse> {
+    let agent = match request.agent.as_str() {
+        "" => None,
+        name => Some(AgentName::new(name).map_err(invalid)?),
+    };
+    let claims = engine.claims_of(agent.as_ref());
+    Ok(v1::ListAllClaimsResponse {
+        claims: claims.iter().map(|claimed| claim(claimed, engine.now())).collect(),
+    })
+}
+
+pub(super) async fn release(
+    engine: &Engine,
+    request: &v1::ReleaseClaimOfRequest,
+) -> Result<v1::ReleaseClaimOfResponse> {
+    let key = ClaimKey {
+        agent: AgentName::new(&request.agent).map_err(invalid)?,
+        network: NetworkName::new(&request.network).map_err(invalid)?,
+        name: ClaimName::new(&request.name).map_err(invalid)?,
+    };
+    let Some(claimed) = engine.claimed(&key) else { return Ok(v1::ReleaseClaimOfResponse { claim: None }) };
+    let shown = claim(&claimed, engine.now());
+    if request.apply {
+        let book = engine.book(&key.network).await;
+        let held = book.as_ref().and_then(|book| book.owned_by(&key.owner()));
+        if let Some(held) = held.filter(|held| held.generation == claimed.claim.generation) {
+            let words: String = request.reason.chars().take(LONGEST_REASON).collect();
+            engine.reap(held, End::Operator, &words).await?;
+        }
+    }
+    Ok(v1::ReleaseClaimOfResponse { claim: Some(shown) })
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::ClaimInvalid, error)
+}

@@ -1,0 +1,143 @@
+//! What an agent may claim, and who it is.
+
+use tenure_engine::{Agent, Ask};
+use tenure_types::{AgentName, Error, ErrorCode, Result};
+
+use crate::peer::Peer;
+
+/// Knows the agents of this node.
+#[tonic::async_trait]
+pub trait Agents: Send + Sync + 'static {
+    /// The agent that made a connection, and what it may claim.
+    ///
+    /// # Errors
+    /// `AgentUnknown` if it is none.
+    async fn rights(&self, peer: &Peer) -> Result<Rights>;
+}
+
+/// What an agent may claim: its table in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    /// The agent.
+    pub name: AgentName,
+    /// The networks, as patterns.
+    pub networks: Vec<String>,
+    /// The names of claims, as patterns.
+    pub names: Vec<String>,
+    /// The most claims.
+    pub claims: usize,
+    /// Whether it may ask for particular addresses.
+    pub addresses: bool,
+    /// Whether it may use the CNI plugin.
+    pub cni: bool,
+}
+
+impl Rights {
+    /// The agent as the engine knows it.
+    pub(super) fn agent(&self) -> Agent {
+        Agent { name: self.name.clone(), most: self.claims }
+    }
+
+    /// Refuses what the agent may not ask for, and says which rule does.
+    ///
+    /// # Errors
+    /// `ClaimDenied`.
+    pub fn check(&self, ask: &Ask) -> Result<()> {
+        let any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| matches(pattern, text));
+        let (rule, what) = if !any(&self.networks, ask.network.as_str()) {
+            ("networks", format!("network {}", ask.network))
+        } else if !any(&self.names, ask.name.as_str()) {
+            ("names", format!("the name {}", ask.name))
+        } else if !self.addresses && !ask.wish.addresses.is_empty() {
+            ("addresses", "asking for particular addresses".to_owned())
+        } else {
+            return Ok(());
+        };
+        let cause = format_args!("agents.{}.{rule} does not allow {what}", self.name);
+        Err(Error::new(ErrorCode::ClaimDenied, cause))
+    }
+}
+
+/// Whether a text matches a pattern, in which `*` stands for any characters.
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    // Without a star, nothing may be left.
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_ledger::Wish;
+    use tenure_types::{ClaimName, NetworkName};
+
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text) in [
+            ("*", ""),
+            ("*", "abc"),
+            ("abc", "abc"),
+            ("a*", "a"),
+            ("a*c", "abc"),
+            ("a*c", "ac"),
+            ("*b*", "abc"),
+            ("a*b*c", "a-b-b-c"),
+            ("**", "x"),
+            ("a*a", "aa"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("", "a"),
+            ("abc", "abcd"),
+            ("a*c", "ab"),
+            ("a*a", "a"),
+            ("a*b*c", "acb"),
+            ("*a", "ab"),
+            ("a?", "ab"),
+        ] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_denial_names_the_rule() {
+        let rights = Rights {
+            name: AgentName::new("cilium").unwrap(),
+            networks: vec!["pods".into(), "lan-*".into()],
+            names: vec!["router".into(), "ingress-*".into()],
+            claims: 4,
+            addresses: false,
+            cni: false,
+        };
+        let check = |network: &str, name: &str, address: Option<&str>| {
+            let addresses = address.iter().map(|address| address.parse().unwrap()).collect();
+            let (network, name) = (NetworkName::new(network).unwrap(), ClaimName::new(name).unwrap());
+            rights.check(&Ask { network, name, wish: Wish { addresses, ..Wish::default() } })
+        };
+        assert_eq!(check("pods", "router", None), Ok(()));
+        assert_eq!(check("lan-7", "ingress-v4", None), Ok(()));
+        for (network, name, address, told) in [
+            ("other", "router", None, "agents.cilium.networks does not allow network other"),
+            ("pods", "health", None, "agents.cilium.names does not allow the name health"),
+            (
+                "pods",
+                "router",
+                Some("10.0.0.1"),
+                "agents.cilium.addresses does not allow asking for particular addresses",
+            ),
+        ] {
+            let denial = check(network, name, address).unwrap_err();
+            assert_eq!((denial.code, denial.cause.as_str()), (ErrorCode::ClaimDenied, told));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Claims as messages.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use tenure_engine::{Claimed, ClaimedPlace};
+use tenure_ledger::{ClaimKey, Presence};
+use tenure_types::cni::{Configuration, Route, Success};
+use tenure_types::{Attributes, DELEGATED, Moment, PoolName, RangeName};
+
+use crate::v1;
+
+/// The attribute that has the MTU.
+const MTU: &str = "mtu";
+
+/// A claim with what it holds.
+#[must_use]
+pub fn claim(claimed: &Claimed, now: Moment) -> v1::Claim {
+    let claim = &claimed.claim;
+    let lease = claim.wish.lease.map_or(0, |lease| lease.as_secs());
+    v1::Claim {
+        agent: claim.key.agent.to_string(),
+        network: claim.key.network.to_string(),
+        name: claim.key.name.to_string(),
+        generation: claim.generation.0,
+        addresses: claimed.places.iter().map(address).collect(),
+        routes: routes_of(claimed).iter().map(route).collect(),
+        made_at_ms: claim.made_at.wall_ms,
+        age_ms: now.wall_ms.saturating_sub(claim.made_at.wall_ms),
+        lease_seconds: u32::try_from(lease).unwrap_or(u32::MAX),
+        lapses_at_ms: claimed.lapses_at.map_or(0, |at| at.wall_ms),
+        reserved: matches!(claim.presence, Presence::Reserved(_)),
+    }
+}
+
+/// What identifies a claim to its agent.
+pub(super) fn id(key: &ClaimKey) -> v1::ClaimId {
+    v1::ClaimId { network: key.network.to_string(), name: key.name.to_string() }
+}
+
+fn address(place: &ClaimedPlace) -> v1::ClaimAddress {
+    let source = &place.now;
+    let attributes = [&place.assigned.attributes, &source.range_attributes, &source.pool_attributes];
+    let mtu = attributes.into_iter().find_map(|attributes| attributes.get(MTU)?.parse().ok());
+    v1::ClaimAddress {
+        address: place.assigned.address.to_string(),
+        gateway: text(place.gateway()),
+        pool: source.pool.as_ref().map_or_else(String::new, PoolName::to_string),
+        range: source.range.as_ref().map_or_else(String::new, RangeName::to_string),
+        pool_attributes: map(&source.pool_attributes),
+        range_attributes: map(&source.range_attributes),
+        attributes: map(&place.assigned.attributes),
+        mtu: mtu.unwrap_or_default(),
+        leaving: place.is_leaving,
+    }
+}
+
+/// The routes of a network's configuration, which pods get as well, or those that its delegate gave.
+pub(super) fn routes_of(claimed: &Claimed) -> Vec<Route> {
+    let network = &claimed.network;
+    if network.attributes.get(DELEGATED).is_some() {
+        return Success::of(claimed.places.iter().map(|place| place.assigned.clone()).collect()).routes;
+    }
+    let plugin = format!("{{\"name\":\"network\",\"ipam\":{}}}", network.config.ipam);
+    let routes = Configuration::parse(plugin.as_bytes()).and_then(|config| config.routes());
+    // One that is invalid has refused the network's ADDs, too.
+    routes.unwrap_or_default()
+}
+
+fn route(route: &Route) -> v1::ClaimRoute {
+    v1::ClaimRoute {
+        destination: route.dst.to_string(),
+        gateway: text(route.gw),
+        mtu: route.mtu.unwrap_or_default(),
+        advmss: route.advmss.unwrap_or_default(),
+        priority: route.priority,
+        table: route.table,
+        scope: route.scope,
+    }
+}
+
+fn text(address: Option<IpAddr>) -> String {
+    address.map_or_else(String::new, |address| address.to_string())
+}
+
+fn map(attributes: &Attributes) -> HashMap<String, String> {
+    attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
