@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let sources = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     let (templates, wit) = (sources.join("sdk/template"), sources.join("wit/ipam/next/ipam.wit"));
     println!("cargo::rerun-if-changed={}\ncargo::rerun-if-changed={}", templates.display(), wit.display());
     let mut table = String::from("[\n");

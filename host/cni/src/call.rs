@@ -11,12 +11,15 @@ use tenure_types::cni::{
 };
 use tenure_types::{Error, ErrorCode};
 
-use crate::daemon::{self, Failure};
+use crate::daemon::{self, Failure, Service};
 use crate::deadline::Deadline;
 use crate::{input, netns};
 
 /// The environment variable for the daemon's socket, used if the configuration names none.
 const SOCKET_VARIABLE: &str = "TENURE_SOCKET";
+
+/// The environment variable for the agents' socket, which an agent's own container has: there, calls are about the agent's claims.
+const AGENT_SOCKET_VARIABLE: &str = "TENURE_AGENT_SOCKET";
 
 /// An error, and the spec version to report it in.
 pub(crate) struct Failed {
@@ -58,11 +61,14 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         // Set below, for an ADD whose configuration names a file.
         resolv_conf: None,
     };
-    check_netns(&environment, namespace)
+    let agent = variable(AGENT_SOCKET_VARIABLE).filter(|path| !path.is_empty());
+    let is_pod = agent.is_none();
+    check_netns(&environment, namespace, is_pod)
         .and_then(|()| config.plugin_settings(command))
         .and_then(|settings| {
-            invocation.resolv_conf = settings.resolv_conf.as_deref().map(resolv_conf::read).transpose()?;
-            Ok(Way::find(settings, started))
+            let resolv_conf = settings.resolv_conf.as_deref().filter(|_| is_pod);
+            invocation.resolv_conf = resolv_conf.map(resolv_conf::read).transpose()?;
+            Ok(Way::find(settings, agent, started))
         })
         .map_err(|error| ErrorReport::from(&error))
         .and_then(|way| way.ask(command, method, &invocation))
@@ -83,36 +89,41 @@ fn method(command: &Command) -> Result<&'static str, Error> {
     }
 }
 
-/// Refuses an ADD or CHECK in the host's own network namespace, where a pod needs no address of its own.
+/// Refuses an ADD or CHECK for a pod in the host's own network namespace, where it needs no address of its own.
 ///
 /// A DEL is not refused: the path may lead to another namespace by now, and the attachment's addresses must not leak.
-fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>) -> Result<(), Error> {
+fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>, is_pod: bool) -> Result<(), Error> {
     let concerned =
         matches!(environment.command, Command::Add | Command::Check) && !environment.netns_override;
-    if concerned && netns::is_own(namespace) {
+    if is_pod && concerned && netns::is_own(namespace) {
         let cause = "plugin's netns and netns from CNI_NETNS should not be the same";
         return Err(Error::new(ErrorCode::HostNetns, cause));
     }
     Ok(())
 }
 
-/// The daemon's socket and the deadline for reaching it.
+/// The daemon's socket, its service there, and the deadline for reaching it.
 struct Way {
     socket: PathBuf,
+    service: Service,
     deadline: Deadline,
 }
 
 impl Way {
-    fn find(settings: PluginSettings, started: Duration) -> Self {
+    fn find(settings: PluginSettings, agent: Option<String>, started: Duration) -> Self {
+        let deadline = Deadline::new(started, settings.timeout);
+        if let Some(socket) = agent {
+            return Self { socket: socket.into(), service: Service::AgentCni, deadline };
+        }
         let socket = settings
             .socket
             .or_else(|| variable(SOCKET_VARIABLE).filter(|path| !path.is_empty()))
             .unwrap_or_else(|| tenure_rpc::DEFAULT_CNI_SOCKET.to_owned());
-        Self { socket: socket.into(), deadline: Deadline::new(started, settings.timeout) }
+        Self { socket: socket.into(), service: Service::Cni, deadline }
     }
 
     fn ask(&self, command: &Command, method: &str, invocation: &Invocation) -> Result<String, ErrorReport> {
-        let error = match daemon::ask(&self.socket, method, invocation, self.deadline) {
+        let error = match daemon::ask(&self.socket, (self.service, method), invocation, self.deadline) {
             Ok(answer) => match String::from_utf8(answer.output) {
                 Ok(output) if *command == Command::Add && output.is_empty() => {
                     Error::new(ErrorCode::Internal, "the daemon's answer to ADD is empty")
@@ -128,7 +139,10 @@ impl Way {
             Err(Failure::Unreachable(why)) => {
                 let cause = format!("cannot reach tenured at {}: {why}", self.socket.display());
                 match command {
-                    Command::Del => return spool(&self.socket, invocation, &cause),
+                    // An agent hears of it, and repeats it: it may not write on the node.
+                    Command::Del if self.service == Service::Cni => {
+                        return spool(&self.socket, invocation, &cause);
+                    }
                     Command::Status => Error::new(ErrorCode::Unavailable, cause),
                     _ => Error::new(ErrorCode::Unreachable, cause),
                 }

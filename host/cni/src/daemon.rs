@@ -34,6 +34,24 @@ const CANCELLED: i32 = 1;
 const DEADLINE_EXCEEDED: i32 = 4;
 const UNAVAILABLE: i32 = 14;
 
+/// A service of the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// For pods.
+    Cni,
+    /// For agents, about their own claims.
+    AgentCni,
+}
+
+impl Service {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cni => "tenure.v1.Cni",
+            Self::AgentCni => "tenure.v1.AgentCni",
+        }
+    }
+}
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -60,10 +78,10 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Calls a method of the service `tenure.v1.Cni`.
+/// Calls a method of a service.
 pub(crate) fn ask(
     path: &Path,
-    method: &str,
+    method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
 ) -> Result<Answer, Failure> {
@@ -89,7 +107,7 @@ fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, Failure> {
 
 async fn exchange(
     socket: Socket,
-    method: &str,
+    method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
 ) -> Result<Answer, Failure> {
@@ -115,7 +133,7 @@ async fn exchange(
 
 async fn call(
     sender: SendRequest<Bytes>,
-    method: &str,
+    method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
 ) -> Result<Answer, Failure> {
@@ -143,12 +161,12 @@ async fn call(
     unframed(&message)
 }
 
-fn request(method: &str, deadline: Deadline) -> Result<Request<()>, Failure> {
+fn request((service, method): (Service, &str), deadline: Deadline) -> Result<Request<()>, Failure> {
     let remaining = deadline.remaining().ok_or(Failure::Late)?;
     Request::builder()
         .version(Version::HTTP_2)
         .method(Method::POST)
-        .uri(format!("http://localhost/tenure.v1.Cni/{method}"))
+        .uri(format!("http://localhost/{}/{method}", service.name()))
         .header("content-type", "application/grpc")
         .header("te", "trailers")
         // At most eight digits are allowed; an hour has seven.

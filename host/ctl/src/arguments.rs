@@ -1,6 +1,8 @@
 //! The command line.
 
 mod author;
+mod claims;
+mod load;
 mod network;
 mod policy;
 mod replay;
@@ -13,6 +15,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use self::author::Author;
+pub(crate) use self::claims::{Claims, ClaimsVerb};
+pub(crate) use self::load::Load;
 pub(crate) use self::network::Network;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::replay::Replay;
@@ -26,7 +30,7 @@ const EXIT_CODES: &str = "Exit codes:
   0  success
   1  failure: the node is not ready, the command found problems, or the daemon refused the request
   2  invalid command line
-  3  the daemon could not be reached, or did not answer in time
+  3  the daemon or a registry could not be reached, or did not answer in time
   4  no such network, address or policy";
 
 const EXAMPLES: &str = "Examples:
@@ -170,6 +174,20 @@ again.")]
         #[arg(long)]
         apply: bool,
     },
+    /// List the claims of agents: addresses that belong to the node's own programs, not to pods.
+    #[command(after_help = "Examples:
+  tenurectl claims
+  tenurectl claims --agent cilium --output json
+  tenurectl claims release cilium pods ingress --apply")]
+    Claims(Claims),
+    /// List what delegates, the IPAM binaries of others, were asked for and have not taken back yet.
+    #[command(after_help = "Examples:
+  tenurectl delegates
+  tenurectl delegates --output json
+
+`in-use`: somebody has the addresses. `open`: the delegate is being asked, or has to be told that its answer is not used. `leaving`: the
+delegate has to take the addresses back. The daemon does both by itself, and tries again until it succeeds.")]
+    Delegates,
     /// Compare the daemon's memory with its checkpoint and with the sandboxes that exist.
     #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
     Check,

@@ -37,6 +37,11 @@ impl Daemon {
         Self { socket: self.socket.clone(), timeout: self.timeout.max(limit) }
     }
 
+    /// The time limit for an answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Makes one call.
     pub(crate) async fn call<T>(
         &self,

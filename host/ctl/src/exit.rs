@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Done,
     /// The command found problems, or the daemon refused the request.
     Problems,
-    /// The daemon could not be reached or did not answer in time.
+    /// The daemon or a registry could not be reached or did not answer in time.
     Unreachable,
     /// No such network, address or policy.
     NotFound,
@@ -21,7 +21,9 @@ impl Exit {
     /// The exit code of a command that failed with this error code.
     pub(crate) fn of(code: ErrorCode) -> Self {
         match code {
-            ErrorCode::Unreachable | ErrorCode::DeadlineExceeded => Self::Unreachable,
+            ErrorCode::Unreachable | ErrorCode::DeadlineExceeded | ErrorCode::RegistryUnreachable => {
+                Self::Unreachable
+            }
             ErrorCode::UnknownNetwork | ErrorCode::UnknownAddress | ErrorCode::UnknownPolicy => {
                 Self::NotFound
             }

@@ -5,9 +5,12 @@
 mod allocations;
 mod author;
 mod check;
+mod claims;
+mod delegations;
 mod networks;
 mod policies;
 mod replay;
+mod states;
 
 use serde_json::{Value, json};
 use tenure_rpc::v1;
@@ -29,6 +32,9 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Address(found) => address(&found.answer),
         Report::Check(answer) => check(answer),
         Report::Release(done) => release(done),
+        Report::Claims(answer) => claims::claims(answer),
+        Report::ReleasedClaim(done) => claims::released(done),
+        Report::Delegations(answer) => delegations::delegations(answer),
         Report::Repair(done) => repair(done),
         Report::Import(done) => import(done),
         Report::Adopted(answer) => adopted(answer),
@@ -38,6 +44,11 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Unloaded(answer) => unloaded(answer),
         Report::Shadowed(done) => shadow(&done.answer),
         Report::History(answer) => history(answer),
+        Report::State(state) => states::state(&state.answer),
+        Report::Exported(exported) => states::exported(exported),
+        Report::Imported(imported) => states::imported(&imported.answer),
+        // Printed as it is.
+        Report::Raw(_) => Value::Null,
         Report::Activated(done) => activated(&done.answer),
         Report::Defined(done) => defined(done),
         Report::Removed(done) => removed(done),

@@ -15,6 +15,8 @@ mod exit;
 mod json;
 mod pages;
 mod print;
+mod progress;
+mod registry;
 mod render;
 mod report;
 mod values;
@@ -30,8 +32,11 @@ use daemon::Daemon;
 use exit::Exit;
 
 fn main() -> ExitCode {
-    // The program runs itself as a child process to compile a policy; that process does nothing else.
+    // The program runs itself as a child process to compile a policy and to speak to a registry; that process does nothing else.
     if let Some(code) = tenure_policy::maybe_run_compiler_child() {
+        return code;
+    }
+    if let Some(code) = registry::maybe_run_child() {
         return code;
     }
     let arguments = Arguments::parse();

@@ -23,6 +23,10 @@ pub(crate) fn text(text: &str) -> Result<bool, Error> {
 
 /// Prints a report.
 pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
+    if let Report::Raw(bytes) = report {
+        let mut out = io::stdout().lock();
+        return read_on(out.write_all(bytes).and_then(|()| out.flush())).map(drop);
+    }
     match output {
         Output::Table => text(&render::report(report, now_ms())),
         Output::Json => text(&format!("{}\n", json::report(report))),

@@ -4,7 +4,10 @@ mod address;
 mod allocations;
 mod author;
 mod check;
+mod claims;
+mod delegations;
 mod error;
+mod granted;
 mod import;
 mod log;
 mod network;
@@ -17,6 +20,7 @@ mod reload;
 mod repair;
 mod replay;
 mod shadow;
+mod states;
 mod status;
 mod table;
 
@@ -34,6 +38,9 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Address(address) => address::address(&address.address, &address.answer, now_ms),
         Report::Check(answer) => check::check(answer),
         Report::Release(release) => release::release(release),
+        Report::Claims(answer) => claims::claims(answer, now_ms),
+        Report::ReleasedClaim(released) => claims::released(released),
+        Report::Delegations(answer) => delegations::delegations(answer, now_ms),
         Report::Repair(repair) => repair::repair(repair),
         Report::Import(import) => import::import(import),
         Report::Adopted(answer) => status::adopted(answer),
@@ -43,6 +50,11 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Unloaded(answer) => policy::unloaded(answer),
         Report::Shadowed(shadowed) => shadow::shadow(&shadowed.network, &shadowed.answer, now_ms),
         Report::History(answer) => policy::history(answer, now_ms),
+        Report::State(state) => states::state(state, now_ms),
+        Report::Exported(exported) => states::exported(exported),
+        Report::Imported(imported) => states::imported(imported),
+        // Printed as it is.
+        Report::Raw(_) => String::new(),
         Report::Activated(activated) => policies::activated(&activated.network, &activated.answer),
         Report::Defined(defined) => network::defined(defined),
         Report::Removed(removed) => network::removed(removed),

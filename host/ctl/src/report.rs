@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use tenure_policy::decisions::{Decision, Outcome};
@@ -18,16 +19,24 @@ pub(crate) enum Report {
     Address(Address),
     Check(v1::CheckResponse),
     Release(Box<Release>),
+    Claims(v1::ListAllClaimsResponse),
+    ReleasedClaim(ReleasedClaim),
+    Delegations(v1::ListDelegationsResponse),
     Repair(Repair),
     Import(Import),
     Adopted(v1::AdoptResponse),
     Policies(v1::ListPoliciesResponse),
     Inspected(v1::InspectPolicyResponse),
-    Loaded(v1::LoadPolicyResponse),
+    Loaded(Loaded),
     Unloaded(v1::UnloadPolicyResponse),
     Activated(Activated),
     Shadowed(Shadowed),
     History(v1::GetPolicyHistoryResponse),
+    State(Box<State>),
+    Exported(Exported),
+    Imported(Imported),
+    /// Bytes for standard output, as they are.
+    Raw(Vec<u8>),
     Defined(Defined),
     Removed(Removed),
     Reloaded(v1::ReloadResponse),
@@ -69,6 +78,14 @@ pub(crate) struct Release {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     pub(crate) answer: v1::ReleaseResponse,
+}
+
+/// The result of releasing a claim, or of the dry run.
+pub(crate) struct ReleasedClaim {
+    /// Whether changes were made, as opposed to a dry run.
+    pub(crate) applied: bool,
+    /// The claim as it was; `None` if there is none.
+    pub(crate) claim: Option<v1::Claim>,
 }
 
 /// The result of a repair, or of its dry run.
@@ -128,10 +145,36 @@ pub(crate) struct PassedOver {
     pub(crate) why: String,
 }
 
+/// A policy that was loaded.
+pub(crate) struct Loaded {
+    /// The file, or the registry's reference with its digest.
+    pub(crate) source: String,
+    pub(crate) answer: v1::LoadPolicyResponse,
+}
+
 /// The policy that serves a network now, and the one before.
 pub(crate) struct Activated {
     pub(crate) network: String,
     pub(crate) answer: v1::ActivatePolicyResponse,
+}
+
+/// What policies remember on a network.
+pub(crate) struct State {
+    pub(crate) network: String,
+    pub(crate) answer: v1::GetPolicyStateResponse,
+}
+
+/// A state that was written to a file.
+pub(crate) struct Exported {
+    pub(crate) network: String,
+    pub(crate) state: v1::PolicyState,
+    pub(crate) file: PathBuf,
+}
+
+/// A state that was replaced.
+pub(crate) struct Imported {
+    pub(crate) network: String,
+    pub(crate) answer: v1::ReplacePolicyStateResponse,
 }
 
 /// The shadow run of a network.
@@ -174,6 +217,9 @@ impl Report {
             Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
             Self::Work(work) => work.is_well(),
             Self::Networks(_)
+            | Self::Claims(_)
+            | Self::ReleasedClaim(_)
+            | Self::Delegations(_)
             | Self::Address(_)
             | Self::Adopted(_)
             | Self::Policies(_)
@@ -183,6 +229,10 @@ impl Report {
             | Self::Activated(_)
             | Self::Shadowed(_)
             | Self::History(_)
+            | Self::State(_)
+            | Self::Exported(_)
+            | Self::Imported(_)
+            | Self::Raw(_)
             | Self::Defined(_)
             | Self::Removed(_) => true,
         };

@@ -6,18 +6,20 @@ mod allocations;
 mod config;
 mod file;
 mod import;
+mod load;
 mod log;
 mod policy;
 mod repair;
 mod replay;
+mod state;
 mod status;
 
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode};
 
-use crate::arguments::{Network, Question};
+use crate::arguments::{Claims, ClaimsVerb, Network, Question};
 use crate::daemon::Daemon;
-use crate::report::{Address, Defined, Release, Removed, Report};
+use crate::report::{Address, Defined, Release, ReleasedClaim, Removed, Report};
 
 pub(crate) use allocations::allocations;
 pub(crate) use log::log;
@@ -69,6 +71,26 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
             };
             let answer = daemon.call(async |mut admin| admin.release(request).await).await?;
             Ok(Report::Release(Box::new(Release { address, applied: apply, answer })))
+        }
+        Question::Claims(Claims { agent, verb: None }) => {
+            let request = v1::ListAllClaimsRequest { agent: agent.unwrap_or_default() };
+            daemon.call(async |mut admin| admin.list_all_claims(request).await).await.map(Report::Claims)
+        }
+        Question::Claims(Claims {
+            verb: Some(ClaimsVerb::Release { agent, network, name, reason, apply }),
+            ..
+        }) => {
+            let reason = reason.unwrap_or_default();
+            let request = v1::ReleaseClaimOfRequest { agent, network, name, reason, apply };
+            let answer = daemon.call(async |mut admin| admin.release_claim_of(request).await).await?;
+            Ok(Report::ReleasedClaim(ReleasedClaim { applied: apply, claim: answer.claim }))
+        }
+        Question::Delegates => {
+            let request = v1::ListDelegationsRequest {};
+            daemon
+                .call(async |mut admin| admin.list_delegations(request).await)
+                .await
+                .map(Report::Delegations)
         }
         Question::Repair { from, apply } => repair::repair(daemon, &from, apply).await,
         Question::Import { source, config, apply } => {

@@ -140,6 +140,20 @@ impl Admin for Fake {
         Ok(Response::new(v1::GetPolicyHistoryResponse::default()))
     }
 
+    async fn get_policy_state(
+        &self,
+        _: Request<v1::GetPolicyStateRequest>,
+    ) -> Result<Response<v1::GetPolicyStateResponse>, Status> {
+        Ok(Response::new(v1::GetPolicyStateResponse::default()))
+    }
+
+    async fn replace_policy_state(
+        &self,
+        _: Request<v1::ReplacePolicyStateRequest>,
+    ) -> Result<Response<v1::ReplacePolicyStateResponse>, Status> {
+        Ok(Response::new(v1::ReplacePolicyStateResponse::default()))
+    }
+
     async fn define_network(
         &self,
         request: Request<v1::DefineNetworkRequest>,
@@ -204,6 +218,27 @@ impl Admin for Fake {
         Ok(Response::new(v1::RepairResponse {
             outcomes: vec![released; request.get_ref().allocations.len()],
         }))
+    }
+
+    async fn list_all_claims(
+        &self,
+        _: Request<v1::ListAllClaimsRequest>,
+    ) -> Result<Response<v1::ListAllClaimsResponse>, Status> {
+        Ok(Response::new(v1::ListAllClaimsResponse::default()))
+    }
+
+    async fn list_delegations(
+        &self,
+        _: Request<v1::ListDelegationsRequest>,
+    ) -> Result<Response<v1::ListDelegationsResponse>, Status> {
+        Ok(Response::new(v1::ListDelegationsResponse::default()))
+    }
+
+    async fn release_claim_of(
+        &self,
+        _: Request<v1::ReleaseClaimOfRequest>,
+    ) -> Result<Response<v1::ReleaseClaimOfResponse>, Status> {
+        Ok(Response::new(v1::ReleaseClaimOfResponse::default()))
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {

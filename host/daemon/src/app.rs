@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tenure_checkpoint::{Options, Writer};
-use tenure_engine::ports::{Catalogue, Clock};
+use tenure_delegate::{Allowed, WithDelegates};
+use tenure_engine::ports::{Catalogue as _, Clock};
 use tenure_engine::{Conditions, Engine, Ports, Recovered};
 use tenure_ledger::choices::Served;
 use tenure_observe::Metrics;
@@ -21,13 +22,15 @@ use tenure_types::{ConditionName, PolicyStamp};
 use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, watch};
 
+use crate::agents::ConfiguredAgents;
 use crate::config::Config;
 use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Cni, ConfiguredNetworks, Decisions, Exchanges, Hangups, Health, LeakWatch,
-    NetworkSetup, Ready, Scraping, SpoolReplay, Supervisor, Undo,
+    Admin, Adoption, Checkpoint, Claims, Cni, CniFiles, ConfiguredNetworks, Decisions, Exchanges,
+    FollowedFiles, Hangups, Health, Lapses, LeakWatch, NetworkSetup, PolicyFiles, Ready, Scraping,
+    SpoolReplay, Supervisor, Tidying, Undo, Vetting,
 };
 use crate::policies;
 use crate::replay::Replay;
@@ -76,6 +79,8 @@ impl App {
 
         // The ports, and the engine between them.
         let policies = Arc::new(policies::open(&config, outside.compiler, state_dir)?);
+        let allowed = Arc::new(Allowed::new(run_dir.join("delegates")));
+        allowed.set(config.allowed());
         let observer = Arc::new(Observing { metrics: Arc::clone(&metrics) });
         let node_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let mut options = Options::new(
@@ -89,7 +94,7 @@ impl App {
         let (writer, journal) = Writer::open(options, &recovered.tail);
         let ports = Ports {
             clock: Arc::clone(&clock),
-            catalogue: Arc::clone(&policies) as Arc<dyn Catalogue>,
+            catalogue: Arc::new(WithDelegates::new(Arc::clone(&policies) as _, Arc::clone(&allowed))),
             journal: Arc::new(journal),
             observer,
         };
@@ -101,11 +106,17 @@ impl App {
             let loaded = recovered.components.all().iter().map(|loaded| Arc::clone(&loaded.policy.digest));
             policies.prune(named.chain(loaded));
         }
-        let serving = served().map(|served| served.now.policy.clone()).collect();
+        // What stands for a delegate is no policy that could be loaded.
+        let loadable = |policy: &&PolicyStamp| policy.name.delegate().is_none();
+        let serving = served().map(|served| &served.now.policy).filter(loadable).cloned().collect();
         let state = Recovered {
             books: recovered.books,
             choices: recovered.choices,
             components: recovered.components,
+            claims: recovered.claims,
+            states: recovered.states,
+            delegations: recovered.delegations,
+            effects: recovered.effects,
         };
         let (engine, abandoned) = Engine::new(state, ports, config.settings());
         let conditions = Arc::clone(engine.conditions());
@@ -117,20 +128,25 @@ impl App {
             conditions.set(ConditionName::StateLost, "", message);
         }
 
-        let decisions = policies.decisions(state_dir);
+        let decisions = policies.decisions();
         decisions.recorder().set(config.recorded());
 
         // What changes on a reload.
         let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
         let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
+        let files = PolicyFiles::new(Arc::clone(&engine), Arc::clone(&policies), Arc::clone(&seen));
+        let files = Arc::new(files);
+        files.remember();
         let live = Arc::new(Live {
             path: outside.config_file.map(Path::to_owned),
             config: watch::Sender::new(Arc::new(config.clone())),
             engine: Arc::clone(&engine),
             policies: Arc::clone(&policies),
             recorder: Arc::clone(decisions.recorder()),
+            allowed,
             cni: cni.clone(),
             log: outside.log,
+            files: Arc::clone(&files),
             networks: Arc::clone(&networks),
             turn: Mutex::default(),
         });
@@ -160,18 +176,32 @@ impl App {
         let replayed = spool.replayed();
         let spool = parts.add(spool, &[undo]);
 
-        let configured = ConfiguredNetworks::build(networks, in_force.clone());
+        let followed = FollowedFiles::build(files, in_force.clone());
+        let named = followed.read();
+        parts.add(followed, &[undo]);
+        parts.add(Vetting::build(Arc::clone(&engine)), &[]);
+        let configured = ConfiguredNetworks::build(networks, in_force.clone(), named);
         let tried = configured.tried();
         let configured = parts.add(configured, &[checkpoint]);
 
         let (reporter, health) = server::health();
         let health_part = parts.add(Health::build(reporter, Arc::clone(&engine)), &[checkpoint]);
 
+        let files = CniFiles::build(cni.clone(), in_force.clone(), &conditions, replayed.clone());
         let cni = Cni::build(cni_path, cni, Arc::clone(&policies), &conditions, [replayed.clone(), tried]);
         let cni_listens = cni.listening();
         let decisions = Decisions::build(decisions, Arc::clone(&engine), in_force.clone());
         let decisions = parts.add(decisions, &[]);
         let cni = parts.add(cni, &[undo, spool, configured, decisions]);
+
+        let agents = Arc::new(ConfiguredAgents::new(in_force.clone(), runtime.clone()));
+        let agent_path = run_dir.join(tenure_rpc::AGENT_SOCKET);
+        let (after, told) = (replayed.clone(), health.clone());
+        let claims = Claims::build(agent_path, Arc::clone(&engine), agents, told, in_force.clone(), after);
+        parts.add(claims, &[undo, configured]);
+        parts.add(files, &[undo, configured]);
+        parts.add(Lapses::build(Arc::clone(&engine)), &[undo]);
+        parts.add(Tidying::build(Arc::clone(&engine)), &[undo]);
 
         let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
         let admin = Admin::build(run_dir.join("admin.sock"), admin, health, &conditions, replayed);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tenure_policy::{CatalogueSource, Compiler, Runtime, sha256};
+use tenure_policy::{CatalogueSource, Compiler, Contents, Runtime, sha256};
 
 use crate::config::Config;
 use crate::{fault, policies};
@@ -18,8 +18,12 @@ pub(crate) fn check(config: &Config) -> ExitCode {
     }
     let most = policies::limits(config).map_or(0, |limits| limits.component);
     for (name, source) in policies::files(config) {
-        let CatalogueSource::File { path, sha256 } = source else { continue };
-        if let Err(problem) = policy(&path, &sha256, most) {
+        let (path, sha256) = match source {
+            CatalogueSource::File { path, sha256 } => (path, Some(sha256)),
+            CatalogueSource::Watched { path } => (path, None),
+            CatalogueSource::Embedded(_) | CatalogueSource::Loaded(_) => continue,
+        };
+        if let Err(problem) = policy(&path, sha256.as_deref(), most) {
             eprintln!("warning: policies.{name}: {}: {problem}", path.display());
         }
     }
@@ -35,8 +39,9 @@ fn sandbox(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Checks a policy's file. A problem is only a warning, since the file may be installed later.
-fn policy(path: &Path, expected: &str, most: usize) -> Result<(), String> {
+fn policy(path: &Path, expected: Option<&str>, most: usize) -> Result<(), String> {
     let bytes = read(path, most)?;
+    let Some(expected) = expected else { return Contents::read(&bytes).map(drop) };
     match sha256(&bytes) {
         found if found == expected => Ok(()),
         found => Err(format!("the file's SHA-256 is {found}, but the configuration has {expected}")),

@@ -2,7 +2,9 @@
 //!
 //! The book's configuration reference is generated from the comments below (`tenured --config-reference`).
 
+mod agents;
 mod compare;
+mod delegates;
 mod networks;
 mod read;
 mod settings;
@@ -16,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use tenure_observe::http::Address;
 use tenure_observe::logging::{Filter, Format};
 
+pub(crate) use self::agents::{AgentTable, Claims};
 pub(crate) use self::compare::is_live;
+pub(crate) use self::delegates::DelegateTable;
 pub(crate) use self::networks::NetworkTable;
 
 /// The configuration file if `--config` is not given.
@@ -40,8 +44,16 @@ pub(crate) struct Config {
     pub(crate) signatures: Signatures,
     /// Networks that exist without a CNI call, and bounds that apply to a network whoever defines it.
     pub(crate) networks: BTreeMap<String, NetworkTable>,
+    /// Agents on the node that may claim addresses of their own, by name. A caller on the agents' socket is the first agent, in the order of their names, whose `uid`, `gid` and `pod` all match.
+    pub(crate) agents: BTreeMap<String, AgentTable>,
+    /// The claims of agents, and the socket on which they make them; it exists as long as there is an agent.
+    pub(crate) claims: Claims,
+    /// IPAM binaries of others that may be run, by name. `[networks.NAME]` names one as its `delegate`; no other binary is ever run for a network.
+    pub(crate) delegates: BTreeMap<String, DelegateTable>,
     /// The container runtime, as a second source on which sandboxes exist.
     pub(crate) runtime: Runtime,
+    /// The CNI configurations of the node.
+    pub(crate) cni: Cni,
     /// The host-local plugin that tenure replaces.
     pub(crate) host_local: HostLocal,
     /// Metrics and health over HTTP; off unless `listen` is set.
@@ -117,11 +129,36 @@ impl Default for Sandbox {
 pub(crate) struct PolicyTable {
     /// The component's absolute path. A built-in policy needs none, and neither does one that is loaded with `tenurectl policy load`.
     pub(crate) path: Option<PathBuf>,
-    /// The component's SHA-256 in hexadecimal. A file that does not match it is not loaded.
+    /// The component's SHA-256 in hexadecimal. A file that does not match it is not loaded. Without it, the file is watched: a changed file is exchanged for the old one on the networks that the policy serves, as `tenurectl policy activate` does.
     pub(crate) sha256: Option<String>,
     /// Subnets such as `["10.0.0.0/8"]`; each range that this policy defines must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
+    /// The networks that it may serve: names, or beginnings of names such as `blue-*`. Without any, it may serve all.
+    pub(crate) networks: Vec<String>,
+    /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called.
+    pub(crate) worlds: Option<Vec<World>>,
+    /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. Nothing carries out plans yet.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) effects: Vec<String>,
+    /// Milliseconds of CPU time that one of its calls may take; at most, and by default, `sandbox.deadline_ms`.
+    #[schemars(range(min = 1))]
+    pub(crate) deadline_ms: Option<u32>,
+    /// Mebibytes of memory that one of its calls may use, such as the tier that `tenurectl policy check` prints; at most, and by default, `sandbox.memory_mib`.
+    #[schemars(range(min = 1))]
+    pub(crate) memory_mib: Option<u32>,
+    /// Whether it may serve without passing the conformance suite: as `tenurectl policy activate --unchecked`, where a configuration names it.
+    pub(crate) unchecked: bool,
+}
+
+/// A world that a policy may export besides `policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum World {
+    /// It plans changes of a network's supply.
+    Planner,
+    /// It keeps state.
+    Stateful,
 }
 
 /// What happens after a network's policy was exchanged.
@@ -172,6 +209,14 @@ impl Runtime {
     pub(crate) fn path(&self) -> Option<&Path> {
         self.socket.as_deref().map(|socket| Path::new(socket.strip_prefix("unix://").unwrap_or(socket)))
     }
+}
+
+/// The CNI configurations of the node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Cni {
+    /// The directory from which the runtime reads CNI configurations, such as `/etc/cni/net.d`. The networks in it whose `ipam.type` is `tenure` are defined before their first pod, so that agents can claim addresses of them, and defined anew when their file changes, by the same rules as an ADD. Of several files for one network, the first counts. Without it, a network waits for its first pod.
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// The host-local plugin that tenure replaces.

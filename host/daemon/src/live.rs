@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tenure_delegate::Allowed;
 use tenure_engine::Engine;
 use tenure_observe::logging::Control;
 use tenure_policy::Policies;
@@ -15,7 +16,7 @@ use tenure_types::{ConditionName, Error, ErrorCode};
 use tokio::sync::{Mutex, watch};
 
 use crate::config::Config;
-use crate::parts::{NetworkSetup, Report};
+use crate::parts::{NetworkSetup, PolicyFiles, Report};
 use crate::policies;
 
 /// The current configuration, and everything that a reload changes.
@@ -27,8 +28,11 @@ pub(crate) struct Live {
     pub(crate) engine: Arc<Engine>,
     pub(crate) policies: Arc<Policies>,
     pub(crate) recorder: Arc<Recorder>,
+    /// The delegates that may be run.
+    pub(crate) allowed: Arc<Allowed>,
     pub(crate) cni: CniService,
     pub(crate) log: Control,
+    pub(crate) files: Arc<PolicyFiles>,
     pub(crate) networks: Arc<NetworkSetup>,
     /// Held while the file is read and applied.
     pub(crate) turn: Mutex<()>,
@@ -57,6 +61,7 @@ impl Live {
         let (applied, after_restart) = self.put_in_force(&read);
         drop(turn);
         report.well();
+        self.files.read_new().await;
         let failed = self.networks.bring_about(&self.config.subscribe()).await;
         let problems =
             failed.iter().map(|(network, error)| (format!("networks.{network}"), error.to_string()));
@@ -78,9 +83,12 @@ impl Live {
             self.policies.trust(policies::keys(&now));
         }
         if before.policies != now.policies {
+            self.policies.grant(policies::grants(&now));
+            self.engine.check_again();
             self.policies.set_files(policies::files(&now));
         }
         self.recorder.set(now.recorded());
+        self.allowed.set(now.allowed());
         let mut settings = now.settings();
         let bounds = Arc::clone(&self.engine.settings().bounds);
         if settings.bounds == bounds {

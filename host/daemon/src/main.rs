@@ -1,5 +1,6 @@
 //! `tenured`, the node daemon: reads its configuration, assembles the crates and runs until it is stopped.
 
+mod agents;
 mod app;
 mod check;
 mod clock;
@@ -59,6 +60,10 @@ struct Arguments {
 fn main() -> ExitCode {
     // The daemon runs itself as a child process to compile a policy; that process does nothing else.
     if let Some(code) = tenure_policy::maybe_run_compiler_child() {
+        return code;
+    }
+    // And to run a delegate, which that process becomes.
+    if let Some(code) = tenure_delegate::maybe_run_delegate_child() {
         return code;
     }
     let arguments = Arguments::parse();

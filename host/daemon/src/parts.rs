@@ -12,42 +12,55 @@
 mod admin;
 mod adoption;
 mod checkpoint;
+mod claims;
 mod cni;
+mod cni_files;
 mod decisions;
 mod exchanges;
 mod gate;
 mod health;
+mod lapses;
 mod leaks;
 mod listening;
 mod networks;
+mod policy_files;
 mod ready;
 mod reload;
 mod report;
 mod scraping;
 mod spool;
+mod stat;
 mod supervisor;
+mod tidying;
 mod undo;
+mod vetting;
 
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::admin::Admin;
 pub(crate) use self::adoption::Adoption;
 pub(crate) use self::checkpoint::Checkpoint;
+pub(crate) use self::claims::Claims;
 pub(crate) use self::cni::Cni;
+pub(crate) use self::cni_files::CniFiles;
 pub(crate) use self::decisions::Decisions;
 pub(crate) use self::exchanges::Exchanges;
 pub(crate) use self::gate::Gate;
 pub(crate) use self::health::Health;
+pub(crate) use self::lapses::Lapses;
 pub(crate) use self::leaks::LeakWatch;
 pub(crate) use self::listening::SocketUnusable;
 pub(crate) use self::networks::{ConfiguredNetworks, NetworkSetup};
+pub(crate) use self::policy_files::{FollowedFiles, PolicyFiles};
 pub(crate) use self::ready::Ready;
 pub(crate) use self::reload::Hangups;
 pub(crate) use self::report::Report;
 pub(crate) use self::scraping::Scraping;
 pub(crate) use self::spool::SpoolReplay;
 pub(crate) use self::supervisor::{PartEnded, Supervisor};
+pub(crate) use self::tidying::Tidying;
 pub(crate) use self::undo::Undo;
+pub(crate) use self::vetting::Vetting;
 
 /// What happens when a part ends without being told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,15 @@
 //! The policies of the configuration.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use tenure_engine::ports::Catalogue as _;
-use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, TrustedKey};
-use tenure_types::PolicyName;
+use tenure_policy::{CatalogueSource, Compiler, Grants, Limits, Policies, Runtime, TrustedKey};
+use tenure_types::{EffectKind, PolicyName};
 use tokio::time::sleep;
 
-use crate::config::{Config, PolicyTable};
+use crate::config::{Config, PolicyTable, World};
 use crate::fault::Setting;
 
 /// How often to check whether the policies are loaded.
@@ -28,11 +29,37 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
 /// The policies that the configuration names, with their files.
 pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     let file = |(name, table): (&String, &PolicyTable)| {
-        let (path, sha256) = (table.path.clone()?, table.sha256.as_ref()?.to_ascii_lowercase());
+        let path = table.path.clone()?;
+        let source = match &table.sha256 {
+            Some(sha256) => CatalogueSource::File { path, sha256: sha256.to_ascii_lowercase() },
+            None => CatalogueSource::Watched { path },
+        };
         // Names were checked when the configuration was read.
-        Some((PolicyName::new(name).ok()?, CatalogueSource::File { path, sha256 }))
+        Some((PolicyName::new(name).ok()?, source))
     };
     config.policies.iter().filter_map(file).collect()
+}
+
+/// What the configuration grants each policy that it names.
+pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
+    let grants = config.policies.iter().filter_map(|(name, table)| {
+        let may = |world: World| match &table.worlds {
+            Some(worlds) => worlds.contains(&world),
+            // Loading a policy is an operator's word for what it brings along; a file of the configuration brings less.
+            None => table.path.is_none(),
+        };
+        let effects = table.effects.iter().filter_map(|effect| EffectKind::named(effect));
+        let grants = Grants {
+            planner: may(World::Planner),
+            stateful: may(World::Stateful),
+            effects: effects.collect(),
+            deadline: table.deadline_ms.map(|ms| Duration::from_millis(ms.into())),
+            memory: table.memory_mib.and_then(|mib| usize::try_from(mib).ok()).map(|mib| mib << 20),
+            unchecked: table.unchecked,
+        };
+        Some((PolicyName::new(name).ok()?, grants))
+    });
+    grants.collect()
 }
 
 /// The keys that policies must be signed with. They were checked when the configuration was read.
@@ -46,6 +73,7 @@ pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> any
     let runtime = runtime.with_cache(state_dir.join("compiled"));
     let policies = Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?;
     policies.trust(keys(config));
+    policies.grant(grants(config));
     Ok(policies)
 }
 

@@ -2,9 +2,10 @@
 //! other chapters do not know it.
 //!
 //! After any crash it must agree with each network's book, because facts that were staged together must be recovered
-//! together.
+//! together. It also counts the accepted proposals of policies that count them in their state: after any crash, both counts
+//! are the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, ensure};
@@ -12,26 +13,97 @@ use serde::{Deserialize, Serialize};
 use tenure_checkpoint::chapters::{Chapter, Refused};
 use tenure_checkpoint::{CheckpointJournal, Line, Lines, Parts, Recovered, Source};
 use tenure_engine::ports::{Images, Journal, Ticket};
-use tenure_ledger::{Fact, LedgerFact};
-use tenure_types::Error;
+use tenure_ledger::{Fact, LedgerFact, StateFact};
+use tenure_types::{End, Error};
 
-/// A fact: the distances, in places, to the group's last fact about the network's book and to the last about choices.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+use crate::policies::{self, counts};
+
+/// A fact: what the group changes of each network, and the distances, in places, to its last facts about choices, claims and
+/// delegations.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Staged {
-    network: String,
+    networks: BTreeMap<String, OfNetwork>,
+    choice: Option<u64>,
+    claim: Option<u64>,
+    delegation: Option<u64>,
+}
+
+/// What a group changes of a network.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct OfNetwork {
+    /// The distance to the last fact about its book.
     book: Option<u64>,
     is_removal: bool,
-    choice: Option<u64>,
+    /// How many facts about states there are.
+    states: u64,
+    /// The allocations that a counting policy proposed, and those that were undone.
+    admitted: Vec<u64>,
+    undone: Vec<u64>,
 }
 
 /// The state, also stored as an item of a snapshot.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Beside {
+    /// The last place that is part of this state.
     through: u64,
-    /// The place of the last fact about each network's book, and whether that removed it.
+    /// For each network, the place of the last fact about its book, and whether that removed it.
     books: BTreeMap<String, (u64, bool)>,
     /// The place of the last fact about choices.
     choices: u64,
+    /// The place of the last fact about claims.
+    claims: u64,
+    /// The place of the last fact about delegations.
+    delegations: u64,
+    /// What the counting policies of each network must have counted.
+    counts: BTreeMap<String, Counted>,
+}
+
+/// What must be in a network's state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counted {
+    version: u64,
+    /// The allocations that counting policies proposed and that were not undone.
+    admitted: BTreeSet<u64>,
+}
+
+impl Staged {
+    fn of(facts: &[Fact]) -> Self {
+        let mut staged = Self::default();
+        for (fact, behind) in facts.iter().zip((1..=facts.len() as u64).rev()) {
+            match fact {
+                Fact::Choices(_) => staged.choice = Some(behind),
+                Fact::Claims(_) => staged.claim = Some(behind),
+                Fact::Delegations(_) => staged.delegation = Some(behind),
+                _ => {}
+            }
+            if let Some(network) = fact.network() {
+                staged.networks.entry(network.to_string()).or_default().count(fact, behind);
+            }
+        }
+        staged
+    }
+}
+
+impl OfNetwork {
+    /// Adds a fact of a group that ends `behind` places after it.
+    fn count(&mut self, fact: &Fact, behind: u64) {
+        if let Fact::Ledger(fact) = fact {
+            self.book = Some(behind);
+            self.is_removal |= matches!(fact, LedgerFact::Removed { .. });
+        }
+        match fact {
+            Fact::States(StateFact::Kept { .. } | StateFact::Undone { .. }) => self.states += 1,
+            Fact::Ledger(LedgerFact::Allocated(allocation)) if counts(&allocation.policy.name) => {
+                self.admitted.push(allocation.generation.0);
+            }
+            Fact::Ledger(LedgerFact::Released { generation, reason, .. })
+                if **reason == *End::Undone.reason() =>
+            {
+                self.undone.push(generation.0);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Beside {
@@ -40,8 +112,24 @@ impl Beside {
             return;
         }
         self.through = place;
-        if let Some(behind) = staged.book {
-            self.books.insert(staged.network, (place - behind, staged.is_removal));
+        for (network, of) in staged.networks {
+            if of.is_removal {
+                self.counts.remove(&network);
+            } else if of.states > 0 || !of.admitted.is_empty() || !of.undone.is_empty() {
+                let counted = self.counts.entry(network.clone()).or_default();
+                counted.version += of.states;
+                counted.admitted.extend(of.admitted);
+                of.undone.iter().for_each(|undone| _ = counted.admitted.remove(undone));
+            }
+            if let Some(behind) = of.book {
+                self.books.insert(network, (place - behind, of.is_removal));
+            }
+        }
+        if let Some(behind) = staged.claim {
+            self.claims = place - behind;
+        }
+        if let Some(behind) = staged.delegation {
+            self.delegations = place - behind;
         }
         if let Some(behind) = staged.choice {
             self.choices = place - behind;
@@ -55,6 +143,16 @@ impl Beside {
             self.choices == through,
             "a group is torn: choices are as of {through}, but the simulation's chapter has {self:?}"
         );
+        let through = found.claims.through();
+        ensure!(
+            self.claims == through,
+            "a group is torn: claims are as of {through}, but the simulation's chapter has {self:?}"
+        );
+        let through = found.delegations.through();
+        ensure!(
+            self.delegations == through,
+            "a group is torn: delegations are as of {through}, but the simulation's chapter has {self:?}"
+        );
         for (network, (place, is_removal)) in &self.books {
             let book = found.books.iter().find(|book| book.name().as_str() == network);
             let through = book.map(tenure_ledger::Book::through);
@@ -64,6 +162,22 @@ impl Beside {
                 "a group is torn: {network} is as of {through:?}, but the simulation's chapter has {self:?}"
             );
         }
+        let states: BTreeMap<_, _> =
+            found.states.all().map(|(name, memory)| (name.as_str(), memory)).collect();
+        for (network, counted) in &self.counts {
+            let now = states.get(network.as_str()).map(|memory| &memory.now);
+            let count = now.map_or(Some(0), |now| policies::counted(&now.bytes, now.policy.name.as_str()));
+            ensure!(
+                count == Some(counted.admitted.len() as u64)
+                    && now.map_or(0, |now| now.version) == counted.version,
+                "a state does not agree with the allocations: {network} has {now:?}, expected {counted:?}"
+            );
+        }
+        ensure!(
+            states.keys().all(|network| self.counts.contains_key(*network)),
+            "a state is not forgotten: {states:?}, expected {:?}",
+            self.counts
+        );
         for book in &found.books {
             ensure!(
                 self.books.contains_key(book.name().as_str()),
@@ -131,16 +245,7 @@ pub(crate) struct WithBeside {
 impl Journal for WithBeside {
     fn stage(&self, facts: &[Fact]) -> (u64, Ticket) {
         let mut beside = self.beside.lock();
-        let behind = |of: fn(&Fact) -> bool| {
-            let last = facts.iter().rposition(of)?;
-            Some((facts.len() - last) as u64)
-        };
-        let staged = Staged {
-            network: facts.first().and_then(Fact::network).map(ToString::to_string).unwrap_or_default(),
-            book: behind(|fact| matches!(fact, Fact::Ledger(_))),
-            is_removal: facts.iter().any(|fact| matches!(fact, Fact::Ledger(LedgerFact::Removed { .. }))),
-            choice: behind(|fact| matches!(fact, Fact::Choices(_))),
-        };
+        let staged = Staged::of(facts);
         let lines = facts.iter().map(Line::from).chain([line(&staged)]);
         let (first, ticket) = self.journal.stage_lines(lines);
         beside.take(first + facts.len() as u64, staged);

@@ -3,17 +3,23 @@
 //! The requests of one attachment are ordered by when they began, not by when they arrive: a DEL or a GC ends what
 //! was last requested before it began, and nothing that was requested or renewed after that.
 
+mod claims;
 mod network;
+mod picture;
 mod register;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result, ensure};
-use tenure_ledger::{Book, Choices};
+use tenure_ledger::{Book, Choices, ClaimKey, Claims};
 use tenure_types::{Moment, NetworkName, Owner};
 
+use crate::policies::block;
+
+pub(crate) use self::claims::{Claimed, RESERVED, lease_of};
 pub(crate) use self::network::{Supply, Whole};
+pub(crate) use self::picture::Picture;
 
 /// The addresses that an owner was told it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +47,12 @@ struct Known {
 }
 
 impl Known {
+    /// Whether it is known to hold one of these addresses.
+    fn has_any(&self, addresses: &[IpAddr]) -> bool {
+        let has = |held: &Held| held.addresses.iter().any(|address| addresses.contains(address));
+        self.holds.as_ref().is_some_and(has)
+    }
+
     /// Whether every ADD that was sent began no later than an answered DEL.
     fn holds_nothing(&self) -> bool {
         self.deleted.is_some() && self.added <= self.deleted
@@ -72,8 +84,12 @@ impl Asked {
 pub(crate) struct Oracle {
     owners: BTreeMap<Key, Known>,
     networks: BTreeMap<NetworkName, network::Known>,
+    /// What agents have claimed.
+    pub(crate) claims: Claimed,
     /// The number of replies checked.
     pub(crate) replies: u64,
+    /// How often a network was found rolled back by itself.
+    pub(crate) rolled_back: u64,
 }
 
 impl Oracle {
@@ -128,14 +144,50 @@ impl Oracle {
         of_network.filter_map(|(key, known)| Some((key.clone(), known.holds.clone()?))).collect()
     }
 
+    /// An effect has begun that takes a block: nobody can have an address of it.
+    pub(crate) fn taken(&self, network: &NetworkName, number: usize) -> Result<()> {
+        let Some(range) = block(number) else { return Ok(()) };
+        let has = |address: &IpAddr| range.contains(*address);
+        let holder = self.holders(network).into_iter().find(|(_, held)| held.addresses.iter().any(has));
+        ensure!(holder.is_none(), "block {number} is taken while {holder:?} has an address of it");
+        let agent = self.claims.holder_in(network, has);
+        ensure!(agent.is_none(), "block {number} is taken while {agent:?} has an address of it");
+        Ok(())
+    }
+
     /// A network was removed. `holders` held something in it when the removal was sent.
     pub(crate) fn removed(&mut self, id: u64, network: &NetworkName, holders: &[(Key, Held)]) -> Result<()> {
         for (key, held) in holders {
             let holds = self.known(key).holds.as_ref();
             ensure!(holds != Some(held), "I2: {network} was removed while {key:?} held {held:?}");
         }
+        self.claims.removed(id, network)?;
         self.ended(id, network, true);
         Ok(())
+    }
+
+    /// An agent claims addresses of a network.
+    pub(crate) fn claiming(&mut self, id: u64, network: &NetworkName) {
+        self.network(network).claiming(id);
+    }
+
+    /// An agent was told that its claim has these addresses. The request is still in progress.
+    pub(crate) fn claimed(
+        &mut self,
+        id: u64,
+        now: Moment,
+        key: &ClaimKey,
+        addresses: &[IpAddr],
+    ) -> Result<()> {
+        if self.claims.is_new(key) {
+            let network = self.network(&key.network);
+            let outside = addresses.iter().find(|address| !network.may_grant(id, **address));
+            ensure!(outside.is_none(), "I4: {key} got {outside:?}, which {network:?} cannot have granted");
+        }
+        let mut of_network = self.owners.iter().filter(|(other, _)| other.0 == key.network);
+        let other = of_network.find(|(_, known)| known.has_any(addresses));
+        ensure!(other.is_none(), "I1: {key} got {addresses:?} while {other:?} holds some of them");
+        self.claims.told(id, now, key, addresses)
     }
 
     /// A DEL or a GC that began at `began` is sent. It may end only what was requested before that.
@@ -176,15 +228,16 @@ impl Oracle {
             known.unsure = true;
             return Ok(());
         }
-        let has = |known: &Known| {
-            let holds = |held: &Held| held.addresses.iter().any(|address| addresses.contains(address));
-            known.holds.as_ref().is_some_and(holds)
-        };
         let mut others = self.owners.iter().filter(|(other, _)| other.0 == key.0 && **other != key);
-        let other = others.find(|(_, known)| has(known));
+        let other = others.find(|(_, known)| known.has_any(addresses));
         ensure!(
             other.is_none(),
             "I1: {addresses:?} were assigned to {key:?} while {other:?} holds some of them"
+        );
+        let claim = self.claims.holder(&key.0, addresses, None);
+        ensure!(
+            claim.is_none(),
+            "I1: {addresses:?} were assigned to {key:?} while {claim:?} holds some of them"
         );
         let known = self.known(&key);
         let new = Held { addresses: addresses.to_vec(), since: began, netns: asked.netns.clone() };
@@ -240,12 +293,13 @@ impl Oracle {
         for known in self.owners.values_mut() {
             *known = Known { deleted: Some(0), ..Known::default() };
         }
+        self.claims.rebooted();
     }
 
     /// Checks the state after every request has ended: everything that [`check`](Self::check) checks, and that
     /// nothing leaked.
-    pub(crate) fn check_at_rest(&mut self, books: &[Book], choices: &Choices) -> Result<()> {
-        self.check(books, choices)?;
+    pub(crate) fn check_at_rest(&mut self, books: &[Book], choices: &Choices, claims: &Claims) -> Result<()> {
+        self.check(books, choices, claims)?;
         let silent = self.owners.iter().filter(|(_, known)| known.holds.is_none() && !known.unsure);
         for ((network, owner), _) in silent {
             let held = book_of(books, network).and_then(|book| book.owned_by(owner));
@@ -255,10 +309,12 @@ impl Oracle {
     }
 
     /// Checks a recovered state, or the state at rest, against all answers.
-    pub(crate) fn check(&mut self, books: &[Book], choices: &Choices) -> Result<()> {
+    pub(crate) fn check(&mut self, books: &[Book], choices: &Choices, claims: &Claims) -> Result<()> {
+        self.claims.check(books, claims)?;
         for (name, known) in &mut self.networks {
             let checked = known.check(book_of(books, name), choices.of(name));
-            checked.with_context(|| format!("network {name}"))?;
+            let rolled_back = checked.with_context(|| format!("network {name}"))?;
+            self.rolled_back += u64::from(rolled_back);
         }
         for ((network, owner), known) in &self.owners {
             let held = book_of(books, network).and_then(|book| book.owned_by(owner));

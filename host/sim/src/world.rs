@@ -1,6 +1,8 @@
 //! The run of one seed: runtimes that send, retry, abandon and repeat requests; operators that change networks; a
 //! host that supplies ranges; a disk that fails; machines that lose power and reboot.
 
+mod agents;
+mod effects;
 mod operators;
 mod runtimes;
 
@@ -13,19 +15,19 @@ use anyhow::{Context, Result, ensure};
 use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
 use tenure_engine::ports::Clock;
-use tenure_engine::{Abandoned, Engine, Ports, Settings};
+use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
 use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_fixtures::random::Random;
-use tenure_ledger::{Book, Choices, Page};
-use tenure_types::{BootId, Error, Moment, NetworkName};
+use tenure_ledger::{Book, Choices, Claims, Page};
+use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
 
+use self::agents::{AgentAsked, Answer};
+use self::effects::{Cloud, Told};
 use crate::beside::{All, Beside, Shared, WithBeside};
 use crate::executor::Executor;
-use crate::oracle::{Asked, Held, Key, Oracle};
+use crate::foreign::Foreign;
+use crate::oracle::{Asked, Held, Key, Oracle, Picture, RESERVED};
 use crate::policies;
-
-/// The boot clock right after a boot.
-const BOOTED: Duration = Duration::from_nanos(1);
 
 /// The boot clock advances by this before each request and each start, so that no two begin at the same time.
 const TICK: Duration = Duration::from_nanos(1);
@@ -38,6 +40,10 @@ enum Outcome {
     Removed(std::result::Result<bool, Error>),
     /// A network was changed in another way.
     Changed(std::result::Result<(), Error>),
+    /// An agent was answered.
+    Agent(Answer),
+    /// A plan was made.
+    Planned(std::result::Result<Planned, Error>),
     /// The end of a task that reports nothing: a GC, the freeing of a leak, the undo task.
     Other,
 }
@@ -49,6 +55,16 @@ enum Request {
     /// The removal of a network, and what was held in it when the request was sent.
     Remove(NetworkName, Vec<(Key, Held)>),
     Change(NetworkName),
+    /// A plan about a block of a network.
+    Plan(NetworkName, usize),
+    /// A request of an agent.
+    Agent(AgentAsked),
+    /// The end of claims whose agents are gone, which nobody abandons.
+    Lapse,
+    /// The work beside the requests, which nobody abandons.
+    Tend,
+    /// What the delegate has to take back, which nobody abandons.
+    Tidy,
 }
 
 /// The daemon's process; lost in a crash.
@@ -62,6 +78,8 @@ struct Daemon {
     began: Moment,
     /// The owners of abandoned or failed ADDs, which may not be undone yet when the process ends.
     given_up: Vec<Key>,
+    /// Whoever carries effects out; until the end, requests wait for supply.
+    attending: Option<Attending>,
 }
 
 /// The counts of one seed, for the summary.
@@ -73,6 +91,13 @@ pub(crate) struct Tally {
     pub(crate) abandoned: u64,
     pub(crate) removed: u64,
     pub(crate) changed: u64,
+    /// Intents that have begun.
+    pub(crate) planned: u64,
+    /// Declarations that were carried out.
+    pub(crate) declared: u64,
+    pub(crate) rolled_back: u64,
+    /// How many addresses in use were found at the delegate.
+    pub(crate) delegated: u64,
 }
 
 struct World {
@@ -81,14 +106,30 @@ struct World {
     clock: Arc<ManualClock>,
     mark: Arc<Mark>,
     oracle: Oracle,
+    foreign: Foreign,
     /// How often each container's sandbox died and was recreated with another network namespace.
     sandboxes: BTreeMap<Key, u64>,
     /// The namespaces that no longer exist.
     gone: BTreeSet<String>,
     /// The networks that an operator is emptying, with the number of steps until their removal.
     leaving: BTreeMap<NetworkName, u64>,
+    /// What agents that watch their claims were told.
+    pictures: BTreeMap<AgentName, Picture>,
+    /// Who carries effects out, and what it was told to have begun.
+    cloud: Arc<Cloud>,
+    told: Told,
     boots: u64,
     tally: Tally,
+}
+
+/// The networks.
+fn names() -> Result<[NetworkName; 2]> {
+    Ok([NetworkName::new("net")?, NetworkName::new("blue")?])
+}
+
+/// The boot clock when the daemon starts for the first time after a boot.
+fn booted(random: &mut Random) -> Duration {
+    Duration::from_nanos(1 + random.below(1_000_000))
 }
 
 /// Runs one seed.
@@ -99,17 +140,22 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(random.below(u64::MAX));
     let clock = Arc::new(ManualClock::default());
-    clock.set(BOOTED);
+    clock.set(booted(&mut random));
     let oracle = Oracle::default();
+    let foreign = Foreign::new(&mut random);
     let mut world = World {
         random,
         disk,
         clock,
         mark: Arc::default(),
         oracle,
+        foreign,
         sandboxes: BTreeMap::new(),
         gone: BTreeSet::new(),
         leaving: BTreeMap::new(),
+        pictures: BTreeMap::new(),
+        cloud: Arc::default(),
+        told: Told::default(),
         boots: 1,
         tally: Tally::default(),
     };
@@ -119,6 +165,7 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
     }
     world.settle(daemon)?;
     world.tally.replies = world.oracle.replies;
+    world.tally.rolled_back = world.oracle.rolled_back;
     Ok(world.tally)
 }
 
@@ -141,8 +188,11 @@ impl World {
             !recovered.report.lost,
             "recovery reports the state as lost, but it was durable up to {last:?}"
         );
-        self.oracle.check(&recovered.books, &recovered.choices).context("after recovery")?;
+        self.oracle
+            .check(&recovered.books, &recovered.choices, &recovered.claims)
+            .context("after recovery")?;
         beside.check(&recovered).context("after recovery")?;
+        self.foreign.restarted();
         let mut options = Options::new(
             Arc::new(self.disk.clone()),
             Arc::clone(&self.clock) as Arc<dyn Clock>,
@@ -156,12 +206,14 @@ impl World {
         let (writer, journal) = Writer::open(options, &recovered.tail);
         let beside = Shared::of(beside);
         let (engine, abandoned) = self.engine(recovered, journal, &beside);
+        self.oracle.claims.started(self.clock.now());
         let mut executor = Executor::new();
         executor.spawn(async move {
             Abandoned::run(abandoned).await;
             Outcome::Other
         });
-        Ok(Daemon {
+        let daemon = Daemon {
+            attending: Some(engine.attend()),
             source: All { images: engine.images(), beside },
             engine,
             writer,
@@ -169,7 +221,9 @@ impl World {
             asked: BTreeMap::new(),
             began: self.clock.now(),
             given_up: Vec::new(),
-        })
+        };
+        self.check_intents(&daemon).context("after recovery")?;
+        Ok(daemon)
     }
 
     fn engine(
@@ -180,7 +234,7 @@ impl World {
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            catalogue: policies::catalogue(),
+            catalogue: Arc::new(policies::Known(self.foreign.clone())),
             journal: Arc::new(WithBeside { journal, beside: beside.clone() }),
             observer: Arc::new(Silent),
         };
@@ -191,11 +245,16 @@ impl World {
             networks: 4,
             bounds: Arc::default(),
             exchange: tenure_engine::ExchangeSettings::default(),
+            reserved: RESERVED,
         };
         let state = tenure_engine::Recovered {
             books: recovered.books,
             choices: recovered.choices,
             components: recovered.components,
+            claims: recovered.claims,
+            states: recovered.states,
+            delegations: recovered.delegations,
+            effects: recovered.effects,
         };
         Engine::new(state, ports, settings)
     }
@@ -209,18 +268,41 @@ impl World {
             36..=38 => self.abandon(&mut daemon),
             39..=42 => self.clock.advance(Duration::from_millis(1 + self.random.below(20_000))),
             43..=44 => self.operate(&mut daemon)?,
+            45 if self.random.below(4) == 0 => self.rest(&mut daemon)?,
             45 => self.end_sandbox()?,
             46 => self.look_for_leaks(&mut daemon)?,
-            47..=64 => _ = daemon.writer.step(&daemon.source),
+            47..=52 => self.send_of_agent(&mut daemon)?,
+            53..=64 => return self.write(daemon),
             65 => self.bother_the_disk(),
             66 if self.random.below(6) == 0 => return self.crash(daemon),
-            66 => {}
+            66 => self.send_tend(&mut daemon)?,
+            67 => self.foreign.go_on(),
+            68 => Self::send_tidy(&mut daemon),
+            69 => self.carry_out(&mut daemon)?,
             _ => _ = self.run_one(&mut daemon)?,
         }
         if self.disk.is_stopped() { self.crash(daemon) } else { Ok(daemon) }
     }
 
+    /// The writer does what is due. It has a thread of its own, so it may have looked before the latest groups were staged.
+    fn write(&mut self, mut daemon: Daemon) -> Result<Daemon> {
+        if self.random.below(3) > 0 {
+            daemon.writer.step(&daemon.source);
+        } else {
+            let most = usize::try_from(self.random.below(6))?;
+            daemon.writer.step_early(&daemon.source, most);
+            // That is when a crash would separate what belongs together.
+            if self.random.below(10) == 0 {
+                return self.crash(daemon);
+            }
+        }
+        if self.disk.is_stopped() { self.crash(daemon) } else { Ok(daemon) }
+    }
+
     fn run_one(&mut self, daemon: &mut Daemon) -> Result<bool> {
+        if daemon.asked.values().any(|request| matches!(request, Request::Lapse)) {
+            self.oracle.claims.lapsing(self.clock.now());
+        }
         let Some(ended) = daemon.executor.step(&mut self.random) else { return Ok(false) };
         let Some((id, outcome)) = ended else { return Ok(true) };
         match (daemon.asked.remove(&id), outcome) {
@@ -240,13 +322,24 @@ impl World {
                 self.tally.changed += u64::from(outcome.is_ok());
                 self.oracle.ended(id, &network, outcome.is_ok());
             }
+            (Some(Request::Plan(network, number)), Outcome::Planned(planned)) => {
+                self.planned(id, &network, number, planned)?;
+            }
+            (Some(Request::Agent(asked)), Outcome::Agent(answer)) => {
+                self.agent_answered(id, &asked, answer)?;
+            }
+            (Some(Request::Tend), _) => {
+                // It says nothing about what it did.
+                names()?.iter().for_each(|network| self.oracle.ended(id, network, false));
+            }
             _ => {}
         }
         Ok(true)
     }
 
     fn network(&mut self) -> Result<NetworkName> {
-        Ok(NetworkName::new(if self.random.below(4) == 0 { "blue" } else { "net" })?)
+        let [net, blue] = names()?;
+        Ok(if self.random.below(4) == 0 { blue } else { net })
     }
 
     /// When a request began: now or, for a duplicate or a delayed request, a while ago.
@@ -273,7 +366,8 @@ impl World {
     fn crash(&mut self, daemon: Daemon) -> Result<Daemon> {
         let under_way = daemon.asked.values().filter_map(|asked| match asked {
             Request::Add(asked) => Some(asked.key()),
-            Request::Del(..) | Request::Remove(..) | Request::Change(_) => None,
+            Request::Del(..) | Request::Remove(..) | Request::Change(_) | Request::Plan(..) => None,
+            Request::Agent(_) | Request::Lapse | Request::Tend | Request::Tidy => None,
         });
         let under_way: Vec<Key> = under_way.chain(daemon.given_up.iter().cloned()).collect();
         self.oracle.cut_off(&under_way);
@@ -287,7 +381,8 @@ impl World {
                 self.disk.crash();
                 self.tally.reboots += 1;
                 self.boots += 1;
-                self.clock.set(BOOTED);
+                let booted = booted(&mut self.random);
+                self.clock.set(booted);
                 self.oracle.rebooted();
             }
             // The disk loses unsynced writes, but the boot and its clock continue.
@@ -299,6 +394,8 @@ impl World {
     /// Lets every request end on a working disk, then checks the state against all answers.
     fn settle(&mut self, mut daemon: Daemon) -> Result<()> {
         loop {
+            // Who still waits for supply is refused.
+            daemon.attending = None;
             self.disk.set_faults(Faults::default());
             self.disk.set_capacity(None);
             self.come_to_rest(&mut daemon)?;
@@ -311,11 +408,64 @@ impl World {
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
         ensure!(daemon.executor.ids().len() == 1, "a task other than the undo task never ended");
-        let (books, choices) = state(&daemon)?;
-        self.oracle.check_at_rest(&books, &choices).context("at rest")?;
+        let (books, choices, claims) = state(&daemon)?;
+        self.oracle.check_at_rest(&books, &choices, &claims).context("at rest")?;
+        self.check_pictures(&mut daemon).context("at rest")?;
+        self.check_foreign(&mut daemon).context("at rest")?;
         drop(daemon);
         self.disk.crash();
         self.start().map(drop).context("at the end")
+    }
+
+    /// Lets every request end, and checks what agents have been told by then.
+    fn rest(&mut self, daemon: &mut Daemon) -> Result<()> {
+        self.disk.set_faults(Faults::default());
+        self.disk.set_capacity(None);
+        // Who waits for supply is refused, and may wait again from now on.
+        daemon.attending = None;
+        self.come_to_rest(daemon)?;
+        daemon.attending = Some(daemon.engine.attend());
+        if self.disk.is_stopped() {
+            return Ok(());
+        }
+        ensure!(daemon.asked.is_empty(), "{} requests wait for ever", daemon.asked.len());
+        self.check_pictures(daemon).context("while nothing is under way")?;
+        self.check_foreign(daemon).context("while nothing is under way")?;
+        // Nothing else happens that an agent would be told of, so a watch that misses this one change is noticed.
+        let network = self.network()?;
+        self.send_supply(daemon, network)?;
+        self.come_to_rest(daemon)?;
+        if self.disk.is_stopped() {
+            return Ok(());
+        }
+        self.check_pictures(daemon).context("after a change of the supply alone")
+    }
+
+    /// The daemon gives back to the delegate what nobody uses.
+    fn send_tidy(daemon: &mut Daemon) {
+        let engine = Arc::clone(&daemon.engine);
+        let id = daemon.executor.spawn(async move {
+            engine.tidy().await;
+            Outcome::Other
+        });
+        daemon.asked.insert(id, Request::Tidy);
+    }
+
+    /// Checks that the delegate, once it works, has given what the ledger says, and nothing else.
+    fn check_foreign(&mut self, daemon: &mut Daemon) -> Result<()> {
+        self.foreign.set_well(true);
+        // What could not be given back, or had no place to wait in, is tried again after a while.
+        for _ in 0..4 {
+            self.clock.advance(Duration::from_secs(61));
+            Self::send_tidy(daemon);
+            self.come_to_rest(daemon)?;
+            if self.disk.is_stopped() {
+                return Ok(());
+            }
+        }
+        self.tally.delegated += self.foreign.check(&daemon.engine)? as u64;
+        self.foreign.set_well(false);
+        Ok(())
     }
 
     /// Runs tasks and the writer until neither has anything left to do.
@@ -332,14 +482,19 @@ impl World {
 }
 
 /// The state in memory.
-fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices)> {
-    let (mut books, mut choices) = (Vec::new(), Choices::default());
+fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices, Claims)> {
+    let (mut books, mut choices, mut claims) = (Vec::new(), Choices::default(), Claims::default());
     for page in daemon.source.images.pages(1) {
         match page {
             Page::Book(image) => books.push(Book::restore(*image)?),
             Page::Choices(known) => choices = known,
-            Page::Gone { .. } | Page::Components(_) => {}
+            Page::Claims(known) => claims = known,
+            Page::Gone { .. }
+            | Page::Components(_)
+            | Page::States(_)
+            | Page::Delegations(_)
+            | Page::Effects(_) => {}
         }
     }
-    Ok((books, choices))
+    Ok((books, choices, claims))
 }

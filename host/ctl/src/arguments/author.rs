@@ -84,7 +84,10 @@ node could not use it.")]
     /// Pack a component as an OCI image layout, to be pushed to a registry.
     #[command(after_help = "Examples:
   tenurectl policy pack zones/policy.wasm
-  skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1")]
+  skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1
+  tenurectl policy load oci://registry.example.com/zones@sha256:...       with the printed digest
+
+If its signature lies beside it, as `policy sign` writes it, it goes into the manifest, and `policy load` finds it there.")]
     Pack {
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]

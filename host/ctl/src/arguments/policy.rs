@@ -1,43 +1,47 @@
 //! `tenurectl policy`, the operator's side.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Subcommand, ValueHint};
 
 use super::author::Author;
+use super::load::Load;
 use super::replay::Replay;
+use crate::values;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
     /// List the node's policies and the networks they serve.
-    List,
+    List {
+        /// Wait up to SECONDS until no policy is being loaded any more.
+        #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+        wait: Option<Duration>,
+    },
     /// Show one policy: its versions, where they come from and what they serve.
     Inspect {
         /// The policy: NAME, or NAME@DIGEST for one version.
         policy: String,
     },
-    /// Load a policy into the node; it serves nothing yet.
+    /// Load a policy from a file or a registry into the node; it serves nothing yet.
     #[command(
         visible_alias = "add",
         after_help = "Examples:
   tenurectl policy load zones.wasm
   tenurectl policy load build/policy.wasm --name zones --sha256 \"$(cat zones.sha256)\"
+  tenurectl policy load oci://registry.example.com/team/zones@sha256:4b30...
 
 The node keeps its own copy, so the file may go. A name stands for the component that was loaded last under it; the
 others remain as NAME@DIGEST. Where the configuration has `signatures.keys`, the file's signature must lie beside it, as
-FILE.minisig."
+FILE.minisig, or be given with --signature.
+
+From a registry, this program pulls the component and passes it on: the daemon never connects to one. The digest after
+the @ is the manifest's, which `policy pack`, `wkg` and `skopeo inspect` print; the manifest names the component's
+SHA-256, and both are checked. Components that `wkg`, `kwctl push` or `skopeo copy` of a packed one have pushed are
+understood. Credentials are those of `docker login`, in $DOCKER_CONFIG or ~/.docker. --timeout is also the longest
+silence of a registry."
     )]
-    Load {
-        /// The component's file.
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// The policy's name [default: the file's name without its extension].
-        #[arg(long)]
-        name: Option<String>,
-        /// The component's expected SHA-256; another one is refused.
-        #[arg(long)]
-        sha256: Option<String>,
-    },
+    Load(Box<Load>),
     /// Unload a policy that neither serves nor shadows a network.
     Unload {
         /// The policy: NAME, or NAME@DIGEST for one version.
@@ -66,6 +70,9 @@ the old one would have answered.")]
         /// Skip the conformance suite.
         #[arg(long)]
         unchecked: bool,
+        /// Begin with an empty state, instead of taking over that of the old policy.
+        #[arg(long)]
+        empty_state: bool,
     },
     /// Run a policy in the shadow of a network's policy, or show how the present one does.
     #[command(after_help = "Examples:
@@ -109,6 +116,28 @@ one that was made. It costs the memory of a second book while it runs.")]
     History {
         /// The network's name.
         network: String,
+    },
+    /// Show, save or replace what a network's policy remembers.
+    #[command(after_help = "Examples:
+  tenurectl policy state pods                            version, size and writer
+  tenurectl policy state pods --export pods.state        `-` writes to standard output
+  tenurectl policy state pods --import pods.state --if-version 7
+
+A policy that keeps a state is asked with it, and the new one is kept together with the accepted address or not at all.
+--import replaces the state durably; with --if-version it is refused if the state has changed since that version. Requests
+change the version, too: import on a network that is not in use, or without --if-version.")]
+    State {
+        /// The network's name.
+        network: String,
+        /// Write the state's bytes to a file; `-` means standard output.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        export: Option<PathBuf>,
+        /// Replace the state with a file's bytes; `-` means standard input.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "export")]
+        import: Option<PathBuf>,
+        /// Import only if the state has this version.
+        #[arg(long, value_name = "VERSION", requires = "import")]
+        if_version: Option<u64>,
     },
     /// Run a component over recorded decisions and list what it decides otherwise; needs no daemon.
     #[command(after_help = "Examples:

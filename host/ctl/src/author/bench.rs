@@ -66,7 +66,7 @@ pub(super) fn bench(file: &Path, network: Option<&Path>) -> Result<Benched, Erro
 fn propose(node: &mut Node<Sandboxed>) -> Result<Row, Error> {
     let request = node.request("bench/one-more", &[])?;
     let held = node.book().allocations().len();
-    row("propose", held, || node.policy().propose(&request, node.book()).map(drop))
+    row("propose", held, || node.policy().propose(&request, node.state(), node.book()).map(drop))
 }
 
 fn row(call: &'static str, held: usize, run: impl Fn() -> Result<(), Error>) -> Result<Row, Error> {

@@ -1,9 +1,10 @@
 //! `policy check`: what a component is, and what it needs of a node.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use futures_util::FutureExt as _;
 use tenure_engine::{Conformance, conformance};
 use tenure_policy::{Contents, sha256};
 use tenure_testkit::Node;
@@ -13,6 +14,9 @@ use super::sandboxed::{Sandboxed, read};
 
 /// The tiers of memory that a node may grant a call, in MiB.
 const TIERS: [usize; 4] = [4, 8, 16, 32];
+
+/// The largest of them.
+const LARGEST: usize = 32;
 
 /// The network that a policy is tried on, unless another one is given.
 pub(super) const NETWORK: &str = r#"{ "ranges": [[{ "subnet": "10.1.0.0/24" }]] }"#;
@@ -60,10 +64,19 @@ pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Erro
         |cause: String| Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()));
     let contents = Contents::read(&bytes).map_err(unusable)?;
     let ipam = ipam(network)?;
-    let trial = trial(file, &bytes, &ipam);
-    let conformance = match &trial {
-        Trial::Served { memory } | Trial::Refused { memory, .. } => suite(file, &bytes, *memory, ipam)?,
-        Trial::Failed(_) => None,
+    // Compiled once, for all tiers: that may take long.
+    let (trial, conformance) = match Sandboxed::load(file, &bytes, LARGEST << 20) {
+        Err(error) => (Trial::Failed(error), None),
+        Ok(policy) => {
+            let trial = trial(&policy, &ipam);
+            let conformance = match &trial {
+                Trial::Served { memory } | Trial::Refused { memory, .. } => {
+                    Some(suite(&policy, *memory, ipam)?)
+                }
+                Trial::Failed(_) => None,
+            };
+            (trial, conformance)
+        }
     };
     let (file, sha256) = (file.into(), sha256(&bytes));
     Ok(Checked { file, bytes: bytes.len(), sha256, contents, trial, conformance })
@@ -78,13 +91,11 @@ pub(super) fn ipam(network: Option<&Path>) -> Result<String, Error> {
 }
 
 /// Tries each tier of memory, from the smallest.
-fn trial(file: &Path, bytes: &[u8], ipam: &str) -> Trial {
+fn trial(policy: &Sandboxed, ipam: &str) -> Trial {
     let mut last = Trial::Failed(Error::new(ErrorCode::Internal, "no memory tier was tried"));
     for memory in TIERS {
-        let tried = Sandboxed::load(file, bytes, memory << 20).and_then(|policy| {
-            let mut node = Node::of(policy, ipam)?;
-            node.add("default/pod-0")
-        });
+        policy.limit(memory << 20);
+        let tried = Node::of(policy.clone(), ipam).and_then(|mut node| node.add("default/pod-0"));
         match tried {
             Ok(_) => return Trial::Served { memory },
             Err(error) if is_refusal(error.code) => return Trial::Refused { memory, why: error },
@@ -101,12 +112,18 @@ fn trial(file: &Path, bytes: &[u8], ipam: &str) -> Trial {
 }
 
 /// Runs the conformance suite as a node does.
-fn suite(file: &Path, bytes: &[u8], memory: usize, ipam: String) -> Result<Option<Conformance>, Error> {
-    let policy = Sandboxed::load(file, bytes, memory << 20)?;
+fn suite(policy: &Sandboxed, memory: usize, ipam: String) -> Result<Conformance, Error> {
+    policy.limit(memory << 20);
     let network = NetworkName::new("check").map_err(|error| Error::new(ErrorCode::Internal, error))?;
     let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
-    // Every answer is there at once, so the suite is, too.
-    Ok(conformance(&policy, &network, &config).now_or_never())
+    let mut suite = pin!(conformance(policy, &network, &config));
+    let mut context = Context::from_waker(Waker::noop());
+    // Every answer is there at once. The suite only gives way to other tasks, and there are none.
+    loop {
+        if let Poll::Ready(conformance) = suite.as_mut().poll(&mut context) {
+            return Ok(conformance);
+        }
+    }
 }
 
 fn is_refusal(code: ErrorCode) -> bool {

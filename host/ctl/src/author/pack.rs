@@ -2,7 +2,8 @@
 //!
 //! The manifest is that of the CNCF's format for WebAssembly, which `wkg` and others use: a configuration that names the
 //! component's imports and exports, and one layer, which is the component itself. The same component gives the same
-//! bytes.
+//! bytes. A signature that lies beside the component goes into an annotation of the manifest, from where `policy load`
+//! takes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use tenure_policy::{Contents, sha256};
 use tenure_types::{Error, ErrorCode};
 
 use super::sandboxed::read;
+use crate::registry::{LAYER, SIGNATURE};
 
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
-const LAYER: &str = "application/wasm";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -26,6 +27,8 @@ pub(crate) struct Packed {
     pub(crate) manifest: String,
     /// The component's digest.
     pub(crate) sha256: String,
+    /// Whether its signature is in the manifest.
+    pub(crate) signed: bool,
 }
 
 /// Packs a component into `FILE.oci`, or the folder that is given; it must not exist.
@@ -60,12 +63,21 @@ pub(super) fn pack(file: &Path, folder: Option<PathBuf>) -> Result<Packed, Error
         "component": { "exports": contents.exports, "imports": contents.imports },
     });
     let (_, config) = blob(CONFIG, config.to_string().as_bytes())?;
-    let manifest = json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer] });
+    let mut manifest =
+        json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer] });
+    let signature = file.with_added_extension("minisig");
+    let signed = signature.exists();
+    if signed {
+        let text = fs::read_to_string(&signature).map_err(|error| failed(&signature, &error))?;
+        if let Some(manifest) = manifest.as_object_mut() {
+            manifest.insert("annotations".to_owned(), json!({ SIGNATURE: text }));
+        }
+    }
     let (digest, manifest) = blob(MANIFEST, manifest.to_string().as_bytes())?;
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [manifest] });
     write(folder.join("index.json"), index.to_string().as_bytes())?;
     write(folder.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
-    Ok(Packed { folder, manifest: digest, sha256: sha256(&component) })
+    Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed })
 }
 
 #[cfg(test)]
@@ -96,5 +108,12 @@ mod tests {
         let again = pack(&file, Some(scratch.path().join("again"))).unwrap();
         assert_eq!(again.manifest, packed.manifest);
         assert!(pack(&file, None).is_err(), "the folder exists");
+
+        fs::write(scratch.path().join("policy.wasm.minisig"), "untrusted comment: ...").unwrap();
+        let signed = pack(&file, Some(scratch.path().join("signed"))).unwrap();
+        assert!(signed.signed && !packed.signed && signed.manifest != packed.manifest);
+        let manifest = signed.folder.join("blobs").join(signed.manifest.replace(':', "/"));
+        let annotations = value(&fs::read(manifest).unwrap())["annotations"].clone();
+        assert_eq!(annotations, json!({ SIGNATURE: "untrusted comment: ..." }));
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
-use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_policy::{Compiler, Grants, Limits, Runtime, WasmPolicy};
 use tenure_testkit::Subject;
 use tenure_types::{
-    Definition, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Proposal, Request,
+    Definition, EffectKind, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PolicyName, PolicyStamp,
+    Request,
 };
 
 /// A component, loaded.
@@ -23,6 +24,11 @@ impl Sandboxed {
         let limits = Limits { memory, concurrency: 1, ..Limits::default() };
         let runtime = Runtime::new(limits, Compiler::InProcess)?;
         Ok(Self(Arc::new(runtime.load(&name(file)?, bytes, None)?)))
+    }
+
+    /// Limits the memory of a call, in bytes.
+    pub(super) fn limit(&self, memory: usize) {
+        self.0.grant(Grants { memory: Some(memory), effects: EffectKind::ALL.into(), ..Grants::default() });
     }
 
     /// A policy's text without its name and digest, which are always the same here.
@@ -42,8 +48,8 @@ impl Subject for Sandboxed {
         self.0.define(network, config).map_err(|error| self.shown(error))
     }
 
-    fn propose(&self, request: &Request, book: &Arc<Book>) -> Result<Proposal, Error> {
-        self.0.propose(request, book).map_err(|error| self.shown(error))
+    fn propose(&self, request: &Request, state: &[u8], book: &Arc<Book>) -> Result<Outcome, Error> {
+        self.0.propose(request, state, book).map_err(|error| self.shown(error))
     }
 }
 
@@ -57,8 +63,8 @@ impl Policy for Sandboxed {
         Box::pin(ready(Subject::define(self, network, config)))
     }
 
-    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>) -> Answer<'a, Proposal> {
-        Box::pin(ready(Subject::propose(self, request, &book)))
+    fn propose<'a>(&'a self, request: &'a Request, book: Arc<Book>, state: Arc<[u8]>) -> Answer<'a, Outcome> {
+        Box::pin(ready(Subject::propose(self, request, &state, &book)))
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn work(work: &Work) -> Value {
             "folder": packed.folder,
             "manifest": packed.manifest,
             "sha256": packed.sha256,
+            "signed": packed.signed,
         }),
         Work::Signed(signed) => json!({
             "signature": signed.signature,

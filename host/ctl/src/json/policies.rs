@@ -1,9 +1,12 @@
 //! Policies.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde_json::{Value, json};
 use tenure_rpc::v1;
 
 use super::list;
+use crate::report::Loaded;
 
 pub(super) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
     json!({
@@ -14,6 +17,8 @@ pub(super) fn policies(answer: &v1::ListPoliciesResponse) -> Value {
             "shadows": policy.shadows,
             "problem": policy.problem,
             "loading": policy.loading,
+            "file_problem": policy.file_problem,
+            "benched": policy.benched,
         })),
     })
 }
@@ -30,12 +35,42 @@ pub(super) fn inspected(answer: &v1::InspectPolicyResponse) -> Value {
             "shadows": version.shadows,
             "served": version.served,
             "problem": version.problem,
+            "file_problem": version.file_problem,
+            "benched": version.benched,
+            "grants": version.grants.as_ref().map(grants),
+            "meter": version.meter.as_ref().map(meter),
         })),
     })
 }
 
-pub(super) fn loaded(answer: &v1::LoadPolicyResponse) -> Value {
-    json!({ "policy": answer.policy.as_ref().map(policy_ref), "signer": answer.signer })
+fn grants(grants: &v1::PolicyGrants) -> Value {
+    json!({
+        "worlds": list(&grants.worlds, |world| json!({ "name": world.name, "granted": world.granted })),
+        "effects": grants.effects,
+        "deadline_ms": grants.deadline_ms,
+        "memory_bytes": grants.memory_bytes,
+        "networks": grants.networks,
+        "within": grants.within,
+        "unchecked": grants.unchecked,
+    })
+}
+
+fn meter(meter: &v1::PolicyMeter) -> Value {
+    let sorted = |counts: &HashMap<String, u64>| json!(counts.iter().collect::<BTreeMap<_, _>>());
+    json!({
+        "calls": meter.calls,
+        "processor_us": meter.processor_us,
+        "memory_peak_bytes": meter.memory_peak_bytes,
+        "host_calls": meter.host_calls,
+        "failures": sorted(&meter.failures),
+        "refusals": sorted(&meter.refusals),
+        "rejections": sorted(&meter.rejections),
+    })
+}
+
+pub(super) fn loaded(loaded: &Loaded) -> Value {
+    let Loaded { source, answer } = loaded;
+    json!({ "policy": answer.policy.as_ref().map(policy_ref), "source": source, "signer": answer.signer })
 }
 
 pub(super) fn unloaded(answer: &v1::UnloadPolicyResponse) -> Value {
@@ -56,6 +91,8 @@ pub(super) fn shadow(answer: &v1::ShadowPolicyResponse) -> Value {
         "skipped": answer.skipped,
         "rehearsed": answer.rehearsed,
         "answered": answer.answered,
+        "recorded": answer.recorded,
+        "unanswered": answer.unanswered,
         "problem": answer.problem,
         "differences": list(&answer.differences, |difference| json!({
             "at_ms": difference.at_ms,

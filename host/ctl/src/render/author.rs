@@ -124,8 +124,9 @@ fn short(time: Duration) -> String {
 }
 
 fn packed(packed: &Packed) -> String {
-    let Packed { folder, manifest, sha256 } = packed;
-    format!("{}: {manifest}, of the component sha256:{sha256}\n", folder.display())
+    let Packed { folder, manifest, sha256, signed } = packed;
+    let signed = if *signed { ", with its signature" } else { "" };
+    format!("{}: {manifest}, of the component sha256:{sha256}{signed}\n", folder.display())
 }
 
 fn signed(signed: &Signed) -> String {

@@ -5,16 +5,24 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenure_checkpoint::{Line, LogHeader, LogItem};
-use tenure_ledger::{ChoiceFact, Component, ComponentFact, Fact, LedgerFact, Step};
-use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
+use tenure_ledger::{
+    ChoiceFact, ClaimFact, Component, ComponentFact, Delegation, DelegationFact, EffectFact, Fact, Intent,
+    LedgerFact, PolicyState, Presence, StateFact, Step,
+};
+use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Object, Owner};
 
 use super::parts::{clean, short};
 
-/// Formats lines. It keeps the live allocations, because a release names only a generation, and a reboot ends all of them without
-/// a record for each.
+/// Allocations, as they are shown.
+type Live = BTreeMap<(NetworkName, Generation), String>;
+
+/// Formats lines. It keeps the live allocations, because a release names only a generation, and a reboot ends attachments
+/// without a record for each.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    live: BTreeMap<(NetworkName, Generation), String>,
+    live: Live,
+    /// Those that a reboot does not end.
+    lasting: Live,
     /// The boot of the last segment.
     boot: Option<String>,
 }
@@ -51,7 +59,7 @@ impl Lines {
 
     /// Enters a segment. Returns the allocations that a reboot has ended, as far as the log contains them; `None` if the boot is
     /// the same.
-    fn enter(&mut self, header: &LogHeader) -> Option<BTreeMap<(NetworkName, Generation), String>> {
+    fn enter(&mut self, header: &LogHeader) -> Option<Live> {
         let before = self.boot.replace(header.boot.0.clone());
         (before.as_ref() != Some(&header.boot.0)).then(|| std::mem::take(&mut self.live))
     }
@@ -109,6 +117,12 @@ impl Lines {
             Fact::Components(ComponentFact::Unloaded { policy, at }) => {
                 (*at, format!("{:<10} {policy}", "unloaded"))
             }
+            Fact::Claims(fact) => claim(fact),
+            Fact::States(StateFact::Kept { state, .. }) => (state.at, states("kept", state)),
+            Fact::States(StateFact::Undone { state, .. }) => (state.at, states("undone", state)),
+            Fact::Delegations(fact) => delegation(fact),
+            Fact::Effects(fact) => effect(fact),
+            Fact::States(StateFact::Forgotten { at, .. }) => (*at, format!("{:<10} the states", "forgotten")),
             Fact::Choices(ChoiceFact::Undone { choice, at, .. }) => {
                 (*at, format!("{:<10} the exchange; {} serves again", "undone", choice.policy))
             }
@@ -140,21 +154,74 @@ impl Lines {
             LedgerFact::Allocated(allocation) => {
                 let held = held(allocation);
                 let text = format!("allocated  {held}");
-                self.live.insert((allocation.network.clone(), allocation.generation), held);
+                let of = if End::Reboot.ends(&allocation.owner) { &mut self.live } else { &mut self.lasting };
+                of.insert((allocation.network.clone(), allocation.generation), held);
                 (allocation.allocated_at, text)
             }
             LedgerFact::Renewed { network, generation, requested_at, .. } => {
-                let held = self.live.get(&(network.clone(), *generation)).cloned();
+                let key = (network.clone(), *generation);
+                let held = self.live.get(&key).or_else(|| self.lasting.get(&key)).cloned();
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
                 (*requested_at, format!("renewed    {held}"))
             }
             LedgerFact::Released { network, generation, at, reason } => {
-                let held = self.live.remove(&(network.clone(), *generation));
+                let key = (network.clone(), *generation);
+                let held = self.live.remove(&key).or_else(|| self.lasting.remove(&key));
                 // It was allocated before the log begins.
                 let held = held.unwrap_or_else(|| format!("generation {generation}"));
                 (*at, format!("released   {held} ({})", clean(reason)))
             }
         }
+    }
+}
+
+fn effect(fact: &EffectFact) -> (Moment, String) {
+    match fact {
+        EffectFact::Intended(Intent { id, pool, kind, attributes, since, .. }) => {
+            let what = format!("{} for pool {pool} ({attributes})", kind.name());
+            (*since, format!("{:<10} {} as {id}", "intended", clean(&what)))
+        }
+        EffectFact::Reached { id, reached, at, .. } => {
+            (*at, format!("{:<10} {id}: {}", "reached", clean(&reached.to_string())))
+        }
+        EffectFact::Done { id, at, .. } => (*at, format!("{:<10} {id}", "done")),
+        EffectFact::Undone { id, why, at, .. } => (*at, format!("{:<10} {id}: {}", "undone", clean(why))),
+        EffectFact::Seen { object: Object { kind, name, attributes }, at } => {
+            let object = format!("{kind} {name} ({attributes})");
+            (*at, format!("{:<10} {}", "seen", clean(&object)))
+        }
+        EffectFact::Gone { kind, name, at } => {
+            (*at, format!("{:<10} {} {}", "gone", clean(kind), clean(name)))
+        }
+    }
+}
+
+fn delegation(fact: &DelegationFact) -> (Moment, String) {
+    let owner = clean(&fact.owner().to_string());
+    match fact {
+        DelegationFact::Asked(Delegation { delegate, since, .. }) => {
+            (*since, format!("{:<10} delegate {delegate} for {owner}", "asked"))
+        }
+        DelegationFact::Given { given, at, .. } => {
+            let addresses: Vec<_> = given.addresses.iter().map(ToString::to_string).collect();
+            (*at, format!("{:<10} {} to {owner} by its delegate", "given", addresses.join(", ")))
+        }
+        DelegationFact::Ended { at, .. } => {
+            (*at, format!("{:<10} the delegate has nothing for {owner} any more", "ended"))
+        }
+    }
+}
+
+fn claim(fact: &ClaimFact) -> (Moment, String) {
+    let of = |what: &str| format!("{what:<10} claim {} of {}", fact.key().name, fact.key().agent);
+    match fact {
+        ClaimFact::Claimed(claim) => {
+            let (Presence::Here(at) | Presence::Reserved(at)) = claim.presence;
+            let lease = claim.wish.lease.map(|lease| format!(", lease {} s", lease.as_secs()));
+            (at, format!("{}{}", of("claimed"), lease.unwrap_or_default()))
+        }
+        ClaimFact::Confirmed { at, .. } => (*at, of("confirmed")),
+        ClaimFact::Released { at, reason, .. } => (*at, format!("{} ({})", of("unclaimed"), clean(reason))),
     }
 }
 
@@ -197,6 +264,11 @@ fn held(allocation: &Allocation) -> String {
 fn time(moment: Moment) -> String {
     let at = i64::try_from(moment.wall_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"))
+}
+
+/// A state that is in force from now on.
+fn states(verb: &str, state: &PolicyState) -> String {
+    format!("{verb:<10} state version {} of {}, {} B", state.version, state.policy, state.bytes.len())
 }
 
 #[cfg(test)]

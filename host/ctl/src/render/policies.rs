@@ -32,6 +32,13 @@ pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
         if !line.problem.is_empty() {
             problems.extend([&clean(&stamp.name), ": ", &clean(&line.problem), "\n"]);
         }
+        for benched in &line.benched {
+            problems.extend([&clean(&stamp.name), ": benched: ", &clean(benched), "\n"]);
+        }
+        if !line.file_problem.is_empty() {
+            let (name, why) = (clean(&stamp.name), clean(&line.file_problem));
+            problems.push_str(&format!("{name}: serves as before; its file is not applied: {why}\n"));
+        }
     }
     text(&table) + &problems
 }

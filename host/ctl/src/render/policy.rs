@@ -1,11 +1,11 @@
 //! One policy: its versions, and its history on a network.
 
-use tenure_rpc::v1::{
-    GetPolicyHistoryResponse, InspectPolicyResponse, LoadPolicyResponse, PolicyRef, UnloadPolicyResponse,
-};
+use tenure_rpc::v1::{GetPolicyHistoryResponse, InspectPolicyResponse, PolicyRef, UnloadPolicyResponse};
 
+use super::granted;
 use super::parts::{ago, clean, joined, or_dash, policy};
 use super::table::{table, text};
+use crate::report::Loaded;
 
 /// A block for each version.
 pub(super) fn inspected(answer: &InspectPolicyResponse, now_ms: u64) -> String {
@@ -33,21 +33,33 @@ pub(super) fn inspected(answer: &InspectPolicyResponse, now_ms: u64) -> String {
                 format!("no: {}", clean(&version.problem))
             },
         );
+        for benched in &version.benched {
+            line("benched", clean(benched));
+        }
+        let granted = version.grants.iter().flat_map(granted::grants);
+        for (head, value) in granted.chain(version.meter.iter().flat_map(granted::meter)) {
+            line(head, value);
+        }
+        if !version.file_problem.is_empty() {
+            line("file", format!("not applied: {}", clean(&version.file_problem)));
+        }
         blocks.push(block);
     }
     blocks.join("\n")
 }
 
-pub(super) fn loaded(answer: &LoadPolicyResponse) -> String {
+pub(super) fn loaded(loaded: &Loaded) -> String {
+    let Loaded { source, answer } = loaded;
     let signed = match answer.signer.as_str() {
         "" => String::new(),
         signer => format!(", signed by {}", clean(signer)),
     };
     let sha256 = answer.policy.clone().unwrap_or_default().sha256;
     format!(
-        "loaded {}{signed}; it serves nothing yet\n  sha256 {}\n",
+        "loaded {}{signed}; it serves nothing yet\n  sha256 {}\n  from   {}\n",
         policy(answer.policy.as_ref()),
-        clean(&sha256)
+        clean(&sha256),
+        clean(source)
     )
 }
 
@@ -70,7 +82,9 @@ pub(super) fn history(answer: &GetPolicyHistoryResponse, now_ms: u64) -> String 
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::{PolicyStep, PolicyVersion};
+    use tenure_rpc::v1::{
+        LoadPolicyResponse, PolicyGrants, PolicyMeter, PolicyStep, PolicyVersion, PolicyWorld,
+    };
 
     use super::*;
 
@@ -87,6 +101,22 @@ mod tests {
             loaded_at_ms: 1_000,
             current: true,
             serves: vec!["pods".into()],
+            grants: Some(PolicyGrants {
+                worlds: vec![PolicyWorld { name: "stateful".into(), granted: false }],
+                deadline_ms: 50,
+                memory_bytes: 8 << 20,
+                networks: vec!["pods".into(), "blue-*".into()],
+                ..PolicyGrants::default()
+            }),
+            meter: Some(PolicyMeter {
+                calls: 12,
+                processor_us: 144,
+                memory_peak_bytes: 70_000,
+                host_calls: 24,
+                refusals: [("exhausted".into(), 2)].into(),
+                rejections: [("outside".into(), 1), ("held".into(), 3)].into(),
+                ..PolicyMeter::default()
+            }),
             ..PolicyVersion::default()
         };
         let embedded = PolicyVersion {
@@ -107,6 +137,18 @@ mod tests {
           shadows   -
           served    -
           usable    yes
+          worlds    policy, stateful (not granted, and never called)
+          networks  pods, blue-*
+          ranges    any
+          effects   none
+          limits    50 ms and 8 MiB for a call
+          calls     12
+          processor 144 us in all, 12 us for a call
+          memory    69 KiB at most in a call
+          asked     24 calls of the host
+          failed    0
+          refused   2 exhausted
+          rejected  3 held, 1 outside
 
         host-local
           sha256    9f86d081884c7d659a2feaa0c55ad015
@@ -148,9 +190,11 @@ mod tests {
     #[test]
     fn loading_says_what_was_loaded() {
         let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
-        insta::assert_snapshot!(loaded(&answer), @"
+        let source = "oci://registry.example.com/zones@sha256:4b30".to_owned();
+        insta::assert_snapshot!(loaded(&Loaded { source, answer }), @"
         loaded zones@9f86d081884c; it serves nothing yet
           sha256 9f86d081884c7d659a2feaa0c55ad015
+          from   oci://registry.example.com/zones@sha256:4b30
         ");
         insta::assert_snapshot!(unloaded(&UnloadPolicyResponse { policy: stamp("zones") }), @"unloaded zones@9f86d081884c");
     }

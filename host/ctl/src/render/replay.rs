@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tenure_policy::decisions::{Decision, Function, Outcome};
 
-use super::parts::{clean, counted, or_dash, pod_name, short};
+use super::parts::{clean, counted, or_dash, short};
 use super::table::{table, text};
 use crate::report::{Difference, Replayed};
 
@@ -58,12 +58,9 @@ fn words(recorded: &Outcome, now: &Outcome) -> (String, String) {
 
 /// Whom a decision was for: a pod, another owner, or the network itself.
 fn who(decision: &Decision) -> String {
-    let of = |name| decision.attribute(name).unwrap_or_default();
-    match (decision.function, of("pod.name"), of("owner.claim")) {
-        (Function::Define, ..) => "(definition)".to_owned(),
-        (_, "", "") => or_dash(&short(of("owner.container"))),
-        (_, "", claim) => format!("claim {}/{}", clean(of("owner.agent")), clean(claim)),
-        (_, pod, _) => pod_name(of("pod.namespace"), pod),
+    match decision.function {
+        Function::Define => "(definition)".to_owned(),
+        Function::Propose | Function::ProposeWithState => or_dash(&decision.who()),
     }
 }
 
@@ -95,6 +92,8 @@ mod tests {
             digest: "0123456789abcdef".into(),
             function,
             given: json!({ "attributes": attributes }),
+            state: None,
+            limits: None,
             asked: Vec::new(),
             outcome,
         }

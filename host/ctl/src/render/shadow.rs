@@ -36,8 +36,15 @@ pub(super) fn shadow(network: &str, answer: &ShadowPolicyResponse, now_ms: u64) 
         "\nAt the beginning it answered {} of {} requests of live allocations.\n",
         answer.answered, answer.rehearsed
     ));
-    if compared > 0 {
-        let mean = |sum: u64| sum.checked_div(compared).unwrap_or_default();
+    if answer.recorded + answer.unanswered > 0 {
+        out.push_str(&format!(
+            "{} of the compared decisions are recorded ones; it asks what the record lacks in {} more.\n",
+            answer.recorded, answer.unanswered
+        ));
+    }
+    let live = compared.saturating_sub(answer.recorded);
+    if live > 0 {
+        let mean = |sum: u64| sum.checked_div(live).unwrap_or_default();
         out.push_str(&format!(
             "A decision takes {} us on average, and {} us by the serving policy.\n",
             mean(answer.candidate_us),
@@ -88,6 +95,8 @@ mod tests {
             skipped: 3,
             rehearsed: 64,
             answered: 63,
+            recorded: 40,
+            unanswered: 5,
             problem: "its policy is still being compiled".into(),
             differences: vec![
                 difference("other-address", "10.1.0.9"),
@@ -109,7 +118,8 @@ mod tests {
         not compared           3
 
         At the beginning it answered 63 of 64 requests of live allocations.
-        A decision takes 24 us on average, and 12 us by the serving policy.
+        40 of the compared decisions are recorded ones; it asks what the record lacks in 5 more.
+        A decision takes 40 us on average, and 20 us by the serving policy.
 
         AGE     OWNER         DIFFERENCE     DECIDED   IN THE SHADOW
         1s ago  team-a/web-0  other-address  10.1.0.2  10.1.0.9

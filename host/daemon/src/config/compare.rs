@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Config, Log, Runtime};
+use super::{Claims, Config, Log, Runtime};
 
 /// Whether a key's new value takes effect on a reload; if not, it does after a restart.
 ///
 /// [`Config::on_top_of`] implements this, and the configuration reference documents it.
 pub(crate) fn is_live(key: &str) -> bool {
-    !(key.starts_with("sandbox.") || matches!(key, "runtime.socket" | "metrics.listen" | "log.format"))
+    !(key.starts_with("sandbox.")
+        || matches!(
+            key,
+            "runtime.socket" | "metrics.listen" | "log.format" | "claims.socket_mode" | "claims.socket_group"
+        ))
 }
 
 impl Config {
@@ -29,6 +33,14 @@ impl Config {
             policies: self.policies,
             networks: self.networks,
             host_local: self.host_local,
+            cni: self.cni,
+            agents: self.agents,
+            delegates: self.delegates,
+            claims: Claims {
+                socket_mode: before.claims.socket_mode,
+                socket_group: before.claims.socket_group,
+                ..self.claims
+            },
         }
     }
 
@@ -80,6 +92,8 @@ mod tests {
         sha256 = "0"
         [networks.pods]
         exclusive = true
+        [delegates.azure]
+        path = "/opt/cni/bin/azure-ipam"
         [runtime]
         socket = "/run/cri.sock"
         grace_seconds = 1
@@ -97,7 +111,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 18, "{every:?}");
+        assert_eq!(every.len(), 19, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);

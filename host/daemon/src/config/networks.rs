@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tenure_types::cni::Configuration;
-use tenure_types::{NetworkConfig, NetworkName, PolicyName};
+use tenure_types::{DelegateName, NetworkConfig, NetworkName, PolicyName};
 
 use super::Config;
 
@@ -22,6 +22,10 @@ pub(crate) struct NetworkTable {
     pub(crate) ipam: Option<Map<String, Value>>,
     /// The same object as JSON text, instead of `ipam`.
     pub(crate) config: Option<String>,
+    /// The delegate from which its addresses come: the name of a `[delegates.NAME]`. Defines the network, like `ipam`, whose place it takes.
+    pub(crate) delegate: Option<String>,
+    /// The `ipam` object that the delegate gets; its `type` is set to the binary's name.
+    pub(crate) delegate_config: Option<Map<String, Value>>,
     /// Subnets such as `["10.1.0.0/16", "fd00::/64"]`; each of its ranges must lie in one of them. Without any, all ranges are allowed.
     #[schemars(with = "Vec<String>")]
     pub(crate) within: Vec<IpNet>,
@@ -44,7 +48,7 @@ pub(crate) struct NetworkDefinition {
 impl NetworkTable {
     /// Whether the table defines the network, rather than only setting bounds.
     pub(crate) fn defines(&self) -> bool {
-        self.ipam.is_some() || self.config.is_some()
+        self.ipam.is_some() || self.config.is_some() || self.delegate.is_some()
     }
 
     /// The network's definition, if the table has one.
@@ -52,6 +56,12 @@ impl NetworkTable {
     /// # Errors
     /// The invalid key and the reason.
     pub(crate) fn definition(&self) -> Result<Option<NetworkDefinition>, (&'static str, String)> {
+        if let Some(delegate) = &self.delegate {
+            return self.delegated(delegate).map(Some);
+        }
+        if self.delegate_config.is_some() {
+            return Err(("delegate_config", "needs `delegate`, which gets it".to_owned()));
+        }
         let (key, ipam) = match (&self.ipam, &self.config) {
             (Some(_), Some(_)) => return Err(("config", "set `ipam` or `config`, not both".to_owned())),
             (Some(ipam), None) => ("ipam", Value::Object(ipam.clone()).to_string()),
@@ -86,6 +96,25 @@ impl NetworkTable {
         };
         let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
         Ok(Some(NetworkDefinition { policy, config }))
+    }
+}
+
+impl NetworkTable {
+    /// The definition of a network whose addresses come from a delegate.
+    fn delegated(&self, delegate: &str) -> Result<NetworkDefinition, (&'static str, String)> {
+        for (key, is_set) in [
+            ("ipam", self.ipam.is_some()),
+            ("config", self.config.is_some()),
+            ("policy", self.policy.is_some()),
+        ] {
+            if is_set {
+                return Err((key, "set it or `delegate`, not both".to_owned()));
+            }
+        }
+        let name = DelegateName::new(delegate).map_err(|error| ("delegate", error.to_string()))?;
+        let ipam = Value::Object(self.delegate_config.clone().unwrap_or_default()).to_string();
+        let config = Arc::new(NetworkConfig { ipam, attributes: Vec::new() });
+        Ok(NetworkDefinition { policy: name.policy(), config })
     }
 }
 
@@ -143,6 +172,16 @@ mod tests {
         assert_eq!(defined("ipam.policy = \"mine\""), named);
         assert_eq!(defined("policy = \"mine\"\nipam.policy = \"mine\""), named);
         assert_eq!(defined("policy = \"mine\"\n[ipam]").0, "mine");
+    }
+
+    #[test]
+    fn a_delegate_takes_the_place_of_the_policy() {
+        let named = ("delegate.azure".to_owned(), r#"{"mode":"overlay"}"#.to_owned());
+        assert_eq!(defined("delegate = \"azure\"\ndelegate_config.mode = \"overlay\""), named);
+        assert_eq!(defined("delegate = \"azure\"").1, "{}");
+        assert_eq!(refused("delegate = \"azure\"\nconfig = '{}'").0, "config");
+        assert_eq!(refused("delegate = \"a/b\"").0, "delegate");
+        assert_eq!(refused("[delegate_config]").0, "delegate_config");
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use tenure_engine::NetworkPattern;
 use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
-use tenure_types::{NetworkName, PolicyName};
+use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NetworkName, PolicyName};
 
 use super::{Config, DEFAULT_PATH, PolicyTable};
 
 /// The message for an invalid digest.
-const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
+pub(super) const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +52,7 @@ impl Config {
         }
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let invalid = |key: &str, message: String| ConfigError::Invalid {
             path: path.into(),
             key: if key == "." { "the file".into() } else { key.into() },
@@ -91,24 +92,76 @@ impl Config {
             let message = "must be an absolute path, such as unix:///run/containerd/containerd.sock";
             return Err(("runtime.socket".to_owned(), message.to_owned()));
         }
+        if self.cni.directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return Err(("cni.directory".to_owned(), "must be an absolute path".to_owned()));
+        }
         for (index, key) in self.signatures.keys.iter().enumerate() {
             TrustedKey::new(key).map_err(|message| (format!("signatures.keys[{index}]"), message))?;
         }
         for (name, table) in &self.policies {
             let key = |field: &str| format!("policies.{name}{field}");
-            PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
+            let policy_name = PolicyName::new(name).map_err(|error| (key(""), error.to_string()))?;
+            if policy_name.delegate().is_some() {
+                let message = "names that begin with `delegate.` stand for delegates; see `[delegates.NAME]`";
+                return Err((key(""), message.to_owned()));
+            }
             policy(table).map_err(|(field, message)| (key(field), message))?;
+            self.grants(table).map_err(|(field, message)| (key(&field), message))?;
+        }
+        self.claims.check().map_err(|(field, message)| (format!("claims.{field}"), message))?;
+        for (name, table) in &self.agents {
+            let key = |field: &str| format!("agents.{name}{field}");
+            AgentName::new(name).map_err(|error| (key(""), error.to_string()))?;
+            table.check().map_err(|(field, message)| (key(&field), message))?;
+            if table.pod.is_some() && self.runtime.socket.is_none() {
+                return Err((key(".pod"), "needs `runtime.socket`, which knows the pods".to_owned()));
+            }
+        }
+        for (name, table) in &self.delegates {
+            let key = |field: &str| format!("delegates.{name}{field}");
+            DelegateName::new(name).map_err(|error| (key(""), error.to_string()))?;
+            table.check().map_err(|(field, message)| (key(field), message))?;
         }
         for (name, table) in &self.networks {
             let key = |field: &str| format!("networks.{name}{field}");
             NetworkName::new(name).map_err(|error| (key(""), error.to_string()))?;
             table.definition().map_err(|(field, message)| (key(&format!(".{field}")), message))?;
+            if let Some(delegate) = table.delegate.as_ref().filter(|name| !self.delegates.contains_key(*name))
+            {
+                return Err((key(".delegate"), format!("there is no `[delegates.{delegate}]`")));
+            }
             if table.record > MOST_RECORDED {
                 return Err((key(".record"), format!("must be at most {MOST_RECORDED}")));
             }
             for (index, policy) in table.policies.iter().enumerate() {
                 let key = || key(&format!(".policies[{index}]"));
                 PolicyName::new(policy).map_err(|error| (key(), error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what a policy is granted; returns the invalid field and the reason.
+    fn grants(&self, table: &PolicyTable) -> Result<(), (String, String)> {
+        for (field, value, most) in [
+            ("deadline_ms", table.deadline_ms, self.sandbox.deadline_ms),
+            ("memory_mib", table.memory_mib, self.sandbox.memory_mib),
+        ] {
+            let Some(value) = value else { continue };
+            if value == 0 || value > most {
+                let message = format!("must be from 1 to sandbox.{field}, which is {most}");
+                return Err((format!(".{field}"), message));
+            }
+        }
+        for (index, network) in table.networks.iter().enumerate() {
+            let wrong = |error: InvalidName| (format!(".networks[{index}]"), error.to_string());
+            NetworkPattern::new(network).map_err(wrong)?;
+        }
+        for (index, effect) in table.effects.iter().enumerate() {
+            if EffectKind::named(effect).is_none() {
+                let known: Vec<_> = EffectKind::ALL.iter().map(|kind| kind.name()).collect();
+                let message = format!("unknown effect {effect:?}; the effects are {}", known.join(", "));
+                return Err((format!(".effects[{index}]"), message));
             }
         }
         Ok(())
@@ -122,13 +175,14 @@ fn policy(table: &PolicyTable) -> Result<(), (&'static str, String)> {
         (None, None) => Ok(()),
         (None, Some(_)) => Err((".path", "is missing, although there is a sha256".to_owned())),
         (Some(path), _) if !path.is_absolute() => Err((".path", "must be an absolute path".to_owned())),
-        (Some(_), None) => Err((".sha256", SHA256.to_owned())),
+        // Watched.
+        (Some(_), None) => Ok(()),
         (Some(_), Some(sha256)) if !is_sha256(sha256) => Err((".sha256", SHA256.to_owned())),
         (Some(_), Some(_)) => Ok(()),
     }
 }
 
-fn is_sha256(text: &str) -> bool {
+pub(super) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -175,8 +229,15 @@ mod tests {
         assert!(
             policy("path = \"/mine.wasm\"\nsha256 = \"12\"").contains("policies.mine.sha256: must be 64")
         );
-        assert!(policy("path = \"/mine.wasm\"").contains("policies.mine.sha256: must be 64"));
         assert!(policy("sha256 = \"12\"").contains("policies.mine.path: is missing"));
+        assert_eq!(
+            policy("memory_mib = 32"),
+            "tenured.toml: policies.mine.memory_mib: must be from 1 to sandbox.memory_mib, which is 16"
+        );
+        assert!(policy("deadline_ms = 0").contains("policies.mine.deadline_ms: must be from 1"));
+        assert!(policy("networks = [\"a\", \"a*b\"]").contains("policies.mine.networks[1]: "));
+        assert!(policy("worlds = [\"planer\"]").contains("policies.mine.worlds[0]: "));
+        assert!(policy("effects = [\"assign\"]").contains("policies.mine.effects[0]: unknown effect"));
         assert!(
             refusal("[signatures]\nkeys = [\"x\"]").contains("signatures.keys[0]: not a minisign public key")
         );

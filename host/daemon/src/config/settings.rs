@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, Settings};
+use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, NetworkPattern, PolicyBounds, Settings};
 use tenure_types::{NetworkName, PolicyName};
 
 use super::Config;
@@ -23,6 +23,7 @@ impl Config {
                 watch: Duration::from_secs(self.exchange.watch_seconds.into()),
                 worse_percent: self.exchange.worse_percent,
             },
+            reserved: Duration::from_secs(self.claims.reserved_seconds.into()),
         }
     }
 
@@ -37,9 +38,11 @@ impl Config {
             };
             Some((NetworkName::new(name).ok()?, bounds))
         });
-        let policies = self.policies.iter().filter(|(_, table)| !table.within.is_empty());
-        let policies =
-            policies.filter_map(|(name, table)| Some((PolicyName::new(name).ok()?, table.within.clone())));
+        let policies = self.policies.iter().filter_map(|(name, table)| {
+            let networks = table.networks.iter().filter_map(|text| NetworkPattern::new(text).ok());
+            let bounds = PolicyBounds { within: table.within.clone(), networks: networks.collect() };
+            Some((PolicyName::new(name).ok()?, bounds))
+        });
         Bounds { networks: networks.collect(), policies: policies.collect() }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use futures_util::Stream;
-use tenure_rpc::door::{Door, Told};
+use tenure_rpc::door::{Access, Door, Told};
 use tenure_rpc::server::UnderWay;
 use tokio::net::UnixStream;
 
@@ -34,7 +34,17 @@ impl<'part> Listening<'part> {
         under_way: &'part UnderWay,
         report: Report,
     ) -> Result<(Self, impl Stream<Item = io::Result<UnixStream>> + Send + use<>), SocketUnusable> {
-        let door = Door::open(path.to_owned());
+        Self::open_to(path, Access::OWNER, under_way, report)
+    }
+
+    /// As [`at`](Self::at), for others as well.
+    pub(super) fn open_to(
+        path: &'part Path,
+        access: Access,
+        under_way: &'part UnderWay,
+        report: Report,
+    ) -> Result<(Self, impl Stream<Item = io::Result<UnixStream>> + Send + use<>), SocketUnusable> {
+        let door = Door::open_to(path.to_owned(), access);
         let door = door.map_err(|source| SocketUnusable { path: path.to_owned(), source })?;
         let connections = door.connections(move |told: Told<'_>| match told {
             Ok(()) => report.well(),

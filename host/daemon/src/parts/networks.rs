@@ -85,12 +85,14 @@ impl NetworkSetup {
 pub(crate) struct ConfiguredNetworks {
     setup: Arc<NetworkSetup>,
     config: watch::Receiver<Arc<Config>>,
+    /// Opens once the names of policies stand for something.
+    named: Gate,
     tried: Gate,
 }
 
 impl ConfiguredNetworks {
-    pub(crate) fn build(setup: Arc<NetworkSetup>, config: watch::Receiver<Arc<Config>>) -> Self {
-        Self { setup, config, tried: Gate::default() }
+    pub(crate) fn build(setup: Arc<NetworkSetup>, config: watch::Receiver<Arc<Config>>, named: Gate) -> Self {
+        Self { setup, config, named, tried: Gate::default() }
     }
 
     /// Opens once each network has been tried.
@@ -99,6 +101,8 @@ impl ConfiguredNetworks {
     }
 
     async fn follow(&mut self) {
+        // A file that cannot be read delays only the networks that need it.
+        let _ = timeout(FIRST_PAUSE, self.named.passed()).await;
         let mut pause = FIRST_PAUSE;
         loop {
             self.config.mark_unchanged();

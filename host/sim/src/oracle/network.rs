@@ -7,15 +7,33 @@ use tenure_ledger::choices::Served;
 use tenure_ledger::{Book, Choice, Chooser};
 
 use super::register::{Change, Register};
-use crate::policies::{BLOCKS, POLICIES, block, pool_of};
+use crate::policies::{BLOCKS, POLICIES, block, is_faulty, pool_of};
 
 /// What serves a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Serving {
     /// Nothing: the network does not exist.
     Nobody,
-    /// A policy, by number, whether an operator chose it, and the other policy that served before it.
-    Policy(usize, bool, Option<usize>),
+    /// A policy, by number, who chose it, and the other policy that served before it.
+    Policy(usize, By, Option<usize>),
+}
+
+/// Who chose a policy; see [`Chooser`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum By {
+    Configuration,
+    Operator,
+    RollBack,
+}
+
+impl From<Chooser> for By {
+    fn from(chooser: Chooser) -> Self {
+        match chooser {
+            Chooser::Configuration => Self::Configuration,
+            Chooser::Operator => Self::Operator,
+            Chooser::RollBack => Self::RollBack,
+        }
+    }
 }
 
 /// A change of a network as a whole.
@@ -27,8 +45,12 @@ pub(crate) enum Whole {
     Activate(usize),
     /// Return to the policy before, if there was one.
     RollBack,
+    /// Return to the policy before if it does better: never from a good one, and never to one with the same fault.
+    Tend,
     /// Remove it.
     Remove,
+    /// Nothing: an agent claims an address of it.
+    Look,
 }
 
 impl Change for Whole {
@@ -36,23 +58,26 @@ impl Change for Whole {
 
     fn on(self, value: Serving) -> Serving {
         match (self, value) {
-            (Self::Define, Serving::Nobody) => Serving::Policy(0, false, None),
+            (Self::Define, Serving::Nobody) => Serving::Policy(0, By::Configuration, None),
             (Self::Activate(policy), Serving::Policy(now, _, before)) => {
-                Serving::Policy(policy, true, if policy == now { before } else { Some(now) })
+                Serving::Policy(policy, By::Operator, if policy == now { before } else { Some(now) })
             }
             (Self::RollBack, Serving::Policy(now, _, Some(before))) => {
-                Serving::Policy(before, true, Some(now))
+                Serving::Policy(before, By::Operator, Some(now))
+            }
+            (Self::Tend, Serving::Policy(now, _, Some(before))) if is_faulty(now) && !is_faulty(before) => {
+                Serving::Policy(before, By::RollBack, Some(now))
             }
             (Self::Remove, _) => Serving::Nobody,
-            (Self::Define | Self::Activate(_) | Self::RollBack, value) => value,
+            (Self::Define | Self::Activate(_) | Self::RollBack | Self::Tend | Self::Look, value) => value,
         }
     }
 
     fn succeeds_on(self, value: Serving) -> bool {
         match self {
-            Self::Define => true,
+            Self::Define | Self::Tend => true,
             Self::RollBack => matches!(value, Serving::Policy(_, _, Some(_))),
-            Self::Activate(_) | Self::Remove => value != Serving::Nobody,
+            Self::Activate(_) | Self::Remove | Self::Look => value != Serving::Nobody,
         }
     }
 }
@@ -114,6 +139,12 @@ impl Known {
         self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
     }
 
+    /// A request is sent that may get addresses, if the network exists.
+    pub(super) fn claiming(&mut self, id: u64) {
+        self.whole.sent(id, Whole::Look);
+        self.blocks.iter_mut().for_each(|block| block.sent(id, Supply::Look));
+    }
+
     /// A change of the network as a whole is sent.
     pub(super) fn sent(&mut self, id: u64, change: Whole) {
         self.whole.sent(id, change);
@@ -166,12 +197,14 @@ impl Known {
     }
 
     /// Checks a recovered network, or a network at rest, against all answers.
-    pub(super) fn check(&mut self, book: Option<&Book>, served: Option<&Served>) -> Result<()> {
+    ///
+    /// Returns whether the network was rolled back by itself.
+    pub(super) fn check(&mut self, book: Option<&Book>, served: Option<&Served>) -> Result<bool> {
         let serving = served.map_or(Some(Serving::Nobody), |served| {
             let number =
                 |choice: &Choice| POLICIES.iter().position(|name| *name == choice.policy.name.as_str());
             let before = served.before.front().map(|before| number(before).ok_or(())).transpose().ok()?;
-            Some(Serving::Policy(number(&served.now)?, served.now.by == Chooser::Operator, before))
+            Some(Serving::Policy(number(&served.now)?, served.now.by.into(), before))
         });
         ensure!(book.is_some() == served.is_some(), "only half of a group was recovered: {served:?}");
         let possible = self.whole.possible().clone();
@@ -191,6 +224,6 @@ impl Known {
                 "I2: block {number} is {found:?}, but only {possible:?} are possible"
             );
         }
-        Ok(())
+        Ok(matches!(serving, Some(Serving::Policy(_, By::RollBack, _))))
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use tenure_engine::{Activate, Define, Supply as Supplied};
+use tenure_engine::{Activate, Define, ReplaceState, Supply as Supplied};
 use tenure_types::{Definer, NetworkConfig, NetworkName, PolicyName, PoolName};
 
-use super::{Daemon, Outcome, Request, World};
+use super::{Daemon, Outcome, Request, World, names};
 use crate::oracle::{Supply, Whole};
 use crate::policies::{BLOCKS, HOST, POLICIES, block};
 
@@ -14,15 +14,16 @@ impl World {
     /// Performs one action on one network.
     pub(super) fn operate(&mut self, daemon: &mut Daemon) -> Result<()> {
         let network = self.network()?;
-        match self.random.below(11) {
-            8 => self.send_roll_back(daemon, network),
-            9 => self.send_shadow(daemon, network),
-            10 => {
-                Self::send_tend(daemon);
+        match self.random.below(14) {
+            11 => {
+                Self::send_replace_state(daemon, network);
                 Ok(())
             }
+            8 => self.send_roll_back(daemon, network),
+            9 => self.send_shadow(daemon, network),
+            10 => self.send_tend(daemon),
             0 => self.send_define(daemon, network),
-            1 => self.send_activate(daemon, network),
+            1 | 7 | 12 | 13 => self.send_activate(daemon, network),
             2 => self.send_remove(daemon, network),
             3 => {
                 // No new ADD is sent until then, and the removal is sent when the GC may have finished.
@@ -65,13 +66,20 @@ impl World {
     }
 
     fn send_activate(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
-        let number = usize::try_from(self.random.below(POLICIES.len() as u64))?;
+        // The last one, which stands for the delegate, more often than the others.
+        let number = usize::try_from(self.random.below(POLICIES.len() as u64 + 2))?.min(POLICIES.len() - 1);
         let policy = PolicyName::new(POLICIES.get(number).copied().unwrap_or_default())?;
         // Unless ranges may change, it fails if they would.
         let change_ranges = self.random.below(4) > 0;
         // The suite takes many steps.
         let unchecked = self.random.below(4) > 0;
-        let activate = Activate { network: network.clone(), policy: policy.into(), change_ranges, unchecked };
+        let activate = Activate {
+            network: network.clone(),
+            policy: policy.into(),
+            change_ranges,
+            unchecked,
+            empty_state: false,
+        };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon
             .executor
@@ -104,15 +112,33 @@ impl World {
             }
             Outcome::Other
         });
-        Self::send_tend(daemon);
+        self.send_tend(daemon)
+    }
+
+    /// The work beside the requests, which rolls networks back.
+    pub(super) fn send_tend(&mut self, daemon: &mut Daemon) -> Result<()> {
+        let engine = Arc::clone(&daemon.engine);
+        let id = daemon.executor.spawn(async move {
+            engine.tend().await;
+            Outcome::Other
+        });
+        names()?.iter().for_each(|network| self.oracle.change_sent(id, network, Whole::Tend));
+        daemon.asked.insert(id, Request::Tend);
         Ok(())
     }
 
-    /// The work beside the requests. No policy here does worse than another, so nothing is rolled back by itself.
-    fn send_tend(daemon: &mut Daemon) {
+    /// An operator reads the state and writes it back, unless it has changed meanwhile. The oracle expects the same count.
+    fn send_replace_state(daemon: &mut Daemon, network: NetworkName) {
         let engine = Arc::clone(&daemon.engine);
         daemon.executor.spawn(async move {
-            engine.tend().await;
+            if let Ok(Some(memory)) = engine.states_of(&network).await {
+                // Another policy may serve by now, to which the state would mean something else.
+                let serves = engine.policies_of(&network).map(|served| served.now.policy);
+                if serves.as_ref() == Some(&memory.now.policy) {
+                    let (bytes, if_version) = (memory.now.bytes.to_vec(), Some(memory.now.version));
+                    drop(engine.replace_state(&ReplaceState { network, bytes, if_version }).await);
+                }
+            }
             Outcome::Other
         });
     }
@@ -131,7 +157,7 @@ impl World {
     }
 
     /// The host supplies, drains or withdraws one or two blocks, all or none.
-    fn send_supply(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
+    pub(super) fn send_supply(&mut self, daemon: &mut Daemon, network: NetworkName) -> Result<()> {
         let first = usize::try_from(self.random.below(BLOCKS as u64))?;
         let numbers = if self.random.below(3) == 0 { vec![first, (first + 1) % BLOCKS] } else { vec![first] };
         let (mut changes, mut asked) = (Vec::new(), Vec::new());

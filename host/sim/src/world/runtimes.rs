@@ -50,7 +50,7 @@ impl World {
 
     /// Frees allocations whose namespaces are gone, as the daemon does after two independent checks.
     pub(super) fn look_for_leaks(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let (books, _) = state(daemon)?;
+        let (books, ..) = state(daemon)?;
         for held in books.iter().flat_map(|book| book.image().allocations) {
             if self.gone.contains(held.netns()) {
                 self.oracle.may_reap(&(held.network.clone(), held.owner.clone()), held.netns());
@@ -66,6 +66,10 @@ impl World {
 
     pub(super) fn send_add(&mut self, daemon: &mut Daemon) -> Result<()> {
         let key = self.key()?;
+        self.send_add_of(daemon, key)
+    }
+
+    fn send_add_of(&mut self, daemon: &mut Daemon, key: Key) -> Result<()> {
         if self.leaving.contains_key(&key.0) {
             return Ok(());
         }
@@ -118,6 +122,11 @@ impl World {
                     self.oracle.superseded(asked, daemon.began)?;
                 }
                 daemon.given_up.push(asked.key());
+                if error.code == ErrorCode::PolicyFailed {
+                    // The runtime tries again, and the daemon looks whether that is too many.
+                    self.send_add_of(daemon, asked.key())?;
+                    self.send_tend(daemon)?;
+                }
                 Ok(())
             }
         }
@@ -168,7 +177,11 @@ impl World {
 
     /// A caller abandons its request. The undo task is not among `asked`, so it stays.
     pub(super) fn abandon(&mut self, daemon: &mut Daemon) {
-        let ids: Vec<u64> = daemon.asked.keys().copied().collect();
+        let asked = daemon
+            .asked
+            .iter()
+            .filter(|(_, asked)| !matches!(asked, Request::Tend | Request::Lapse | Request::Tidy));
+        let ids: Vec<u64> = asked.map(|(id, _)| *id).collect();
         let pick = usize::try_from(self.random.below(ids.len().max(1) as u64)).unwrap_or_default();
         let Some(id) = ids.get(pick) else { return };
         self.tally.abandoned += 1;
@@ -178,10 +191,11 @@ impl World {
                 self.oracle.ended(*id, &asked.network, false);
                 daemon.given_up.push(asked.key());
             }
-            Some(Request::Remove(network, _) | Request::Change(network)) => {
+            Some(Request::Remove(network, _) | Request::Change(network) | Request::Plan(network, _)) => {
                 self.oracle.ended(*id, &network, false);
             }
-            Some(Request::Del(..)) | None => {}
+            Some(Request::Agent(asked)) => self.agent_ended(*id, &asked, false),
+            Some(Request::Del(..) | Request::Lapse | Request::Tend | Request::Tidy) | None => {}
         }
     }
 }

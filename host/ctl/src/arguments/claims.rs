@@ -1,0 +1,37 @@
+//! `tenurectl claims`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct Claims {
+    /// List only this agent's claims.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    #[command(subcommand)]
+    pub(crate) verb: Option<ClaimsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClaimsVerb {
+    /// Release a claim whose agent is gone for good.
+    #[command(after_help = "Examples:
+  tenurectl claims release cilium pods ingress
+  tenurectl claims release cilium pods ingress --apply --reason 'the agent was uninstalled'
+
+An agent that is still there uses an address that another owner may get; it is told if it watches its claims, and claims anew at its
+next request.")]
+    Release {
+        /// The agent.
+        agent: String,
+        /// The network.
+        network: String,
+        /// The agent's name for the claim.
+        name: String,
+        /// The reason, recorded in the log.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Make the changes; without this flag, only show them.
+        #[arg(long)]
+        apply: bool,
+    },
+}

@@ -1,0 +1,27 @@
+//! The arguments of `tenurectl policy load`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// The component: a file, or oci://HOST/REPOSITORY@sha256:DIGEST.
+    #[arg(value_name = "FILE|oci://...", value_hint = ValueHint::FilePath)]
+    pub(crate) source: PathBuf,
+    /// The policy's name [default: the file's name without its extension, or the repository's last part].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The component's expected SHA-256; another one is refused.
+    #[arg(long)]
+    pub(crate) sha256: Option<String>,
+    /// The component's signature [default: FILE.minisig, or the one in the registry's manifest].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) signature: Option<PathBuf>,
+    /// Accept a tag without a digest; the output has the digest that it stands for now.
+    #[arg(long)]
+    pub(crate) unpinned: bool,
+    /// Ask the registry over HTTP instead of HTTPS, as is always done on loopback.
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+}

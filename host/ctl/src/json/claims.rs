@@ -1,0 +1,57 @@
+//! Claims of agents as JSON.
+
+use serde_json::{Value, json};
+use tenure_rpc::v1;
+
+use super::list;
+use crate::report::ReleasedClaim;
+
+pub(super) fn claims(answer: &v1::ListAllClaimsResponse) -> Value {
+    json!({ "claims": list(&answer.claims, claim) })
+}
+
+pub(super) fn released(ReleasedClaim { applied, claim: was }: &ReleasedClaim) -> Value {
+    json!({ "applied": applied, "claim": was.as_ref().map(claim) })
+}
+
+fn claim(claim: &v1::Claim) -> Value {
+    json!({
+        "agent": claim.agent,
+        "network": claim.network,
+        "name": claim.name,
+        "generation": claim.generation,
+        "addresses": list(&claim.addresses, address),
+        "routes": list(&claim.routes, route),
+        "made_at_ms": claim.made_at_ms,
+        "age_ms": claim.age_ms,
+        "lease_seconds": claim.lease_seconds,
+        "lapses_at_ms": claim.lapses_at_ms,
+        "reserved": claim.reserved,
+    })
+}
+
+fn address(address: &v1::ClaimAddress) -> Value {
+    json!({
+        "address": address.address,
+        "gateway": address.gateway,
+        "pool": address.pool,
+        "range": address.range,
+        "pool_attributes": address.pool_attributes,
+        "range_attributes": address.range_attributes,
+        "attributes": address.attributes,
+        "mtu": address.mtu,
+        "leaving": address.leaving,
+    })
+}
+
+fn route(route: &v1::ClaimRoute) -> Value {
+    json!({
+        "destination": route.destination,
+        "gateway": route.gateway,
+        "mtu": route.mtu,
+        "advmss": route.advmss,
+        "priority": route.priority,
+        "table": route.table,
+        "scope": route.scope,
+    })
+}

@@ -1,0 +1,108 @@
+//! The claims of agents.
+
+use tenure_rpc::v1::{Claim, ListAllClaimsResponse};
+
+use super::parts::{clean, duration, joined};
+use super::table::{table, text};
+use crate::report::ReleasedClaim;
+
+/// A row for each claim.
+pub(super) fn claims(answer: &ListAllClaimsResponse, now_ms: u64) -> String {
+    if answer.claims.is_empty() {
+        return "No claims: `[agents.NAME]` in tenured.toml admits agents, which claim addresses on agent/agent.sock.\n"
+            .to_owned();
+    }
+    let mut table = table(["AGENT", "NETWORK", "NAME", "ADDRESSES", "AGE", "STATE"]);
+    for claim in &answer.claims {
+        table.add_row([
+            clean(&claim.agent),
+            clean(&claim.network),
+            clean(&claim.name),
+            addresses(claim),
+            duration(claim.age_ms),
+            state(claim, now_ms),
+        ]);
+    }
+    text(&table)
+}
+
+/// The result of releasing a claim, or of the dry run.
+pub(super) fn released(ReleasedClaim { applied, claim }: &ReleasedClaim) -> String {
+    let Some(claim) = claim else { return "no such claim: nothing to release\n".to_owned() };
+    let what = format!(
+        "claim {} of {} on {} ({})",
+        clean(&claim.name),
+        clean(&claim.agent),
+        clean(&claim.network),
+        addresses(claim)
+    );
+    match applied {
+        true => format!("{what} is released\n"),
+        false => format!("{what} would be released\ndry run; pass --apply to release it\n"),
+    }
+}
+
+fn addresses(claim: &Claim) -> String {
+    let addresses: Vec<_> = claim.addresses.iter().map(|address| address.address.clone()).collect();
+    joined(&addresses, ",")
+}
+
+/// Whether the agent is there, and what is to become of the claim.
+fn state(claim: &Claim, now_ms: u64) -> String {
+    let left = duration(claim.lapses_at_ms.saturating_sub(now_ms));
+    let mut state = match (claim.reserved, claim.lapses_at_ms) {
+        (true, _) => format!("reserved since the reboot, for {left}"),
+        (false, 0) => "in use".to_owned(),
+        (false, _) => format!("in use, lease ends in {left}"),
+    };
+    if claim.addresses.iter().any(|address| address.leaving) {
+        state.push_str(", in a range that is leaving");
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_rpc::v1::ClaimAddress;
+
+    use super::*;
+
+    fn claim(name: &str, address: &str) -> Claim {
+        let address = ClaimAddress { address: address.into(), ..ClaimAddress::default() };
+        Claim {
+            agent: "cilium".into(),
+            network: "pods".into(),
+            name: name.into(),
+            addresses: vec![address],
+            age_ms: 90_000,
+            ..Claim::default()
+        }
+    }
+
+    #[test]
+    fn a_row_says_whose_it_is_and_what_becomes_of_it() {
+        let mut all = [
+            claim("router", "10.1.0.2/24"),
+            Claim { lapses_at_ms: 61_000, lease_seconds: 90, ..claim("health", "10.1.0.3/24") },
+            Claim { lapses_at_ms: 3_601_000, reserved: true, ..claim("ingress\u{7}", "fd00::3/64") },
+        ];
+        all[0].addresses[0].leaving = true;
+        insta::assert_snapshot!(claims(&ListAllClaimsResponse { claims: all.into() }, 1_000), @r"
+        AGENT   NETWORK  NAME          ADDRESSES    AGE     STATE
+        cilium  pods     router        10.1.0.2/24  1m 30s  in use, in a range that is leaving
+        cilium  pods     health        10.1.0.3/24  1m 30s  in use, lease ends in 1m
+        cilium  pods     ingress\u{7}  fd00::3/64   1m 30s  reserved since the reboot, for 1h
+        ");
+    }
+
+    #[test]
+    fn a_release_says_what_it_had() {
+        let said = |applied, claim| released(&ReleasedClaim { applied, claim });
+        insta::assert_snapshot!(said(false, Some(claim("router", "10.1.0.2/24"))), @"
+        claim router of cilium on pods (10.1.0.2/24) would be released
+        dry run; pass --apply to release it
+        ");
+        insta::assert_snapshot!(said(true, Some(claim("router", "10.1.0.2/24"))), @"claim router of cilium on pods (10.1.0.2/24) is released");
+        insta::assert_snapshot!(said(true, None), @"no such claim: nothing to release");
+    }
+}

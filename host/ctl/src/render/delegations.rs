@@ -1,0 +1,77 @@
+//! What delegates were asked for.
+
+use tenure_rpc::v1::{Delegation, ListDelegationsResponse};
+
+use super::parts::{ago, clean, counted, joined, or_dash, short};
+use super::table::{table, text};
+
+/// A row for each delegation.
+pub(super) fn delegations(answer: &ListDelegationsResponse, now_ms: u64) -> String {
+    if answer.delegations.is_empty() {
+        return "No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.\n".to_owned();
+    }
+    let mut table = table(["NETWORK", "DELEGATE", "OWNER", "ADDRESSES", "STATE", "SINCE", "PROBLEM"]);
+    for delegation in &answer.delegations {
+        table.add_row([
+            clean(&delegation.network),
+            clean(&delegation.delegate),
+            owner(delegation),
+            or_dash(&joined(&delegation.addresses, ",")),
+            delegation.phase.clone(),
+            ago(delegation.since_ms, now_ms),
+            problem(delegation),
+        ]);
+    }
+    text(&table)
+}
+
+/// A claim by its name, a pod by its container and interface.
+fn owner(delegation: &Delegation) -> String {
+    match delegation.owner.strip_prefix("claim ") {
+        Some(claim) => clean(claim),
+        None => format!("{}/{}", short(&delegation.container_id), clean(&delegation.interface)),
+    }
+}
+
+fn problem(delegation: &Delegation) -> String {
+    match delegation.attempts {
+        0 => "-".to_owned(),
+        attempts => {
+            format!("{}: {}", counted(attempts.into(), "attempt", "attempts"), clean(&delegation.problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_whose_it_is_and_what_keeps_it() {
+        let pod = Delegation {
+            network: "pods".into(),
+            delegate: "azure".into(),
+            owner: "0123456789abcdef/eth0".into(),
+            container_id: "0123456789abcdef".into(),
+            interface: "eth0".into(),
+            addresses: vec!["10.1.0.2".into(), "fd00::2".into()],
+            phase: "in-use".into(),
+            since_ms: 1_000,
+            ..Delegation::default()
+        };
+        let left = Delegation {
+            owner: "claim router of cilium".into(),
+            addresses: Vec::new(),
+            phase: "open".into(),
+            attempts: 3,
+            problem: "delegate azure: it did not end\u{7}".into(),
+            ..pod.clone()
+        };
+        insta::assert_snapshot!(delegations(&ListDelegationsResponse { delegations: vec![pod, left] }, 61_000), @r"
+        NETWORK  DELEGATE  OWNER              ADDRESSES         STATE   SINCE   PROBLEM
+        pods     azure     0123456789ab/eth0  10.1.0.2,fd00::2  in-use  1m ago  -
+        pods     azure     router of cilium   -                 open    1m ago  3 attempts: delegate azure: it did not end\u{7}
+        ");
+        insta::assert_snapshot!(delegations(&ListDelegationsResponse::default(), 0), @"No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.");
+    }
+}

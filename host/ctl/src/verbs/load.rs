@@ -1,0 +1,81 @@
+//! `policy load`: a component from a file or a registry, on its way to the daemon.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tenure_rpc::v1;
+use tenure_types::{Error, ErrorCode};
+
+use super::file;
+use crate::arguments::Load;
+use crate::daemon::Daemon;
+use crate::registry::{self, Pull};
+use crate::report::{Loaded, Report};
+
+/// The size of a piece of a component on the wire, in bytes.
+const PIECE: usize = 1 << 20;
+
+/// A component and what is said about it.
+struct Component {
+    bytes: Vec<u8>,
+    name: String,
+    source: String,
+    signature: Option<String>,
+}
+
+pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -> Result<Report, Error> {
+    let Load { source, name, sha256, signature, unpinned, plain_http } = arguments;
+    let remote = source.to_str().filter(|text| registry::is_reference(text));
+    let component = match remote {
+        Some(reference) => pulled(reference, Pull { unpinned, plain_http, patience })?,
+        None => read(&source)?,
+    };
+    let signature = match signature {
+        Some(path) => Some(text(&path)?),
+        None => component.signature,
+    };
+    let head = v1::LoadPolicyHead {
+        name: name.unwrap_or(component.name),
+        sha256: sha256.unwrap_or_default(),
+        signature: signature.unwrap_or_default(),
+        source: component.source.clone(),
+    };
+    let mut head = Some(head);
+    let pieces: Vec<_> = component
+        .bytes
+        .chunks(PIECE)
+        .map(|piece| v1::LoadPolicyPart { head: head.take(), piece: piece.to_vec() })
+        .collect();
+    let parts = futures_util::stream::iter(pieces);
+    let answer = daemon.call(async |mut admin| admin.load_policy(parts).await).await?;
+    Ok(Report::Loaded(Loaded { source: component.source, answer }))
+}
+
+/// A component from a registry.
+fn pulled(reference: &str, pull: Pull) -> Result<Component, Error> {
+    let registry::Pulled { bytes, source, name, signature } = registry::pull(reference, pull)?;
+    filled(&source, &bytes)?;
+    Ok(Component { bytes, name, source, signature })
+}
+
+/// A component from a file, with the signature beside it.
+fn read(path: &Path) -> Result<Component, Error> {
+    let bytes = tenure_policy::read_component(path).map_err(|error| file::unreadable(path, &error))?;
+    filled(&path.display().to_string(), &bytes)?;
+    let signature = path.with_added_extension("minisig");
+    let signature = if signature.exists() { Some(text(&signature)?) } else { None };
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    Ok(Component { bytes, name, source, signature })
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&file::read(path)?).into_owned())
+}
+
+fn filled(source: &str, bytes: &[u8]) -> Result<(), Error> {
+    match bytes.is_empty() {
+        true => Err(Error::new(ErrorCode::PolicyUnloadable, format_args!("{source}: it is empty"))),
+        false => Ok(()),
+    }
+}

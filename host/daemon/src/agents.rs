@@ -1,0 +1,127 @@
+//! Which agent a caller is: by its user, its group and its pod, as the configuration says.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tenure_rpc::claims::{Agents, Rights, matches};
+use tenure_rpc::peer::Peer;
+use tenure_runtime::{PodName, Runtime};
+use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tokio::sync::watch;
+
+use crate::config::{AgentTable, Config};
+
+/// How many pods to remember. A pod's uid never becomes another's.
+const MOST_PODS: usize = 4096;
+
+/// The agents of the configuration in force.
+pub(crate) struct ConfiguredAgents {
+    config: watch::Receiver<Arc<Config>>,
+    runtime: Option<Runtime>,
+    /// A `std::sync::Mutex`, held to look up and to add.
+    pods: Mutex<HashMap<String, PodName>>,
+}
+
+impl ConfiguredAgents {
+    pub(crate) fn new(config: watch::Receiver<Arc<Config>>, runtime: Option<Runtime>) -> Self {
+        Self { config, runtime, pods: Mutex::default() }
+    }
+
+    async fn is(&self, peer: &Peer, table: &AgentTable) -> Result<bool> {
+        if table.uid.is_some_and(|uid| uid != peer.uid) || table.gid.is_some_and(|gid| gid != peer.gid) {
+            return Ok(false);
+        }
+        let Some((namespace, name)) = table.pod.as_deref().and_then(|pod| pod.split_once('/')) else {
+            return Ok(true);
+        };
+        let Some(uid) = &peer.pod_uid else { return Ok(false) };
+        let pod = self.pod(uid).await?;
+        Ok(pod.is_some_and(|pod| matches(namespace, &pod.namespace) && matches(name, &pod.name)))
+    }
+
+    /// The pod of this uid; `None` if the runtime does not know it.
+    async fn pod(&self, uid: &str) -> Result<Option<PodName>> {
+        let known = || self.pods.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pod) = known().get(uid) {
+            return Ok(Some(pod.clone()));
+        }
+        let Some(runtime) = &self.runtime else { return Ok(None) };
+        let pods = runtime.pods().await.map_err(|error| {
+            Error::new(ErrorCode::NotReady, format_args!("cannot find out which pod is calling: {error}"))
+        })?;
+        let mut known = known();
+        if known.len() + pods.len() > MOST_PODS {
+            known.clear();
+        }
+        known.extend(pods);
+        Ok(known.get(uid).cloned())
+    }
+}
+
+#[tonic::async_trait]
+impl Agents for ConfiguredAgents {
+    async fn rights(&self, peer: &Peer) -> Result<Rights> {
+        let config = Arc::clone(&self.config.borrow());
+        for (name, table) in &config.agents {
+            if self.is(peer, table).await? {
+                return rights(name, table);
+            }
+        }
+        let pod = peer.pod_uid.as_ref().map_or_else(|| "in no pod".to_owned(), |uid| format!("in pod {uid}"));
+        let cause =
+            format_args!("no agent of tenured.toml has user {}, group {} and is {pod}", peer.uid, peer.gid);
+        Err(Error::new(ErrorCode::AgentUnknown, cause))
+    }
+}
+
+fn rights(name: &str, table: &AgentTable) -> Result<Rights> {
+    Ok(Rights {
+        // Checked when the configuration was read.
+        name: AgentName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?,
+        networks: table.networks.clone(),
+        names: table.names.clone(),
+        claims: usize::try_from(table.claims).unwrap_or(usize::MAX),
+        addresses: table.addresses,
+        cni: table.cni,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agents(tables: &[(&str, AgentTable)]) -> ConfiguredAgents {
+        let agents = tables.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
+        let (_, config) = watch::channel(Arc::new(Config { agents, ..Config::default() }));
+        let agents = ConfiguredAgents::new(config, None);
+        let shop = PodName { namespace: "kube-system".into(), name: "cilium-x7".into() };
+        agents.pods.lock().unwrap().insert("uid-1".into(), shop);
+        agents
+    }
+
+    async fn who(agents: &ConfiguredAgents, uid: u32, gid: u32, pod_uid: Option<&str>) -> String {
+        let peer = Peer { uid, gid, pod_uid: pod_uid.map(str::to_owned) };
+        agents.rights(&peer).await.map_or_else(|error| error.cause, |rights| rights.name.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_caller_is_the_first_agent_that_it_matches_in_everything() {
+        let pod = |pattern: &str| AgentTable { pod: Some(pattern.to_owned()), ..AgentTable::default() };
+        let agents = agents(&[
+            ("cilium", AgentTable { uid: Some(0), ..pod("kube-system/cilium-*") }),
+            ("monitor", AgentTable { uid: Some(7), gid: Some(8), ..AgentTable::default() }),
+            ("other", pod("kube-*/cilium")),
+        ]);
+        assert_eq!(who(&agents, 0, 0, Some("uid-1")).await, "cilium");
+        assert_eq!(who(&agents, 7, 8, None).await, "monitor");
+        assert_eq!(who(&agents, 7, 8, Some("uid-1")).await, "monitor");
+        for (uid, gid, pod_uid, told) in [
+            (0, 0, None, "no agent of tenured.toml has user 0, group 0 and is in no pod"),
+            (1, 0, Some("uid-1"), "no agent of tenured.toml has user 1, group 0 and is in pod uid-1"),
+            (0, 0, Some("uid-2"), "no agent of tenured.toml has user 0, group 0 and is in pod uid-2"),
+            (7, 0, None, "no agent of tenured.toml has user 7, group 0 and is in no pod"),
+        ] {
+            assert_eq!(who(&agents, uid, gid, pod_uid).await, told);
+        }
+    }
+}
