@@ -1,0 +1,83 @@
+//! What a pool is filled with, and up to where.
+
+use crate::names::IPV6;
+use crate::settings::{Settings, Target};
+use crate::supply::{Counts, Supply, Unit};
+
+/// The rule of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    /// What should be free.
+    pub(super) target: Target,
+    /// What is assigned.
+    pub(super) unit: Unit,
+    /// The addresses that a target counts in: those of a prefix, or of a whole interface.
+    grain: u32,
+    /// Whether single addresses are assigned where there are no prefixes.
+    pub(super) has_fallback: bool,
+    /// Whether unused ranges of this kind are ever given back.
+    pub(super) gives_back: bool,
+    /// Whether interfaces are detached for this pool.
+    pub(super) detaches: bool,
+    /// How long something must have been unused, in seconds.
+    pub(super) idle: u32,
+}
+
+impl Rule {
+    pub(super) fn of(settings: &Settings, supply: &Supply, pool: &str, has_prefixes: bool) -> Self {
+        if pool == IPV6 {
+            // One /80 is more than a node's pods can use. It stays for as long as the node does.
+            let (target, grain) = (Target::Prefixes(0), supply.prefix_size);
+            let detaches = !settings.ipv4;
+            let unit = Unit::Prefix;
+            return Self {
+                target,
+                unit,
+                grain,
+                has_fallback: false,
+                gives_back: false,
+                detaches,
+                idle: settings.idle,
+            };
+        }
+        let prefixes = settings.prefixes && has_prefixes;
+        let (unit, grain) = match prefixes {
+            true => (Unit::Prefix, supply.prefix_size),
+            false => (Unit::Address, supply.new_slots),
+        };
+        Self {
+            target: settings.target(prefixes),
+            unit,
+            grain,
+            has_fallback: prefixes && settings.fallback,
+            gives_back: true,
+            detaches: true,
+            idle: settings.idle,
+        }
+    }
+
+    /// How many addresses are wanted beyond these; the largest number for whole interfaces.
+    pub(super) fn wanted(&self, counts: &Counts) -> u32 {
+        counts.wanted(self.target, self.grain)
+    }
+
+    /// Whether ipamd would give back a whole interface: one more than the target is free.
+    pub(super) fn has_an_interface_too_many(&self, counts: &Counts) -> bool {
+        let Target::Interfaces(interfaces) = self.target else { return true };
+        counts.free >= interfaces.saturating_add(1).saturating_mul(self.grain).saturating_add(counts.waiting)
+    }
+
+    /// Whether these counts are still enough after something unused has gone.
+    pub(super) fn is_kept_by(&self, counts: &Counts) -> bool {
+        let promised = match self.target {
+            Target::Prefixes(prefixes) => prefixes,
+            Target::Addresses { .. } | Target::Interfaces(_) => 0,
+        };
+        self.wanted(counts) == 0 && counts.empty_prefixes >= promised
+    }
+
+    /// The arithmetic, for people.
+    pub(super) fn explain(&self, counts: &Counts) -> String {
+        counts.explain(self.target, self.grain)
+    }
+}

@@ -1,0 +1,131 @@
+//! Shrinking: unused ranges and interfaces that growth would not ask for again, the emptiest interfaces first.
+//!
+//! Nothing is given back that is held, cooling, or has been unused for too short a time.
+
+mod victims;
+
+use std::cmp::Reverse;
+
+use self::victims::Victims;
+use super::action::Step;
+use super::rule::Rule;
+use crate::settings::Target;
+use crate::supply::{Counts, Duty, Interface, Run, Supply};
+
+/// How old an interface must be before it is detached, in seconds, as in ipamd.
+const LEAST_AGE: u32 = 60;
+
+/// The most steps of one plan. What is left is for the next.
+const MOST_STEPS: usize = 128;
+
+/// Plans what to give back. Unless the pool `is_steady`, only what pods get no addresses of.
+pub(super) fn shrink(supply: &Supply, rule: &Rule, is_steady: bool) -> Vec<Step> {
+    let mut victims = Victims::new(supply);
+    victims.take_all(|interface, run| {
+        let is_over = interface.duty == Duty::Retired || !run.is_open;
+        is_over && run.is_unused()
+    });
+    let gives_back = is_steady && rule.gives_back && surplus(supply, rule, &mut victims);
+    let mut steps = Vec::new();
+    for (index, interface) in supply.interfaces.iter().enumerate() {
+        let is_retired = interface.duty == Duty::Retired;
+        let may_go = rule.detaches && (gives_back || is_retired) && interface.is_removable(LEAST_AGE);
+        match may_go && victims.has_all(index) {
+            true => steps.push(Step::Detach { interface: interface.name.clone() }),
+            false => steps.extend(
+                victims.of(index).map(|run| Step::Release { range: run.name.clone(), unit: run.unit }),
+            ),
+        }
+    }
+    steps.truncate(MOST_STEPS);
+    steps
+}
+
+/// Takes what is surplus. Whether the pool has what it needs.
+fn surplus(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>) -> bool {
+    let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
+    let own = supply.counts(Some(rule.unit));
+    if rule.wanted(&own) == 0 {
+        // What is of the other kind is not needed any more.
+        victims.take_all(|_, run| run.unit != rule.unit && is_idle(run));
+        own_surplus(supply, rule, own, victims);
+        return true;
+    }
+    let mut all = supply.counts(None);
+    if rule.wanted(&all) > 0 {
+        return false;
+    }
+    // The pool lives on both kinds, because there is no more of its own.
+    for interface in packing(supply) {
+        for run in victims.left(interface).filter(|run| run.unit != rule.unit && is_idle(run)) {
+            let rest = all.without(run);
+            if rule.wanted(&rest) == 0 {
+                victims.take(run);
+                all = rest;
+            }
+        }
+    }
+    convert(supply, rule, victims, is_idle);
+    true
+}
+
+/// Makes room for the own kind if all slots are taken by the other: one at a time.
+fn convert(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>, is_idle: impl Fn(&Run) -> bool) {
+    let has_slots = |interface: &Interface| interface.takes_more() && interface.slots > 0;
+    if !victims.is_empty() || supply.waiting > 0 || supply.interfaces.iter().any(has_slots) {
+        return;
+    }
+    let size = supply.size(rule.unit);
+    for interface in packing(supply) {
+        let Some(interface_of) = supply.interfaces.get(interface).filter(|interface| interface.takes_more())
+        else {
+            continue;
+        };
+        let subnet = supply.subnet(interface_of.subnet.as_deref());
+        if subnet.is_some_and(|subnet| subnet.has(rule.unit, size) == 0) {
+            continue;
+        }
+        let found = victims.left(interface).find(|run| run.unit != rule.unit && is_idle(run));
+        if let Some(run) = found {
+            victims.take(run);
+            return;
+        }
+    }
+}
+
+fn own_surplus(supply: &Supply, rule: &Rule, mut counts: Counts, victims: &mut Victims<'_>) {
+    let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
+    for interface in packing(supply) {
+        if matches!(rule.target, Target::Interfaces(_)) {
+            let removable =
+                supply.interfaces.get(interface).is_some_and(|interface| interface.is_removable(LEAST_AGE));
+            let runs: Vec<&Run> = victims.left(interface).collect();
+            let rest = runs.iter().fold(counts, |rest, run| rest.without(run));
+            let is_spare = removable && runs.iter().all(|run| is_idle(run));
+            if is_spare && rule.has_an_interface_too_many(&counts) && rule.is_kept_by(&rest) {
+                runs.into_iter().for_each(|run| victims.take(run));
+                counts = rest;
+            }
+            continue;
+        }
+        let runs: Vec<&Run> =
+            victims.left(interface).filter(|run| run.unit == rule.unit && is_idle(run)).collect();
+        for run in runs {
+            let rest = counts.without(run);
+            if rule.is_kept_by(&rest) {
+                victims.take(run);
+                counts = rest;
+            }
+        }
+    }
+}
+
+/// The interfaces in the order in which they are emptied: those with the fewest used addresses and then the fewest ranges
+/// first, and the primary one last.
+fn packing(supply: &Supply) -> Vec<usize> {
+    let mut order: Vec<(usize, &Interface)> = supply.interfaces.iter().enumerate().collect();
+    order.sort_by_key(|(_, interface)| {
+        (interface.is_primary, interface.used(), interface.runs.len(), Reverse(interface.name.as_str()))
+    });
+    order.into_iter().map(|(index, _)| index).collect()
+}

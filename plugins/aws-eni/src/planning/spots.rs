@@ -1,0 +1,130 @@
+//! Where more can be assigned: on the interfaces that are there, the fullest first, and then on new ones.
+
+use super::action::Step;
+use crate::supply::{Subnet, Supply, Unit};
+
+/// What is left of the node's and EC2's room while a plan is made.
+#[derive(Debug)]
+pub(super) struct Spots {
+    interfaces: Vec<Spot>,
+    subnets: Vec<Subnet>,
+    room: u32,
+    new_slots: u32,
+    prefix_size: u32,
+}
+
+#[derive(Debug)]
+struct Spot {
+    interface: String,
+    subnet: Option<usize>,
+    slots: u32,
+}
+
+impl Spots {
+    pub(super) fn of(supply: &Supply) -> Self {
+        let mut taking: Vec<_> =
+            supply.interfaces.iter().filter(|interface| interface.takes_more()).collect();
+        taking.sort_by_key(|interface| {
+            (!interface.is_primary, std::cmp::Reverse(interface.used()), interface.name.clone())
+        });
+        let position = |name: &str| supply.subnets.iter().position(|subnet| subnet.name == name);
+        let spot = |interface: &crate::supply::Interface| Spot {
+            interface: interface.name.clone(),
+            subnet: interface.subnet.as_deref().and_then(position),
+            slots: interface.slots,
+        };
+        Self {
+            interfaces: taking.into_iter().map(spot).collect(),
+            subnets: supply.subnets.clone(),
+            room: supply.interfaces_room,
+            new_slots: supply.new_slots,
+            prefix_size: supply.prefix_size,
+        }
+    }
+
+    fn size(&self, unit: Unit) -> u32 {
+        match unit {
+            Unit::Address => 1,
+            Unit::Prefix => self.prefix_size,
+        }
+    }
+
+    /// Takes the next spot for up to `most`; returns the step and how many it assigns.
+    pub(super) fn next(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+        self.on_interface(unit, most).or_else(|| self.on_new(unit, most))
+    }
+
+    fn on_interface(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+        let size = self.size(unit);
+        for spot in &mut self.interfaces {
+            let subnet = spot.subnet.and_then(|index| self.subnets.get_mut(index));
+            let has = subnet.as_ref().map_or(u32::MAX, |subnet| subnet.has(unit, size));
+            let count = spot.slots.min(has).min(most);
+            if count == 0 {
+                continue;
+            }
+            spot.slots -= count;
+            if let Some(subnet) = subnet {
+                subnet.take(count.saturating_mul(size));
+            }
+            return Some((Step::Assign { interface: spot.interface.clone(), unit, count }, count));
+        }
+        None
+    }
+
+    fn on_new(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+        let (size, most) = (self.size(unit), most.min(self.new_slots));
+        if self.room == 0 || most == 0 {
+            return None;
+        }
+        let (subnet, count) = match self.subnets.is_empty() {
+            true => (None, most),
+            false => {
+                let subnet = self.subnets.iter_mut().filter(|subnet| fits(subnet, unit, size) > 0);
+                // The most addresses; of several, the first by name.
+                let subnet =
+                    subnet.reduce(|one, other| if other.available > one.available { other } else { one })?;
+                let count = most.min(fits(subnet, unit, size));
+                subnet.take(count.saturating_mul(size).saturating_add(1));
+                (Some(subnet.name.clone()), count)
+            }
+        };
+        self.room -= 1;
+        Some((Step::Attach { subnet, unit, count }, count))
+    }
+
+    /// Whether there is a slot left, on an interface or on a new one, whatever EC2 has.
+    pub(super) fn has_slots(&self) -> bool {
+        (self.room > 0 && self.new_slots > 0) || self.interfaces.iter().any(|spot| spot.slots > 0)
+    }
+
+    /// What EC2 does not have at present, for people.
+    pub(super) fn shortage(&self) -> String {
+        let told = |subnet: &Subnet| {
+            let left = subnet.backoff_addresses.max(subnet.backoff_prefixes);
+            match left {
+                0 => format!("{} has {} free addresses", subnet.name, subnet.available),
+                seconds => format!("{} is exhausted; EC2 is asked again in {seconds} s", subnet.name),
+            }
+        };
+        let used = |subnet: &&Subnet| {
+            let index = self.subnets.iter().position(|other| other.name == subnet.name);
+            subnet.is_candidate || self.interfaces.iter().any(|spot| spot.slots > 0 && spot.subnet == index)
+        };
+        let told: Vec<_> = self.subnets.iter().filter(used).take(4).map(told).collect();
+        match told.is_empty() {
+            true => "no subnet is known in which an interface may be created".into(),
+            false => told.join(", "),
+        }
+    }
+}
+
+/// How many addresses or prefixes a new interface could get in a subnet, beside its own address.
+fn fits(subnet: &Subnet, unit: Unit, size: u32) -> u32 {
+    let mut rest = subnet.clone();
+    rest.take(1);
+    match subnet.is_candidate && subnet.has(Unit::Address, 1) > 0 {
+        true => rest.has(unit, size),
+        false => 0,
+    }
+}

@@ -1,0 +1,148 @@
+//! The table `env`: ipamd's settings by its own names, read as ipamd reads them.
+//!
+//! What ipamd takes silently for a default or skips is a warning here, and a name that neither it nor the policy knows
+//! is an error.
+
+use tenure_sdk::{ConfigError, Json, Node, Refusal};
+
+use super::knob::{Kind, Knob, Role};
+use super::knobs::KNOBS;
+use super::value::{Value, ipv4, mark, name_prefix, tags};
+
+/// A setting of the environment; no value if its default applies.
+pub(super) type Entry = (&'static Knob, Node, Option<Value>);
+
+/// Reads the table, and adds warnings.
+///
+/// # Errors
+/// For an unknown name, and for what is refused by name.
+pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<Entry>, Refusal> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (name, node) in table.entries()? {
+        let Some(knob) = KNOBS.iter().find(|knob| knob.env == Some(name.as_str())) else {
+            return Err(node.wrong("is not a setting of ipamd that this policy knows").into());
+        };
+        if entries.iter().any(|(other, ..)| other.env == knob.env) {
+            return Err(node.wrong("occurs twice").into());
+        }
+        let text = text(&node)?;
+        let read = value(knob.kind, &text, &node)?;
+        if let Some(warning) = read.warning {
+            warnings.push(format!("{}: {warning}", node.path()));
+        }
+        match knob.role {
+            Role::Refused(why) if read.value.is_some() && read.value != Value::default(knob.kind) => {
+                return Err(node.wrong(format!("{text:?} is out of scope: {why}")).into());
+            }
+            Role::Idle(why) => warnings.push(format!("{}: has no effect: {why}", node.path())),
+            _ => {}
+        }
+        entries.push((knob, node, read.value));
+    }
+    Ok(entries)
+}
+
+/// An environment's value is text; numbers and booleans are taken as what they would be there.
+fn text(node: &Node) -> Result<String, ConfigError> {
+    match node.value() {
+        Json::Text(text) => Ok(text.clone()),
+        Json::Bool(flag) => Ok(flag.to_string()),
+        Json::Number(number) => Ok(number.to_string()),
+        _ => Err(node.wrong("must be a string, as in the environment")),
+    }
+}
+
+/// A value, or none where ipamd would use its default; and what ipamd would not have said.
+struct Read {
+    value: Option<Value>,
+    warning: Option<String>,
+}
+
+impl Read {
+    fn good(value: Value) -> Self {
+        Self { value: Some(value), warning: None }
+    }
+
+    fn default(kind: Kind, text: &str, what: &str) -> Self {
+        let default = kind.default();
+        let default = if default.is_empty() { "none".to_owned() } else { default };
+        Self { value: None, warning: Some(format!("{text:?} is not {what}; using the default: {default}")) }
+    }
+}
+
+fn value(kind: Kind, text: &str, node: &Node) -> Result<Read, ConfigError> {
+    Ok(match kind {
+        // Go's environment look-ups take an empty value for an absent one.
+        _ if text.is_empty() => Read { value: None, warning: None },
+        Kind::Count(_) => match integer(text) {
+            Some(count) => Read::good(Value::Count(count)),
+            None => Read::default(kind, text, "a non-negative integer"),
+        },
+        Kind::Bounded(least, most, _) => match integer(text) {
+            Some(count) if (least..=most).contains(&count) => Read::good(Value::Count(count)),
+            Some(count) => {
+                let nearest = count.clamp(least, most);
+                let warning = format!("{count} is not from {least} to {most}; using {nearest}");
+                Read { value: Some(Value::Count(nearest)), warning: Some(warning) }
+            }
+            None => Read::default(kind, text, "a non-negative integer"),
+        },
+        Kind::Flag(_) => match boolean(text) {
+            Some(flag) => Read::good(Value::Flag(flag)),
+            None => Read::default(kind, text, "true or false"),
+        },
+        Kind::Text(_) => Read::good(Value::Text(text.into()).bounded(node)?),
+        Kind::Choice(names) => match names.contains(&text) {
+            true => Read::good(Value::Text(text.into())),
+            false => Read::default(kind, text, &format!("one of {}", names.join(", "))),
+        },
+        Kind::Mark(_) => match mark(text) {
+            Some(mark) => Read::good(Value::Text(mark)),
+            None => Read::default(kind, text, "a mark such as 0x80"),
+        },
+        Kind::NamePrefix(_) => {
+            name_prefix(text).map_err(|message| node.wrong(message))?;
+            Read::good(Value::Text(text.into()))
+        }
+        Kind::Subnets => subnets(text, node)?,
+        Kind::Tags => match Node::parse(node.path(), text).and_then(|parsed| tags(&parsed)) {
+            Ok((tags, reserved)) => {
+                let warning = format!("{} are set by the host itself", reserved.join(", "));
+                let warning = (!reserved.is_empty()).then_some(warning);
+                Read { value: Some(Value::Text(tags).bounded(node)?), warning }
+            }
+            Err(_) => Read::default(kind, text, "a JSON object of strings"),
+        },
+    })
+}
+
+/// Skips invalid subnets.
+fn subnets(text: &str, node: &Node) -> Result<Read, ConfigError> {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match ipv4(part) {
+            Some(subnet) => good.push(subnet),
+            None => bad.push(part),
+        }
+    }
+    let warning =
+        (!bad.is_empty()).then(|| format!("skipping what is not an IPv4 subnet: {}", bad.join(", ")));
+    Ok(Read { value: Some(Value::Text(good.join(",")).bounded(node)?), warning })
+}
+
+/// As Go's `strconv.Atoi`, for numbers that are not negative.
+fn integer(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: i64 = if is_number { digits.parse().ok()? } else { return None };
+    Some(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// As Go's `strconv.ParseBool`.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads the supply of a pool from the ledger and the state of a plan.
+
+use std::collections::BTreeMap;
+
+use tenure_sdk::ledger::{Pool, RangeView};
+use tenure_sdk::{Object, State, ledger};
+
+use super::pending::Pending;
+use super::{Duty, Interface, Run, Subnet, Supply, Unit};
+use crate::names::{FALSE, INTERFACE, INTERFACES, IPV6, RANGES, SUBNET, SUBNETS, TRUE};
+use crate::settings::Settings;
+
+/// The addresses of an IPv4 prefix, a /28.
+const IPV4_PREFIX: u32 = 16;
+
+/// The most pods of a node that does not say, as in ipamd.
+const USUAL_PODS: u32 = 110;
+
+/// Reads the supply of a pool.
+#[must_use]
+pub fn look(settings: &Settings, state: &State, pool: &Pool) -> Supply {
+    let is_ipv6 = pool.name == IPV6;
+    let pending = Pending::of(state, pool.index);
+    let subnets: Vec<_> = state.objects(SUBNETS).map(|object| Subnet::read(object, is_ipv6)).collect();
+    let idle =
+        state.objects(RANGES).filter_map(|range| Some((range.name.as_str(), range.number("idle.seconds")?)));
+    let idle: BTreeMap<&str, u32> = idle.collect();
+    let reader = Reader { settings, pending: &pending, subnets: &subnets, idle: &idle, is_ipv6 };
+    let mut interfaces: BTreeMap<String, Interface> =
+        state.objects(INTERFACES).map(|object| (object.name.clone(), reader.interface(object))).collect();
+    for other in ledger::pools() {
+        for view in other.shelf().ranges() {
+            let name = view.range.attributes.get(INTERFACE).unwrap_or_default();
+            let interface = interfaces.entry(name.to_owned()).or_insert_with(|| unknown(name));
+            if other.index == pool.index {
+                interface.runs.push(reader.run(&view));
+            } else {
+                interface.has_others = true;
+            }
+        }
+    }
+    let attached = u32::try_from(state.objects(INTERFACES).count()).unwrap_or(u32::MAX);
+    let of_type = state.number("interfaces.free").unwrap_or_default();
+    let allowed = settings.most_interfaces.map_or(of_type, |most| of_type.min(most.saturating_sub(attached)));
+    // IPv6 addresses are on the interfaces that IPv4 needs, if there is IPv4.
+    let may_attach = !is_ipv6 || !settings.ipv4;
+    let new_slots = state.number(if is_ipv6 { "interfaces.ipv6.slots" } else { "interfaces.slots" });
+    Supply {
+        interfaces: interfaces.into_values().collect(),
+        interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
+        new_slots: new_slots.unwrap_or_default(),
+        prefix_size: if is_ipv6 { u32::MAX } else { IPV4_PREFIX },
+        most_pods: settings.most_pods.or(state.number("pods.max")).unwrap_or(USUAL_PODS),
+        waiting: state.waiting(pool.index),
+        coming_addresses: pending.addresses,
+        coming_prefixes: pending.prefixes,
+        subnets,
+    }
+}
+
+/// An interface that the host does not show, although the ledger has addresses of it.
+fn unknown(name: &str) -> Interface {
+    Interface {
+        name: name.into(),
+        subnet: None,
+        duty: Duty::Foreign,
+        is_primary: false,
+        is_leaving: false,
+        has_others: false,
+        age: 0,
+        slots: 0,
+        is_growing: false,
+        runs: Vec::new(),
+    }
+}
+
+struct Reader<'a> {
+    settings: &'a Settings,
+    pending: &'a Pending<'a>,
+    subnets: &'a [Subnet],
+    /// How long each unused range has been unused.
+    idle: &'a BTreeMap<&'a str, u32>,
+    is_ipv6: bool,
+}
+
+impl Reader<'_> {
+    fn interface(&self, object: &Object) -> Interface {
+        let is = |name: &str, value: &str| object.attributes.get(name) == Some(value);
+        let subnet_of = object.attributes.get(SUBNET);
+        let is_primary = is("primary", TRUE);
+        let in_excluded = |subnet: &&Subnet| subnet.is_excluded && Some(subnet.name.as_str()) == subnet_of;
+        let duty = match self.subnets.iter().find(in_excluded) {
+            _ if is("managed", FALSE) => Duty::Foreign,
+            None if !(is_primary && self.settings.custom_network) => Duty::Serving,
+            _ => Duty::Retired,
+        };
+        let requested = self.pending.slots.get(object.name.as_str()).copied().unwrap_or_default();
+        let slots = object.number(if self.is_ipv6 { "ipv6.slots.free" } else { "slots.free" });
+        Interface {
+            name: object.name.clone(),
+            subnet: subnet_of.map(str::to_owned),
+            duty,
+            is_primary,
+            is_leaving: self.pending.leaving.contains(object.name.as_str()),
+            has_others: false,
+            age: object.number("age.seconds").unwrap_or_default(),
+            slots: slots.unwrap_or_default().saturating_sub(requested),
+            is_growing: requested > 0,
+            runs: Vec::new(),
+        }
+    }
+
+    fn run(&self, view: &RangeView) -> Run {
+        let range = &view.range;
+        Run {
+            name: range.name.clone(),
+            unit: Unit::of(range),
+            total: view.usage.total,
+            held: view.usage.held,
+            cooling: view.usage.cooling,
+            is_open: view.is_open,
+            is_leaving: self.pending.released.contains(range.name.as_str()),
+            idle: self.idle.get(range.name.as_str()).copied().unwrap_or_default(),
+        }
+    }
+}

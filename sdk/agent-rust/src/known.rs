@@ -1,0 +1,120 @@
+//! What an agent knows about its claims: what the daemon said last.
+
+use std::collections::BTreeMap;
+
+use crate::problem::Problem;
+use crate::v1::{Claim, ClaimId, ClaimSpec, WatchClaimsResponse};
+
+/// What an agent knows about its claims.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Known {
+    /// The claims, by network and name. While the daemon is away they are what it said last, and still the agent's.
+    pub claims: BTreeMap<(String, String), Claim>,
+    /// Whether the daemon is there, and the claims are what was declared.
+    pub is_current: bool,
+    /// Why they are not; `None` also while the first answer is awaited.
+    pub problem: Option<Problem>,
+}
+
+impl Known {
+    /// A claim; `None` if the agent does not have it, or not yet.
+    #[must_use]
+    pub fn claim(&self, network: &str, name: &str) -> Option<&Claim> {
+        self.claims.get(&(network.to_owned(), name.to_owned()))
+    }
+
+    /// Takes in what the daemon tells.
+    pub(crate) fn hear(&mut self, response: WatchClaimsResponse) {
+        if response.is_all {
+            self.claims.clear();
+        }
+        for ended in response.ended.into_iter().filter_map(|ended| ended.claim) {
+            self.claims.remove(&key(&ended));
+        }
+        // What was released and claimed again in the meantime is there.
+        let claims = response.claims.into_iter();
+        self.claims.extend(claims.map(|claim| ((claim.network.clone(), claim.name.clone()), claim)));
+        self.is_current = true;
+        self.problem = None;
+    }
+
+    /// The first of these claims that the agent does not have. One that was released between its declaration and the watch is only
+    /// missing from what the watch tells first.
+    pub(crate) fn lacks<'c>(&self, declared: &'c [ClaimSpec]) -> Option<&'c ClaimSpec> {
+        declared.iter().find(|claim| self.claim(&claim.network, &claim.name).is_none())
+    }
+
+    /// Notes that it may no longer be so.
+    pub(crate) fn doubt(&mut self, problem: Option<Problem>) {
+        self.is_current = false;
+        self.problem = problem;
+    }
+}
+
+/// The network and the name that identify a claim.
+fn key(id: &ClaimId) -> (String, String) {
+    (id.network.clone(), id.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::v1::EndedClaim;
+
+    fn claim(name: &str, generation: u64) -> Claim {
+        Claim { network: "pods".to_owned(), name: name.to_owned(), generation, ..Claim::default() }
+    }
+
+    fn ended(name: &str) -> EndedClaim {
+        let claim = Some(ClaimId { network: "pods".to_owned(), name: name.to_owned() });
+        EndedClaim { claim, reason: "operator".to_owned() }
+    }
+
+    fn shown(known: &Known) -> Vec<(&str, u64)> {
+        known.claims.values().map(|claim| (claim.name.as_str(), claim.generation)).collect()
+    }
+
+    #[test]
+    fn a_first_response_is_everything_and_later_ones_are_changes() {
+        let mut known = Known::default();
+        let hear = |known: &mut Known, is_all, claims, ended| {
+            known.hear(WatchClaimsResponse { version: String::new(), is_all, claims, ended });
+        };
+        hear(&mut known, true, vec![claim("router", 1), claim("health", 2)], Vec::new());
+        hear(&mut known, false, vec![claim("ingress", 3)], vec![ended("health")]);
+        assert_eq!(shown(&known), [("ingress", 3), ("router", 1)]);
+        // One that was released and claimed again.
+        hear(&mut known, false, vec![claim("router", 4)], vec![ended("router")]);
+        assert_eq!(known.claim("pods", "router").map(|claim| claim.generation), Some(4));
+        assert_eq!(known.claim("lan", "router"), None);
+        hear(&mut known, true, vec![claim("health", 5)], Vec::new());
+        assert_eq!(shown(&known), [("health", 5)]);
+    }
+
+    #[test]
+    fn a_declared_claim_that_is_not_there_is_missed() {
+        let mut known = Known::default();
+        let wanted = [crate::claim("pods", "router"), crate::claim("pods", "health")];
+        let all = |claims| WatchClaimsResponse { is_all: true, claims, ..Default::default() };
+        known.hear(all(vec![claim("router", 1), claim("health", 2)]));
+        assert_eq!(known.lacks(&wanted), None);
+        known.hear(all(vec![claim("router", 1)]));
+        assert_eq!(known.lacks(&wanted), Some(&wanted[1]));
+    }
+
+    #[test]
+    fn what_was_known_stays_while_the_daemon_is_away() {
+        let mut known = Known::default();
+        known.hear(WatchClaimsResponse {
+            is_all: true,
+            claims: vec![claim("router", 1)],
+            ..Default::default()
+        });
+        known.doubt(Some(Problem::passing("gone".to_owned())));
+        assert_eq!((shown(&known), known.is_current), (vec![("router", 1)], false));
+        known.hear(WatchClaimsResponse::default());
+        assert_eq!((shown(&known), known.is_current), (vec![("router", 1)], true));
+        assert_eq!(known.problem, None);
+    }
+}
