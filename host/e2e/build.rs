@@ -1,11 +1,16 @@
-//! Generates the client for the subset of the container runtime interface that the tests use and, for each folder of recordings,
-//! the messages of its version, which decode the recordings.
+//! Generates the client for the subset of the container runtime interface that the tests use; for each folder of recordings, the
+//! messages of its version, which decode the recordings; and what the clients of agents must have in their folders.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost::Message as _;
+
+/// The folder of the present protocol, and its file for agents.
+const PRESENT: &str = "../rpc/proto";
+const CLAIMS: &str = "tenure/v1/claims.proto";
 /// The files of a recorded version's protocol.
 const PROTOCOL: [&str; 2] = ["tenure/v1/cni.proto", "tenure/v1/admin.proto"];
 /// The number of the type `bytes` in `descriptor.proto`.
@@ -17,7 +22,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files = protox::compile(["proto/cri.proto"], ["proto"])?;
     tonic_prost_build::configure().build_server(false).compile_fds(files)?;
     println!("cargo::rerun-if-changed=proto");
+    clients()?;
     recordings()
+}
+
+/// Generates the stubs in Rust, and the descriptors that Go's generator reads.
+fn clients() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={PRESENT}/{CLAIMS}");
+    let files = protox::compile([CLAIMS], [PRESENT])?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("claims");
+    fs::create_dir_all(&out)?;
+    fs::write(out.join("claims.bin"), files.encode_to_vec())?;
+    let builder = tonic_prost_build::configure().build_server(false).build_transport(false).out_dir(out);
+    Ok(builder.emit_rerun_if_changed(false).compile_fds(files)?)
 }
 
 /// Generates a module of messages for each folder, and the table of all protocols.

@@ -10,14 +10,10 @@ use crate::command;
 use crate::workspace::Workspace;
 
 /// The fuzz targets; `host/fuzz` describes each.
-const TARGETS: [&str; 3] = ["cni_input", "log_recovery", "policy_answer"];
+const TARGETS: [&str; 4] = ["cni_input", "log_recovery", "policy_answer", "policy_component"];
 
-/// LLVM's own coverage pass: what `cargo fuzz` requests from a nightly compiler, without the sanitizers.
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module \
-    -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-    -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares";
+/// Compiles the workspace's packages with coverage.
+const COMPILER: &str = "host/fuzz/rustc.sh";
 
 /// Runs one target, or each in turn, for the given number of seconds in total.
 ///
@@ -41,15 +37,15 @@ pub(crate) fn fuzz(workspace: &Workspace, seconds: u32, only: Option<&str>) -> R
 
 /// Builds the targets, and returns their folder.
 fn build(workspace: &Workspace, targets: &[&str]) -> Result<PathBuf> {
-    let about = command::output(Command::new("rustc").arg("-vV"))?;
-    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
     let mut cargo = workspace.cargo();
-    // With a named target, only its own code gets these flags: build scripts run without coverage.
-    cargo.args(["build", "--profile", "fuzz", "--package", "tenure-fuzz", "--features", "libfuzzer"]);
-    cargo.args(["--target", host]).env("RUSTFLAGS", COVERAGE).env("CARGO_INCREMENTAL", "0");
+    // With the whole workspace's features, in which the development build has compiled all that is not ours.
+    cargo.args(["build", "--workspace", "--features", "tenure-fuzz/libfuzzer"]);
     cargo.args(targets.iter().flat_map(|name| ["--bin", name]));
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", workspace.root.join(COMPILER));
+    // Of our own packages.
+    cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_INCREMENTAL", "0");
     command::run(&mut cargo)?;
-    Ok(workspace.target.join(host).join("fuzz"))
+    Ok(workspace.target.join("debug"))
 }
 
 /// Runs one target; returns `false` if an input made it fail, and then prints everything needed to reproduce it.

@@ -4,7 +4,9 @@
 //! the insides of a program: a test sees what a runtime or an operator sees. Everything that touches the network does so inside
 //! an [`Enclave`], whose namespaces end with the test process, however that ends.
 
+pub mod binary;
 pub mod bomb;
+pub mod cage;
 pub mod clocks;
 pub mod containerd;
 pub mod enclave;
@@ -13,6 +15,7 @@ pub mod load;
 pub mod mount;
 pub mod podman;
 pub mod recording;
+pub mod registry;
 pub mod strace;
 pub mod suite;
 pub mod traffic;

@@ -15,6 +15,14 @@ use crate::wait;
 /// The longest that strace may take to attach or to exit on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Starts to record calls of every thread of a process, with the paths of their descriptors.
+///
+/// # Errors
+/// When strace cannot attach.
+pub fn record(pid: Pid, calls: &str, trace: &Path) -> anyhow::Result<Tracer> {
+    attach(pid, trace, &["-e", &format!("trace={calls}")])
+}
+
 /// A fault at one call of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
@@ -46,29 +54,42 @@ impl Fault {
     /// # Errors
     /// When it cannot attach.
     pub fn attach(self, pid: Pid, trace: &Path) -> anyhow::Result<Tracer> {
-        let pid = pid.as_raw_nonzero().to_string();
-        let calls = format!("trace={}", self.calls);
-        let child = Command::new("strace")
-            .args(["-f", "-qq", "-y", "-p", &pid, "-o"])
-            .arg(trace)
-            .args(["-e", &calls, "-e", &self.expression()])
-            .stdin(Stdio::null())
-            .spawn()
-            .context("strace")?;
-        let mut tracer = Tracer(child);
-        wait::holds("strace to attach", LIMIT, || {
-            ensure!(tracer.0.try_wait()?.is_none(), "strace ended");
-            for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-                // A thread may exit in the meantime.
-                let status = std::fs::read_to_string(task?.path().join("status")).unwrap_or_default();
-                if status.contains("TracerPid:\t0\n") {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })?;
-        Ok(tracer)
+        attach(pid, trace, &["-e", &format!("trace={}", self.calls), "-e", &self.expression()])
     }
+
+    /// The same, for calls that concern a path; others do not count.
+    ///
+    /// # Errors
+    /// When it cannot attach.
+    pub fn attach_to(self, path: &str, pid: Pid, trace: &Path) -> anyhow::Result<Tracer> {
+        let calls = format!("trace={}", self.calls);
+        attach(pid, trace, &["-P", path, "-e", &calls, "-e", &self.expression()])
+    }
+}
+
+/// Attaches strace to every thread of a process.
+fn attach(pid: Pid, trace: &Path, arguments: &[&str]) -> anyhow::Result<Tracer> {
+    let pid = pid.as_raw_nonzero().to_string();
+    let child = Command::new("strace")
+        .args(["-f", "-qq", "-y", "-p", &pid, "-o"])
+        .arg(trace)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .spawn()
+        .context("strace")?;
+    let mut tracer = Tracer(child);
+    wait::holds("strace to attach", LIMIT, || {
+        ensure!(tracer.0.try_wait()?.is_none(), "strace ended");
+        for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            // A thread may exit in the meantime.
+            let status = std::fs::read_to_string(task?.path().join("status")).unwrap_or_default();
+            if status.contains("TracerPid:\t0\n") {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
+    Ok(tracer)
 }
 
 /// An attached tracer; dropping it detaches.

@@ -5,10 +5,16 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::{evidence, scratch};
+
+/// The longest that a test may take: several times what the slowest one takes on two busy processors.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// A requirement of a test.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +23,7 @@ pub enum Need {
     Root,
     /// A file, and the Debian package that contains it.
     File(&'static str, &'static str),
-    /// A program anywhere in the path, of a language in which policies can be written. Nobody installs it for the tests, so a test may be
+    /// A program anywhere in the path, of a language in which policies or agents can be written. Nobody installs it for the tests, so a test may be
     /// skipped without it in CI, too.
     Language(&'static str),
 }
@@ -101,7 +107,8 @@ impl Suite {
         let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
         let reason = missing.join(", ");
         let trial = if reason.is_empty() {
-            Trial::test(name, || attempt(run))
+            let named = name.clone();
+            Trial::test(name, move || within(&named, || attempt(run)))
         } else if !reason.starts_with(OPTIONAL) && std::env::var_os("CI").is_some_and(|value| value == "true")
         {
             Trial::test(name, move || Err(Failed::from(format!("must not be skipped in CI: {reason}"))))
@@ -131,6 +138,24 @@ impl Suite {
         }
         conclusion.exit_code()
     }
+}
+
+/// Runs a test, and ends the whole suite with the test's name if it takes too long: nothing can take back the thread of a test that hangs.
+fn within<T>(name: &str, run: impl FnOnce() -> T) -> T {
+    let (ended, watched) = channel::<()>();
+    let named = name.to_owned();
+    thread::spawn(move || {
+        if watched.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+            eprintln!(
+                "\ntest {named} has not ended after {} minutes; processes that it started may still run",
+                LONGEST.as_secs() / 60
+            );
+            std::process::exit(1);
+        }
+    });
+    let result = run();
+    drop(ended);
+    result
 }
 
 /// Runs a test and adds its evidence to its failure.

@@ -176,7 +176,7 @@ fn rolled_back() -> anyhow::Result<()> {
 }
 
 fn as_before() -> anyhow::Result<()> {
-    let daemon = Daemon::start()?;
+    let daemon = Daemon::start_with("[exchange]\nwatch_seconds = 5\n")?;
     let full = || {
         let mut network = network();
         if let Some(ranges) = network.pointer_mut("/ipam/ranges") {
@@ -192,9 +192,14 @@ fn as_before() -> anyhow::Result<()> {
     for number in 0..10 {
         shim.call("ADD", &Attachment::of(format!("more-{number}")), &full())?.error()?;
     }
-    // The daemon looks at its watches once a second, and whenever one is over its budget.
-    thread::sleep(Duration::from_millis(1500));
-    ensure!(serves(&daemon)? == "canary", "a pool that was full before is no reason");
+    let end = wait::until("the watch to end", SOON, || {
+        let told = daemon.ctl(&["policy", "history", "net"])?;
+        Ok(["kept", "rolled-back"].contains(&text(&told, "/steps/0/kind").as_str()).then_some(told))
+    })?;
+    ensure!(text(&end, "/steps/0/kind") == "kept", "a pool that was full before is no reason: {end}");
+    let reason = text(&end, "/steps/0/reason");
+    ensure!(reason == "0 of 10 requests were not answered, and the policy before would have", "{reason}");
+    ensure!(serves(&daemon)? == "canary", "{end}");
     Ok(())
 }
 

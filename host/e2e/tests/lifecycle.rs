@@ -366,7 +366,7 @@ fn unknown_key() -> anyhow::Result<()> {
     let daemon = Daemon::prepare()?;
     for (text, key) in [
         ("[limits]\nqueu = 1\n", "limits.queu"),
-        ("[policies.mine]\npath = \"/p.wasm\"\n", "policies.mine"),
+        ("[policies.mine]\nsha256 = \"00\"\n", "policies.mine"),
         ("nonsense = 1\n", "nonsense"),
         ("[limits]\nqueue = \"many\"\n", "limits.queue"),
     ] {

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     Suite::new()
         .test("the_recorded_policy_decides_the_same_again_and_another_one_does_not", &[], replayed)
         .test("recording_is_switched_by_a_reload_and_its_files_are_bounded_and_private", &[], recorded)
+        .test("a_shadow_begins_with_what_is_recorded_and_is_not_recorded_itself", &[], shadowed)
         .run()
 }
 
@@ -209,4 +210,34 @@ fn recorded() -> anyhow::Result<()> {
     daemon.configure(&listen)?;
     daemon.ctl(&["reload"])?;
     wait::holds("the removal of the files", LIMIT, || Ok(!folder(&daemon).join("pods").exists()))
+}
+
+fn shadowed() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    daemon.configure("[networks.pods]\nrecord = 1000\n")?;
+    daemon.start_again()?;
+    let config = config("pods", "host-local");
+    live(&daemon, &config, true)?;
+    wait::holds("the definition and 11 requests", LIMIT, || Ok(decisions(&daemon, "pods")?.len() == 12))?;
+
+    // The same rule under another name decides the same; another rule asks what the record lacks, or decides otherwise.
+    let own = component(&daemon, "pods")?.display().to_string();
+    daemon.ctl(&["policy", "load", &own, "--name", "again"])?;
+    for (policy, is_same) in [("again", true), ("highest-first", false)] {
+        daemon.ctl(&["policy", "shadow", "pods", policy])?;
+        let report = wait::until("the recorded decisions", LIMIT, || {
+            let report = daemon.ctl(&["policy", "shadow", "pods"])?;
+            Ok((count(&report, "recorded") + count(&report, "unanswered") > 0).then_some(report))
+        })?;
+        let counts = ["recorded", "unanswered", "same", "failed"].map(|key| count(&report, key));
+        ensure!(counts.iter().take(2).sum::<usize>() == 11 && counts[3] == 0, "{report}");
+        ensure!((counts == [11, 0, 11, 0]) == is_same, "{report}");
+    }
+    // The suite and both shadows have called policies; the next decision is that of the next pod.
+    daemon.shim()?.call("DEL", &Attachment::of("h"), &config)?.silent()?;
+    daemon.shim()?.call("ADD", &Attachment::of("last"), &config)?.address()?;
+    let next =
+        wait::until("the next decision", LIMIT, || Ok(decisions(&daemon, "pods")?.into_iter().nth(12)))?;
+    ensure!(next.to_string().contains(r#"{"name":"owner.container","value":"last"}"#), "{next}");
+    Ok(())
 }

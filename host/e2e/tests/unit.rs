@@ -22,9 +22,10 @@ const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 fn main() -> ExitCode {
     Suite::new()
         .test("the_unit_leaves_little_exposed", &[ANALYZE], exposure)
+        .test("the_unit_leaves_delegates_to_their_work", &[], delegates_stay)
         .test(
             "the_unit_lets_the_daemon_do_its_work",
-            &[Need::Root, ANALYZE, STRACE, Need::UTIL_LINUX],
+            &[Need::Root, ANALYZE, STRACE, Need::UTIL_LINUX, Need::PLUGINS],
             nothing_needed_is_taken,
         )
         .run()
@@ -56,6 +57,12 @@ fn exposure() -> anyhow::Result<()> {
         "the check accepts everything"
     );
     ensure!(settings("CapabilityBoundingSet")?.is_empty(), "the unit grants capabilities");
+    Ok(())
+}
+
+/// systemd kills a delegate in the midst of its work in every other mode, also when the daemon crashes.
+fn delegates_stay() -> anyhow::Result<()> {
+    ensure!(settings("KillMode")? == ["process"], "{:?}", settings("KillMode")?);
     Ok(())
 }
 
@@ -93,12 +100,16 @@ fn allowed() -> anyhow::Result<BTreeSet<String>> {
     Ok(allowed)
 }
 
-/// Exercises everything that a daemon does, without capabilities and with every system call traced.
+/// Exercises everything that a daemon does and what its delegate does, without capabilities and with every system call traced.
 fn work(trace: &Path) -> anyhow::Result<()> {
     let mut victim = Victim::new()?;
     let metrics = victim.daemon.metrics_address();
+    let data = victim.daemon.path("delegated").display().to_string();
     victim.daemon.configure(&format!(
-        "[metrics]\nlisten = \"{metrics}\"\n[runtime]\nsocket = \"/run/nobody.sock\"\n"
+        "[metrics]\nlisten = \"{metrics}\"\n[runtime]\nsocket = \"/run/nobody.sock\"\n\
+         [delegates.host-local]\npath = \"/usr/lib/cni/host-local\"\n\
+         [networks.delegated]\ndelegate = \"host-local\"\n\
+         delegate_config = {{ dataDir = \"{data}\", subnet = \"10.84.0.0/24\" }}\n"
     ))?;
     let trace = trace.display().to_string();
     let words = [
@@ -128,6 +139,9 @@ fn work(trace: &Path) -> anyhow::Result<()> {
     shim.call("STATUS", &pod, &config)?.silent()?;
     victim.daemon.ctl(&["policy", "activate", "pods", "highest-first"])?;
     shim.call("ADD", &Attachment::of("other"), &config)?.address()?;
+    let delegated = json!({ "cniVersion": "1.1.0", "name": "delegated", "ipam": { "type": "tenure" } });
+    shim.call("ADD", &pod, &delegated)?.address()?;
+    shim.call("DEL", &pod, &delegated)?.silent()?;
     // Its findings, about sandboxes that never existed, do not matter here.
     victim.daemon.ctl_output(&["check"])?;
     victim.daemon.metrics()?;
@@ -152,6 +166,7 @@ fn nothing_needed_is_taken() -> anyhow::Result<()> {
     for call in ["execve", "flock", "fdatasync", "mprotect", "accept4"] {
         ensure!(used.contains(call), "{call} is not among {used:?}");
     }
+    ensure!(trace.contains("delegated/10.84.0.2"), "the delegate has not worked");
     let allowed = allowed()?;
     let denied: Vec<_> = used.iter().filter(|call| !allowed.contains(**call)).collect();
     ensure!(denied.is_empty(), "the unit denies {denied:?}");

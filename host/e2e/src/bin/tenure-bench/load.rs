@@ -12,8 +12,6 @@ use tenure_rpc::v1::Invocation;
 use tenure_rpc::v1::cni_client::CniClient;
 use tonic::transport::Channel;
 
-use crate::times::Times;
-
 /// The number of rounds in which rates are measured.
 const ROUNDS: u32 = 4;
 
@@ -75,20 +73,26 @@ pub(crate) async fn rates_of<const N: usize>(
 }
 
 /// The latencies under a steady load.
-pub(crate) struct Steady {
+pub(crate) struct Paced {
     /// The time from when each ADD was due until it was answered.
-    pub(crate) took: Times,
+    pub(crate) took: Vec<Duration>,
     /// How late each ADD was sent: the bench's own share.
-    pub(crate) late: Times,
+    pub(crate) late: Vec<Duration>,
 }
 
 /// Sends ADDs at a steady pace, whether or not earlier ones have been answered.
 ///
 /// A thread keeps the pace, because an async runtime's timers have a resolution of a millisecond.
-pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyhow::Result<Steady> {
+pub(crate) async fn steady(
+    daemon: &Daemon,
+    network: &str,
+    prefix: &str,
+    pace: Duration,
+    count: u32,
+) -> anyhow::Result<Paced> {
     let channel = client::connect(&daemon.run_directory().join("cni.sock")).await?;
-    let config: Arc<[u8]> = own_network("bench-steady").to_string().into_bytes().into();
-    add(channel.clone(), &config, "steady-first".to_owned()).await?;
+    let config: Arc<[u8]> = own_network(network).to_string().into_bytes().into();
+    add(channel.clone(), &config, format!("{prefix}-first")).await?;
     let (sender, mut ticks) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
         let first = Instant::now();
@@ -103,9 +107,10 @@ pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyho
     let (mut tasks, mut late) = (Vec::new(), Vec::new());
     while let Some((number, due)) = ticks.recv().await {
         late.push(due.elapsed());
-        let (channel, config) = (channel.clone(), Arc::clone(&config));
+        let (channel, config, container) =
+            (channel.clone(), Arc::clone(&config), format!("{prefix}-{number}"));
         tasks.push(tokio::task::spawn(async move {
-            add(channel, &config, format!("steady-{number}")).await?;
+            add(channel, &config, container).await?;
             anyhow::Ok(due.elapsed())
         }));
     }
@@ -113,7 +118,7 @@ pub(crate) async fn steady(daemon: &Daemon, pace: Duration, count: u32) -> anyho
     for task in tasks {
         took.push(task.await??);
     }
-    Ok(Steady { took: Times::new(took), late: Times::new(late) })
+    Ok(Paced { took, late })
 }
 
 /// Adds and deletes pods one at a time, as a node does all day.

@@ -3,6 +3,7 @@
 //!
 //! Nothing here asserts a time. `--short` only checks that each measurement runs.
 
+mod agents;
 mod exec;
 mod instructions;
 mod load;
@@ -15,13 +16,13 @@ mod policy;
 mod report;
 mod stalls;
 mod start;
+mod steady;
 mod times;
 mod turns;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
@@ -30,9 +31,9 @@ use tenure_e2e::{Daemon, binaries};
 use tokio::runtime::Runtime;
 
 use crate::exec::{Subject, network};
-use crate::metrics::{Page, SYNC};
 use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
+use crate::times::Times;
 use crate::turns::{Turns, at_once};
 
 /// Measure what an address costs, compared with /bin/true and host-local.
@@ -69,8 +70,15 @@ struct Scale {
     large: [Large; 2],
     /// ADDs of a throughput run.
     throughput: u32,
-    /// ADDs at a steady pace.
+    /// ADDs at a steady pace, without exchanges of the policy and as many with them.
     steady: u32,
+    /// Those exchanges.
+    exchanges: u32,
+    /// ADDs beside an agent without watches, and as many with them.
+    agents: u32,
+    /// The agent's claims, and how often it opens a watch.
+    claims: u32,
+    watches: u32,
     /// Calls of a policy.
     calls: u32,
     /// ADDs measured next to each kind of policy that stalls its own network.
@@ -98,7 +106,11 @@ const FULL: Scale = Scale {
         Large { allocations: 1_000_000, start: 2.0, memory: 500.0, list: Some(5.0) },
     ],
     throughput: 30_000,
-    steady: 5_000,
+    steady: 27_000,
+    exchanges: 1_000,
+    agents: 13_500,
+    claims: 1_000,
+    watches: 10_000,
     calls: 20_000,
     beside: 2_000,
 };
@@ -112,13 +124,14 @@ const SHORT: Scale = Scale {
         Large { allocations: 1_200, start: 2.0, memory: 500.0, list: Some(5.0) },
     ],
     throughput: 500,
-    steady: 50,
+    steady: 60,
+    exchanges: 8,
+    agents: 60,
+    claims: 20,
+    watches: 20,
     calls: 100,
     beside: 20,
 };
-
-/// The interval of a steady load of 500 ADDs per second.
-const PACE: Duration = Duration::from_millis(2);
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
@@ -175,7 +188,8 @@ fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     let parts = Parts::measure(&bench.daemon, &config, scale.rounds)?;
     rows.extend(bench.many_at_once()?);
     rows.extend(bench.over_grpc()?);
-    rows.push(bench.steadily()?);
+    rows.extend(bench.steadily()?);
+    rows.push(bench.beside_agents()?);
     rows.extend(bench.policy_calls()?);
     rows.extend(bench.beside_stalls()?);
     rows.extend(bench.large_states()?);
@@ -193,6 +207,13 @@ impl Bench<'_> {
         let config = network(&self.daemon, name, subnet);
         self.runtime.block_on(load::fill(&self.daemon, &config, "filled", count))?;
         Subject::tenure(&self.daemon, vec![config])
+    }
+
+    /// A network with another policy in its shadow.
+    fn shadowed(&self, name: &str, subnet: &str) -> anyhow::Result<Subject> {
+        let subject = self.filled(name, subnet, 1)?;
+        self.daemon.ctl(&["policy", "shadow", name, "highest-first"])?;
+        Ok(subject)
     }
 
     /// Runs one program at a time, in turns: what an ADD costs, and how the cost grows with the state.
@@ -226,6 +247,8 @@ impl Bench<'_> {
         beside.push(("... in a pool of 1000 ranges, over one".to_owned(), place, None));
         let place = turns.join(self.subject(RECORDED, "10.1.0.0/16")?);
         beside.push(("... recorded (`record = 1000`), over not recorded".to_owned(), place, Some(1.05)));
+        let place = turns.join(self.shadowed(SHADOWED, "10.1.0.0/16")?);
+        beside.push(("... with another policy in its shadow, over none".to_owned(), place, Some(1.05)));
         let place = turns.join(self.subject("bench-again", "10.1.0.0/16")?);
         beside.push(("... in another empty /16: the noise of this run".to_owned(), place, None));
 
@@ -291,32 +314,68 @@ impl Bench<'_> {
             if callers == 64 { row.at_least(15_000.0) } else { row }
         });
         let mut rows: Vec<_> = rows.collect();
-        let [plain, recorded] = self.runtime.block_on(load::rates_of(
+        self.shadowed(RATE_SHADOWED, "10.64.0.0/10")?;
+        let [plain, recorded, shadowed] = self.runtime.block_on(load::rates_of(
             &self.daemon,
             self.scale.throughput,
-            ["bench-rate-plain", RATE_RECORDED],
+            ["bench-rate-plain", RATE_RECORDED, RATE_SHADOWED],
         ))?;
-        rows.push(
-            Row::new(
-                "gRPC ADD, 64 in flight, recorded (`record = 1000`), time over not recorded",
-                Unit::Times.of(plain / recorded),
-            )
-            .raw("recorded", Unit::PerSecond.of(recorded))
-            .raw("not recorded", Unit::PerSecond.of(plain)),
-        );
+        for (what, rate) in
+            [("recorded (`record = 1000`)", recorded), ("with a policy in the shadow", shadowed)]
+        {
+            let measure = format!("gRPC ADD, 64 in flight, {what}, time over without");
+            let row = Row::new(measure, Unit::Times.of(plain / rate));
+            rows.push(row.raw("with", Unit::PerSecond.of(rate)).raw("without", Unit::PerSecond.of(plain)));
+        }
+        self.daemon.ctl(&["policy", "shadow", RATE_SHADOWED, "--end"])?;
         Ok(rows)
     }
 
-    fn steadily(&self) -> anyhow::Result<Row> {
-        say("500 gRPC ADDs per second");
-        let before = Page::read(&self.daemon)?;
-        let steady = self.runtime.block_on(load::steady(&self.daemon, PACE, self.scale.steady))?;
-        let slow_sync = Page::read(&self.daemon)?.p99_since(&before, SYNC);
-        let (p50, p99) = (steady.took.median(), steady.took.percentile(99));
-        let row = Row::new("p99 of ADD at a steady 500/s, over p50", Unit::Times.of(p99 / p50.max(1.0)));
-        let row =
-            row.at_most(3.0).raw("p50", us(p50)).raw("p99", us(p99)).raw("p99 of sync <", us(slow_sync));
-        Ok(row.raw("sent late by p99", us(steady.late.percentile(99))))
+    /// A steady load, and 1,000 exchanges of the policy beside it.
+    fn steadily(&self) -> anyhow::Result<Vec<Row>> {
+        say("500 ADDs per second, with and without exchanges of the policy");
+        let steady = steady::measure(&self.runtime, self.scale.steady, self.scale.exchanges)?;
+        let p99 = |times: &Times| times.percentile(99);
+        let (p50, alone, beside) = (steady.alone.median(), p99(&steady.alone), p99(&steady.exchanging));
+        let over_p50 =
+            Row::new("p99 of ADD at a steady 500/s, over p50", Unit::Times.of(alone / p50.max(1.0)))
+                .at_most(3.0)
+                .raw("p50", us(p50))
+                .raw("p99", us(alone))
+                .raw("p99 of sync <", us(steady.slow_sync))
+                .raw("sent late by p99", us(p99(&steady.late)));
+        let (without, with) = steady.grown;
+        let measure =
+            format!("... with {} exchanges of the policy, p99 over p99 without", self.scale.exchanges);
+        let exchanging = Row::new(measure, Unit::Times.of(beside / alone.max(1.0)))
+            .at_most(1.1)
+            .raw("p50", us(steady.exchanging.median()))
+            .raw("p99", us(beside))
+            .raw("an exchange", us(steady.exchange.median()))
+            .raw("RSS grown by", Unit::Megabytes.of(with))
+            .raw("without exchanges", Unit::Megabytes.of(without));
+        Ok(vec![over_p50, exchanging])
+    }
+
+    /// A steady load, and an agent that opens a watch of its claims 10,000 times beside it.
+    fn beside_agents(&self) -> anyhow::Result<Row> {
+        let Scale { agents, claims, watches, .. } = *self.scale;
+        say("450 ADDs per second beside an agent, with and without watches");
+        let beside = agents::measure(&self.runtime, agents, claims, watches)?;
+        let (p50, watched) = (beside.alone.median(), beside.watched.median());
+        let (before, after) = beside.memory;
+        let measure = format!(
+            "ADD at a steady 450/s beside {claims} claims and {watches} watches that reconnect, p50 over p50 without watches"
+        );
+        Ok(Row::new(measure, Unit::Times.of(watched / p50.max(1.0)))
+            .at_most(1.1)
+            .raw("p50", us(watched))
+            .raw("p99", us(beside.watched.percentile(99)))
+            .raw("p50 without", us(p50))
+            .raw("p99 without", us(beside.alone.percentile(99)))
+            .raw("a watch", us(beside.watch.median()))
+            .raw("RSS before", Unit::Megabytes.of(before))
+            .raw("RSS after", Unit::Megabytes.of(after)))
     }
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
@@ -419,6 +478,10 @@ const RANGES: &str = "bench-ranges";
 /// The networks whose decisions are recorded.
 const RECORDED: &str = "bench-recorded";
 const RATE_RECORDED: &str = "bench-rate-recorded";
+
+/// The networks that have another policy in their shadow.
+const SHADOWED: &str = "bench-shadowed";
+const RATE_SHADOWED: &str = "bench-rate-shadowed";
 
 /// A thousand /29s in one pool.
 fn many_ranges() -> String {

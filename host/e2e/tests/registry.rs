@@ -1,0 +1,322 @@
+//! Policies from OCI registries: a real one, one that wants credentials, and ones that lie.
+
+#[path = "support/component.rs"]
+#[expect(dead_code, reason = "other suites need the rest of it")]
+mod component;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use anyhow::{Context, ensure};
+use component::build;
+use serde_json::{Value, json};
+use tenure_e2e::registry::{Answer, Layout, Liar, Manifest, Registry, USER};
+use tenure_e2e::{Attachment, Daemon, Need, Suite, binaries};
+
+const REGISTRY: &[Need] = &[Need::File("/usr/bin/docker-registry", "docker-registry")];
+const POLICY_REFUSED: u32 = 104;
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("a_policy_from_a_registry_serves_pods_in_either_layout", REGISTRY, serves)
+        .test("a_packed_policy_comes_back_with_its_signature", REGISTRY, packed)
+        .test("what_is_not_one_component_with_its_digest_is_refused", REGISTRY, refused)
+        .test("a_registry_s_credentials_are_those_of_docker_login", REGISTRY, credentials)
+        .test("a_registry_that_lies_is_refused_with_a_cause", &[], lies)
+        .test("a_blob_may_lie_elsewhere_and_credentials_do_not_go_there", &[], elsewhere)
+        .run()
+}
+
+fn network() -> Value {
+    let ranges = json!([[{ "subnet": "10.84.0.0/16" }]]);
+    let ipam = json!({ "type": "tenure", "ranges": ranges, "deny": { "podSuffix": "-canary" } });
+    json!({ "cniVersion": "1.0.0", "name": "net", "ipam": ipam })
+}
+
+fn add(daemon: &Daemon, pod: &str) -> anyhow::Result<tenure_e2e::Outcome> {
+    let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod}");
+    daemon.shim()?.env("CNI_ARGS", arguments).call("ADD", &Attachment::of(pod), &network())
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Runs `tenurectl` with docker's configuration from the daemon's directory.
+fn ctl(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Output> {
+    Ok(Command::new(binaries::find("tenurectl")?)
+        .arg("--run-dir")
+        .arg(daemon.run_directory())
+        .args(["--output", "json"])
+        .args(arguments)
+        .env("DOCKER_CONFIG", daemon.path("docker"))
+        .stdin(Stdio::null())
+        .output()?)
+}
+
+/// Loads a policy, which must succeed.
+fn load(daemon: &Daemon, source: &str, more: &[&str]) -> anyhow::Result<Value> {
+    let output = ctl(daemon, &[&["policy", "load", source], more].concat())?;
+    ensure!(output.status.success(), "{source}: {output:?}");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Loads a policy, which must fail with this code and a cause that contains this text; a next step is always there.
+fn fails(daemon: &Daemon, source: &str, more: &[&str], code: &str, cause: &str) -> anyhow::Result<()> {
+    let output = ctl(daemon, &[&["policy", "load", source], more].concat())?;
+    let error: Value = serde_json::from_slice(&output.stderr).with_context(|| format!("{output:?}"))?;
+    let error = error.get("error").cloned().unwrap_or(error);
+    let said = text(&error, "/cause");
+    ensure!(
+        text(&error, "/code") == code && said.contains(cause) && !text(&error, "/next_step").is_empty(),
+        "{source}: expected {code}: ...{cause}..., got {error}"
+    );
+    ensure!(said.len() < 4096, "{said}");
+    let list = daemon.ctl(&["policy", "list"])?;
+    let count = list.pointer("/policies").and_then(Value::as_array).map(Vec::len);
+    ensure!(count == Some(2), "{source}: something of it stayed: {list}");
+    Ok(())
+}
+
+fn component(daemon: &Daemon) -> anyhow::Result<Vec<u8>> {
+    Ok(fs::read(build("tenure-sdk/canary_deny", daemon)?)?)
+}
+
+/// The same component with another digest.
+fn another(component: &[u8]) -> Vec<u8> {
+    [component, &[0, 1, 0]].concat()
+}
+
+fn serves() -> anyhow::Result<()> {
+    let (daemon, registry) = (Daemon::start()?, Registry::start()?);
+    add(&daemon, "web-0")?.address()?;
+    let component = component(&daemon)?;
+    for (layout, name, component) in
+        [(Layout::Wkg, "wkg", component.clone()), (Layout::Kwctl, "kwctl", another(&component))]
+    {
+        let repository = format!("team/{name}");
+        let digest = registry.push(&repository, Some("1"), layout, &component)?;
+        let pinned = format!("oci://{}/{repository}@{digest}", registry.address());
+        let loaded = load(&daemon, &pinned, &[])?;
+        ensure!(text(&loaded, "/policy/name") == name && text(&loaded, "/source") == pinned, "{loaded}");
+        let sha256 = text(&loaded, "/policy/sha256");
+        ensure!(
+            Layout::Wkg.manifest(&component).bytes.windows(64).any(|part| part == sha256.as_bytes()),
+            "the digest is not the component's: {loaded}"
+        );
+        let inspected = daemon.ctl(&["policy", "inspect", name])?;
+        ensure!(text(&inspected, "/versions/0/source") == pinned, "{inspected}");
+        daemon.ctl(&["policy", "activate", "net", name])?;
+        add(&daemon, &format!("{name}-canary"))?.error_code(POLICY_REFUSED)?;
+        add(&daemon, &format!("{name}-web"))?.address()?;
+        // What a tag stands for now is told, and is what `inspect` shows for ever.
+        let tagged = format!("oci://{}/{repository}:1", registry.address());
+        let loaded = load(&daemon, &tagged, &["--unpinned", "--sha256", &sha256])?;
+        ensure!(text(&loaded, "/source") == format!("{tagged}@{digest}"), "{loaded}");
+    }
+    Ok(())
+}
+
+/// Pushes an OCI image layout, as `skopeo copy oci:FOLDER docker://...` does.
+fn push_layout(registry: &Registry, repository: &str, folder: &Path) -> anyhow::Result<String> {
+    let index: Value = serde_json::from_slice(&fs::read(folder.join("index.json"))?)?;
+    let digest = text(&index, "/manifests/0/digest");
+    for blob in fs::read_dir(folder.join("blobs/sha256"))? {
+        registry.push_blob(repository, &fs::read(blob?.path())?)?;
+    }
+    let bytes = fs::read(folder.join("blobs").join(digest.replace(':', "/")))?;
+    let manifest = Manifest { media: "application/vnd.oci.image.manifest.v1+json", bytes };
+    let pushed = registry.push_manifest(repository, None, &manifest)?;
+    ensure!(pushed == digest, "{pushed} is not {digest}");
+    Ok(digest)
+}
+
+fn packed() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let registry = Registry::start()?;
+    let canary = build("tenure-sdk/canary_deny", &daemon)?;
+    let pair = minisign::KeyPair::generate_unencrypted_keypair()?;
+    daemon.configure(&format!("[signatures]\nkeys = [\"{}\"]\n", pair.pk.to_base64()))?;
+    daemon.start_again()?;
+    let file = canary.display().to_string();
+    let pack = |folder: &str| {
+        let folder = daemon.path(folder);
+        let output = ctl(&daemon, &["policy", "pack", &file, "--to", &folder.display().to_string()])?;
+        ensure!(output.status.success(), "{output:?}");
+        let printed: Value = serde_json::from_slice(&output.stdout)?;
+        let digest = push_layout(&registry, "packed", &folder)?;
+        ensure!(text(&printed, "/manifest") == digest, "{printed}");
+        Ok(format!("oci://{}/packed@{digest}", registry.address()))
+    };
+    let unsigned = pack("unsigned")?;
+    fails(&daemon, &unsigned, &[], "policy-untrusted", "it is not signed")?;
+    let signature = minisign::sign(None, &pair.sk, fs::File::open(&canary)?, None, None)?;
+    let beside = canary.with_added_extension("minisig");
+    fs::write(&beside, signature.to_string())?;
+    let signed = pack("signed")?;
+    fs::rename(&beside, daemon.path("signature"))?;
+    let loaded = load(&daemon, &signed, &[])?;
+    ensure!(text(&loaded, "/signer") == pair.pk.to_base64(), "{loaded}");
+    let given = daemon.path("signature").display().to_string();
+    load(&daemon, &unsigned, &["--signature", &given])?;
+    Ok(())
+}
+
+fn refused() -> anyhow::Result<()> {
+    let (daemon, registry) = (Daemon::start()?, Registry::start()?);
+    let component = component(&daemon)?;
+    let good = Layout::Wkg.manifest(&component);
+    let digest = registry.push("policy", Some("1"), Layout::Wkg, &component)?;
+    let at = |rest: &str| format!("oci://{}/{rest}", registry.address());
+    let pinned = |manifest: &Manifest| at(&format!("policy@{}", manifest.digest()));
+    let push = |manifest: &Manifest| registry.push_manifest("policy", None, manifest);
+
+    fails(&daemon, &at("policy:1"), &[], "invalid-reference", "names no digest")?;
+    fails(&daemon, "oci://policy:1", &[], "invalid-reference", "names no registry")?;
+    fails(&daemon, &at("nobodys:1"), &["--unpinned"], "registry-refused", "does not have it")?;
+    let zeros = "0".repeat(64);
+    fails(&daemon, &at(&format!("policy@sha256:{zeros}")), &[], "registry-refused", "does not have it")?;
+    // The component's digest in the manifest's place.
+    let layer: Value = serde_json::from_slice(&good.bytes)?;
+    let layer = text(&layer, "/layers/0/digest");
+    fails(&daemon, &at(&format!("policy@{layer}")), &[], "registry-refused", "not the component's")?;
+    let sha256 = ["--sha256", &zeros];
+    fails(&daemon, &at(&format!("policy@{digest}")), &sha256, "policy-unloadable", "was expected")?;
+
+    let index = good.index();
+    push(&index)?;
+    fails(&daemon, &pinned(&index), &[], "registry-mismatch", "it is an index")?;
+    let two = Layout::Wkg.manifest_of(&component, &[&component, &component]);
+    push(&two)?;
+    fails(&daemon, &pinned(&two), &[], "registry-mismatch", "it has 2 layers")?;
+    let image = registry.push("policy", None, Layout::Container, &component)?;
+    fails(&daemon, &at(&format!("policy@{image}")), &[], "registry-mismatch", "not a component")?;
+    let huge = good.claiming(65 << 20);
+    push(&huge)?;
+    fails(&daemon, &pinned(&huge), &[], "registry-mismatch", "the limit is 64 MiB")?;
+    let short = good.claiming(100);
+    push(&short)?;
+    fails(&daemon, &pinned(&short), &[], "registry-mismatch", "sends more than 100 bytes")?;
+    for (name, bytes, cause) in [
+        ("module", &b"\0asm\x01\0\0\0"[..], "it is a core module"),
+        ("text", b"this is not wasm", "does not compile"),
+        ("empty", b"", "it is empty"),
+    ] {
+        let digest = registry.push(name, None, Layout::Kwctl, bytes)?;
+        fails(&daemon, &at(&format!("{name}@{digest}")), &[], "policy-unloadable", cause)?;
+    }
+    Ok(())
+}
+
+fn credentials() -> anyhow::Result<()> {
+    let (daemon, registry) = (Daemon::start()?, Registry::start_private()?);
+    let digest = registry.push("policy", None, Layout::Wkg, &component(&daemon)?)?;
+    let pinned = format!("oci://{}/policy@{digest}", registry.address());
+    fails(&daemon, &pinned, &[], "registry-refused", "denies access")?;
+    fs::create_dir(daemon.path("docker"))?;
+    let configure = |password: &str| {
+        let auth = json!({ "username": USER.0, "password": password });
+        let config = json!({ "auths": { registry.address(): auth } });
+        fs::write(daemon.path("docker/config.json"), config.to_string())
+    };
+    configure("wrong")?;
+    fails(&daemon, &pinned, &[], "registry-refused", "denies access")?;
+    fs::write(daemon.path("docker/config.json"), "{")?;
+    fails(&daemon, &pinned, &[], "registry-refused", "the credentials for")?;
+    configure(USER.1)?;
+    load(&daemon, &pinned, &[])?;
+    Ok(())
+}
+
+fn whole(body: &[u8]) -> Answer {
+    Answer::Whole(200, String::new(), body.to_vec())
+}
+
+fn lies() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let component = component(&daemon)?;
+    let good = Layout::Wkg.manifest(&component);
+    let with = |manifest: Answer, blob: Answer| {
+        Liar::start(move |path| match path {
+            path if path.contains("/manifests/") => manifest.clone(),
+            path if path.contains("/blobs/") => blob.clone(),
+            _ => whole(b"{}"),
+        })
+    };
+    let (manifest, another) = (whole(&good.bytes), another(&component));
+    let other = another.get(3..).context("too short")?;
+    let endless = || Answer::Endless(200, String::new());
+    let quick: &[&str] = &["--timeout", "2"];
+    for (told, manifest, blob, more, code, cause) in [
+        ("another manifest", whole(&good.index().bytes), whole(b""), &[][..], "registry-mismatch", "igest"),
+        ("another blob", manifest.clone(), whole(other), &[], "registry-mismatch", "igest"),
+        ("a longer blob", manifest.clone(), whole(&another), &[], "registry-mismatch", "sends more than"),
+        ("no JSON", whole(b"<html>"), whole(b""), &[], "registry-mismatch", "igest"),
+        ("an endless manifest", endless(), whole(b""), &[], "registry-mismatch", "sends more than"),
+        ("an endless blob", manifest.clone(), endless(), &[], "registry-mismatch", "sends more than"),
+        (
+            "an endless error",
+            Answer::Endless(500, String::new()),
+            whole(b""),
+            &[],
+            "registry-mismatch",
+            "sends more than",
+        ),
+        ("half a blob", manifest.clone(), Answer::Half(component.clone()), &[], "registry-unreachable", ""),
+        ("half a manifest", Answer::Half(good.bytes.clone()), whole(b""), &[], "registry-unreachable", ""),
+        ("silence", Answer::Silence, whole(b""), quick, "registry-unreachable", "sent nothing for 2 s"),
+        (
+            "a silent blob",
+            manifest.clone(),
+            Answer::Silence,
+            quick,
+            "registry-unreachable",
+            "sent nothing for 2 s",
+        ),
+    ] {
+        let liar = with(manifest, blob)?;
+        let pinned = format!("oci://{}/policy@{}", liar.address(), good.digest());
+        fails(&daemon, &pinned, more, code, cause).context(told)?;
+    }
+    // A token's server that never ends.
+    let realm = Liar::start(|_| Answer::Endless(200, String::new()))?;
+    let challenge =
+        format!("WWW-Authenticate: Bearer realm=\"http://{}/token\",service=\"x\"\r\n", realm.address());
+    let liar = Liar::start(move |_| Answer::Whole(401, challenge.clone(), Vec::new()))?;
+    let pinned = |liar: &Liar| format!("oci://{}/policy@{}", liar.address(), good.digest());
+    fails(&daemon, &pinned(&liar), &[], "registry-mismatch", "sends more than")?;
+    // Nobody listens, and a registry that is not on this machine is asked over TLS.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let nobody = format!("oci://{gone}/policy@{}", good.digest());
+    fails(&daemon, &nobody, &[], "registry-unreachable", "refused")
+}
+
+fn elsewhere() -> anyhow::Result<()> {
+    let daemon = Daemon::start()?;
+    let component = component(&daemon)?;
+    let good = Layout::Wkg.manifest(&component);
+    let store = {
+        let component = component.clone();
+        Liar::start(move |_| whole(&component))?
+    };
+    let away =
+        format!("Location: http://localhost:{}/signed\r\n", store.address().rsplit(':').next().unwrap_or(""));
+    let manifest = good.bytes.clone();
+    let liar = Liar::start(move |path| match path {
+        "/v2/" => Answer::Whole(401, "WWW-Authenticate: Basic realm=\"x\"\r\n".to_owned(), Vec::new()),
+        path if path.contains("/blobs/") => Answer::Whole(307, away.clone(), Vec::new()),
+        _ => whole(&manifest),
+    })?;
+    fs::create_dir(daemon.path("docker"))?;
+    let auth = json!({ "username": USER.0, "password": USER.1 });
+    let config = json!({ "auths": { liar.address(): auth } });
+    fs::write(daemon.path("docker/config.json"), config.to_string())?;
+    load(&daemon, &format!("oci://{}/policy@{}", liar.address(), good.digest()), &[])?;
+    let authorized = |server: &Liar| {
+        server.heads().iter().any(|head| head.to_ascii_lowercase().contains("authorization:"))
+    };
+    ensure!(authorized(&liar), "no credentials were sent at all: {:?}", liar.heads());
+    ensure!(!store.heads().is_empty() && !authorized(&store), "{:?}", store.heads());
+    Ok(())
+}
