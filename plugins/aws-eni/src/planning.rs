@@ -1,6 +1,6 @@
 //! Plans: from the state of the node to the changes of its supply, for each pool.
 //!
-//! [`grow`] covers the whole need at once, [`shrink`] gives back what growth would not ask for again. Both are pure.
+//! `grow` covers the whole need at once, `shrink` gives back what growth would not ask for again. Both are pure.
 
 mod action;
 mod grow;
