@@ -42,6 +42,7 @@ impl Engine {
         let answer = async {
             loop {
                 let supply = self.demands.seen();
+                add.request.supply_full = self.demands.is_full(&network);
                 match self.serve_add(&mut add, &fits).await {
                     // It holds nothing while it waits, and begins anew, so that a DEL meanwhile is told from one before.
                     Err(error) if error.code == ErrorCode::NotYet => {

@@ -158,6 +158,24 @@ async fn an_add_that_finds_nothing_waits_for_the_plan_and_is_served_by_it() {
 }
 
 #[tokio::test]
+async fn who_waits_is_refused_once_a_plan_finds_the_supply_full_and_waits_again_after_it() {
+    let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
+    let _attending = bench.engine.attend();
+    let mut waits = pin!(bench.takes(1));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    let full = || Outlook { attributes: pairs(&[("full", "true")]), ..Outlook::default() };
+    let explained = bench.engine.explain_effects(&network(), full(), &cloud).await;
+    assert_eq!(explained.unwrap_err().code, ErrorCode::PoolExhausted);
+    assert!(poll_once(waits.as_mut()).is_pending(), "an explanation changes nothing");
+    let refused = bench.engine.plan_effects(&network(), full(), &cloud).await;
+    assert_eq!(refused.unwrap_err().code, ErrorCode::PoolExhausted);
+    assert_eq!(waits.await.unwrap_err().code, ErrorCode::PoolExhausted);
+    assert_eq!(bench.takes(2).await.unwrap_err().code, ErrorCode::PoolExhausted, "nobody waits in vain");
+    bench.plan(&cloud, &[]).await;
+    assert!(poll_once(pin!(bench.takes(3))).is_pending(), "there is more again");
+}
+
+#[tokio::test]
 async fn nobody_waits_where_nobody_carries_effects_out() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.takes(1).await.unwrap_err().code, ErrorCode::NotYet);

@@ -114,6 +114,7 @@ impl World {
             owner,
             requested,
             sandbox: Sandbox::default(),
+            supply_full: false,
             requested_at: self.now(),
         };
         let Ok(allocation) = self.book.admit(&request, &proposal, &self.policy, self.now()) else { return };

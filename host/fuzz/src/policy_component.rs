@@ -84,6 +84,7 @@ fn call(policy: &WasmPolicy) {
             owner: Owner::Attachment { container, interface },
             requested: Vec::new(),
             sandbox: Sandbox::default(),
+            supply_full: false,
             requested_at: now,
         };
         let view = Arc::new(book.clone());

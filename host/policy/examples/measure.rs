@@ -147,6 +147,7 @@ fn request(network: NetworkName) -> Result<Request, Box<dyn std::error::Error>> 
         },
         requested: Vec::new(),
         sandbox: Sandbox::default(),
+        supply_full: false,
         requested_at: Moment::default(),
     })
 }

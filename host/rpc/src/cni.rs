@@ -91,6 +91,7 @@ impl CniService {
                     netns: call.netns.as_str().into(),
                     netns_seen: netns::see(&call.netns, told),
                 },
+                supply_full: false,
                 requested_at: self.started(&Command::Add, call),
             },
             policy: config.policy()?,

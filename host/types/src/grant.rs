@@ -15,6 +15,8 @@ pub struct Request {
     pub requested: Vec<IpAddr>,
     /// The sandbox of an attachment; empty for any other owner.
     pub sandbox: Sandbox,
+    /// Whether the network's last plan found that its supply is as large as it can be.
+    pub supply_full: bool,
     /// When the caller's request began.
     pub requested_at: Moment,
 }

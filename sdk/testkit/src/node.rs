@@ -152,6 +152,7 @@ impl<S: Subject> Node<S> {
             owner,
             requested: requested.to_vec(),
             sandbox: Sandbox { pod, ..Sandbox::default() },
+            supply_full: false,
             requested_at: self.now(),
         })
     }

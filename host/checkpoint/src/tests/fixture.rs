@@ -392,6 +392,7 @@ fn request(network: u64, owner: &Owner, netns: &str, now: Moment) -> Request {
         owner: owner.clone(),
         requested: Vec::new(),
         sandbox: Sandbox { pod: None, netns, netns_seen: None },
+        supply_full: false,
         requested_at: now,
     }
 }

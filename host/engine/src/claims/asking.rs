@@ -95,6 +95,7 @@ impl Engine {
             owner: key.owner(),
             requested: wish.addresses.clone(),
             sandbox: Sandbox::default(),
+            supply_full: self.demands.is_full(name),
             requested_at: now,
         };
         let began = self.ports.clock.monotonic();

@@ -93,6 +93,7 @@ fn request(key: &ClaimKey, wish: &Wish, now: Moment) -> Request {
         owner: key.owner(),
         requested: wish.addresses.clone(),
         sandbox: Sandbox::default(),
+        supply_full: false,
         requested_at: now,
     }
 }

@@ -3,7 +3,7 @@
 //! A waiting request holds no turn, neither its attachment's nor its network's, and no place: it is counted, and tries again once the
 //! supply has changed. Its caller's deadline ends the wait. The map is behind a `std::sync::Mutex`, held to count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +18,8 @@ const MOST: usize = 4_096;
 /// The requests that wait for supply.
 pub(crate) struct Demands {
     waiting: Mutex<BTreeMap<NetworkName, u32>>,
+    /// The networks whose last plan found that nothing can be added.
+    full: Mutex<BTreeSet<NetworkName>>,
     /// How many carry effects out; while nobody does, nobody waits.
     attending: AtomicUsize,
     arrived: Notify,
@@ -47,6 +49,7 @@ impl Default for Demands {
     fn default() -> Self {
         Self {
             waiting: Mutex::default(),
+            full: Mutex::default(),
             attending: AtomicUsize::default(),
             arrived: Notify::new(),
             supplied: watch::Sender::new(0),
@@ -63,6 +66,25 @@ impl Demands {
     /// Some network's supply has changed.
     pub(crate) fn supplied(&self) {
         self.supplied.send_modify(|count| *count += 1);
+    }
+
+    /// Whether the last plan found that nothing can be added to a network's supply.
+    pub(crate) fn is_full(&self, network: &NetworkName) -> bool {
+        hold(&self.full).contains(network)
+    }
+
+    /// What the last plan found. Whoever waits looks again when a supply becomes full, and is refused for good.
+    pub(crate) fn found_full(&self, network: &NetworkName, is_full: bool) {
+        let changed = {
+            let mut full = hold(&self.full);
+            match is_full {
+                true => full.insert(network.clone()),
+                false => full.remove(network),
+            }
+        };
+        if changed && is_full {
+            self.supplied();
+        }
     }
 
     /// The requests that wait for a network's supply.

@@ -82,7 +82,12 @@ impl Engine {
         let (policy, book) = self.deciding(&alone, name, now)?;
         let open = self.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
-        let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await?;
+        let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
+        if begins {
+            let is_full = matches!(&effects, Err(error) if error.code == ErrorCode::PoolExhausted);
+            self.demands.found_full(name, is_full);
+        }
+        let effects = effects?;
 
         let mut planned =
             Planned { policy: Arc::clone(policy.stamp()), intents: Vec::new(), refused: Vec::new() };

@@ -160,6 +160,7 @@ impl Claim {
             owner: owner.clone(),
             requested: living.iter().map(|place| place.address).collect(),
             sandbox: Sandbox { pod: self.pod.clone(), ..Sandbox::default() },
+            supply_full: false,
             requested_at: rules.now,
         };
         let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();

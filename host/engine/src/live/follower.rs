@@ -107,6 +107,7 @@ impl Follower {
             owner: allocation.owner.clone(),
             requested: Vec::new(),
             sandbox: allocation.sandbox.clone(),
+            supply_full: false,
             requested_at: allocation.requested_at,
         });
         recent.collect()

@@ -79,6 +79,7 @@ impl Bench {
                 owner: owner(number),
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
+                supply_full: false,
                 requested_at: self.now(),
             },
             policy: PolicyName::new(policy).unwrap(),

@@ -39,5 +39,8 @@ fn attributes(request: &Request) -> Vec<types::Attribute> {
         attributes.push(attribute("pod.name", &pod.name));
         attributes.push(attribute("pod.uid", &pod.uid));
     }
+    if request.supply_full {
+        attributes.push(attribute("supply.state", "full"));
+    }
     attributes
 }

@@ -83,6 +83,7 @@ impl Hesitating {
             },
             requested: hesitates.then(|| "10.1.2.2".parse().unwrap()).into_iter().collect(),
             sandbox: Sandbox::default(),
+            supply_full: false,
             requested_at: Moment::default(),
         };
         let mut answer = pin!(self.policy.propose(&request, Arc::clone(&self.book), Arc::default()));

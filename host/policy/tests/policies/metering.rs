@@ -32,6 +32,7 @@ impl Asked {
             owner,
             requested: Vec::new(),
             sandbox: Sandbox::default(),
+            supply_full: false,
             requested_at: Moment::default(),
         };
         Self { policy: AskedPolicy::new(policy), request }

@@ -158,6 +158,7 @@ impl Node {
             owner: asker.owner(),
             requested: requested.iter().map(|address| address.parse().unwrap()).collect(),
             sandbox: asker.sandbox(),
+            supply_full: false,
             requested_at: self.now(),
         }
     }

@@ -113,6 +113,7 @@ impl<'a> Network<'a> {
             owner: owner.clone(),
             requested: requested.into_iter().collect(),
             sandbox: Sandbox { pod, ..Sandbox::default() },
+            supply_full: false,
             requested_at: self.now(),
         };
         let state = Arc::clone(&self.state);

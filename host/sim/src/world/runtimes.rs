@@ -88,6 +88,7 @@ impl World {
                     netns: asked.netns.as_str().into(),
                     netns_seen: Place::new(1, 1),
                 },
+                supply_full: false,
                 requested_at: asked.began,
             },
             policy: PolicyName::new(POLICIES[0])?,

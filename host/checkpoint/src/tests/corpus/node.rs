@@ -239,7 +239,14 @@ pub(super) fn request(
     sandbox: Sandbox,
     requested_at: Moment,
 ) -> Request {
-    Request { network: network.clone(), owner, requested: Vec::new(), sandbox, requested_at }
+    Request {
+        network: network.clone(),
+        owner,
+        requested: Vec::new(),
+        sandbox,
+        supply_full: false,
+        requested_at,
+    }
 }
 
 /// Attributes as literals.

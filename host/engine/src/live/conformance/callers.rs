@@ -30,6 +30,7 @@ fn request_by(network: &NetworkName, owner: Owner, pod: Option<PodIdentity>) -> 
         owner,
         requested: Vec::new(),
         sandbox: Sandbox { pod, ..Sandbox::default() },
+        supply_full: false,
         requested_at: Moment::default(),
     }
 }

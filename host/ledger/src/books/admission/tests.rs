@@ -61,6 +61,7 @@ fn give(book: &mut Book, container: &str, pod: &str, address: IpAddr) -> Result<
         owner: owner(container),
         requested: Vec::new(),
         sandbox: Sandbox { pod, ..Sandbox::default() },
+        supply_full: false,
         requested_at: at(1),
     };
     let stamp = Arc::new(PolicyStamp { name: PolicyName::new("test").unwrap(), digest: "00".into() });

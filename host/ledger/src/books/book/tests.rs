@@ -71,7 +71,14 @@ fn small(cooling: Cooling) -> Book {
 
 fn request(owner: Owner, requested: &[IpAddr], ms: u64) -> Request {
     let sandbox = Sandbox::default();
-    Request { network: name(), owner, requested: requested.to_vec(), sandbox, requested_at: at(ms) }
+    Request {
+        network: name(),
+        owner,
+        requested: requested.to_vec(),
+        sandbox,
+        supply_full: false,
+        requested_at: at(ms),
+    }
 }
 
 fn propose(book: &Book, number: u32, address: IpAddr) -> Result<LedgerFact, Violation> {

@@ -47,6 +47,7 @@ fn request(requested_at: Moment, netns: &str) -> Request {
         owner: owner(),
         requested: Vec::new(),
         sandbox: Sandbox { netns: netns.into(), ..Sandbox::default() },
+        supply_full: false,
         requested_at,
     }
 }
