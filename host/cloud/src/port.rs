@@ -1,0 +1,250 @@
+//! EC2 as tenure uses it: a dozen calls, their data, and what their failures mean.
+//!
+//! An implementation sends each call once. It never retries: whether and when to try again is decided by whoever has the
+//! budget.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+/// A pending answer of EC2.
+pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+
+/// The EC2 API, as far as tenure uses it.
+pub trait Ec2: Send + Sync + 'static {
+    /// The interfaces that are meant, with all that EC2 knows of each. All pages.
+    fn interfaces<'a>(&'a self, which: &'a Which) -> Call<'a, Vec<Interface>>;
+
+    /// Creates an interface. A repeated call with the same token creates nothing more, and answers the same.
+    fn create<'a>(&'a self, creation: &'a Creation) -> Call<'a, Interface>;
+
+    /// Attaches an interface to an instance, and answers the attachment's id. Repeating it fails with
+    /// [`Failure::InUse`] or [`Failure::IndexTaken`].
+    fn attach<'a>(&'a self, attachment: &'a Attach) -> Call<'a, String>;
+
+    /// Has an attached interface deleted when its instance ends.
+    fn delete_with_instance<'a>(&'a self, interface: &'a str, attachment: &'a str) -> Call<'a, ()>;
+
+    /// Assigns addresses or prefixes to an interface, and answers the new ones: all or none. A repeated call with a count
+    /// assigns more.
+    fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>>;
+
+    /// Takes addresses (of full prefix length) or prefixes off an interface.
+    fn unassign<'a>(&'a self, interface: &'a str, what: &'a [IpNet]) -> Call<'a, ()>;
+
+    /// Detaches an interface.
+    fn detach<'a>(&'a self, attachment: &'a str) -> Call<'a, ()>;
+
+    /// Deletes an interface that is not attached.
+    fn delete<'a>(&'a self, interface: &'a str) -> Call<'a, ()>;
+
+    /// Sets tags of an interface.
+    fn tag<'a>(&'a self, interface: &'a str, tags: &'a BTreeMap<String, String>) -> Call<'a, ()>;
+
+    /// The subnets of a VPC in a zone. All pages.
+    fn subnets<'a>(&'a self, vpc: &'a str, zone: &'a str) -> Call<'a, Vec<Subnet>>;
+
+    /// What an instance type can have.
+    fn limits<'a>(&'a self, instance_type: &'a str) -> Call<'a, Limits>;
+}
+
+/// Interfaces to describe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// Those attached to an instance.
+    Attached(String),
+    /// Those with these ids. Ids that do not exist are left out of the answer.
+    Ids(Vec<String>),
+    /// Those with these tags, attached or not.
+    Tagged(BTreeMap<String, String>),
+}
+
+/// A network interface, as EC2 describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its id, such as `eni-0a1b`.
+    pub id: String,
+    /// Its subnet's id.
+    pub subnet: String,
+    /// Its hardware address, in lower case with colons.
+    pub mac: String,
+    /// Its description.
+    pub description: String,
+    /// `interface`, `efa`, `efa-only`, `trunk`, `branch`, or what EC2 says.
+    pub kind: String,
+    /// Its state.
+    pub status: Status,
+    /// Where it is attached.
+    pub attachment: Option<Attachment>,
+    /// Its own address of IPv4, which is no pod's.
+    pub primary_address: Option<IpAddr>,
+    /// The security groups.
+    pub groups: Vec<String>,
+    /// What it carries besides: single addresses with their full prefix length, and prefixes.
+    pub carries: Vec<IpNet>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// The state of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Not attached.
+    Available,
+    /// On its way to an instance.
+    Attaching,
+    /// Attached.
+    InUse,
+    /// On its way from an instance.
+    Detaching,
+    /// Anything else, such as `pending`.
+    Other,
+}
+
+/// An attachment of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// Its id, such as `eni-attach-0a1b`.
+    pub id: String,
+    /// The instance.
+    pub instance: String,
+    /// The network card.
+    pub card: u32,
+    /// The device index on that card.
+    pub device: u32,
+    /// Whether the interface is deleted when the instance ends.
+    pub delete_with_instance: bool,
+    /// When it began, in seconds since 1970.
+    pub since: u64,
+}
+
+/// An interface to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creation {
+    /// The intent's id: repeating it creates nothing more.
+    pub token: String,
+    /// The subnet's id.
+    pub subnet: String,
+    /// The security groups.
+    pub groups: Vec<String>,
+    /// For people.
+    pub description: String,
+    /// What it carries from the beginning.
+    pub carries: Assign,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An attachment to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attach {
+    /// The interface.
+    pub interface: String,
+    /// The instance.
+    pub instance: String,
+    /// The network card.
+    pub card: u32,
+    /// The device index on that card.
+    pub device: u32,
+}
+
+/// Addresses or prefixes to assign.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Assign {
+    /// None.
+    #[default]
+    Nothing,
+    /// So many addresses of IPv4.
+    Addresses(u32),
+    /// So many prefixes (/28) of IPv4.
+    Prefixes(u32),
+    /// So many prefixes (/80) of IPv6.
+    Ipv6Prefixes(u32),
+}
+
+/// A subnet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subnet {
+    /// Its id.
+    pub id: String,
+    /// Its ranges, one of each family that it has.
+    pub ranges: Vec<IpNet>,
+    /// Free addresses of IPv4, as EC2 counts them; it may lag behind.
+    pub available: u32,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// What an instance type can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The interfaces of network card 0.
+    pub interfaces: u32,
+    /// The addresses of IPv4 of an interface, its own included.
+    pub addresses: u32,
+    /// The addresses of IPv6 of an interface.
+    pub ipv6_addresses: u32,
+    /// Whether an interface can have prefixes.
+    pub prefixes: bool,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{action}: {code}: {message}")]
+pub struct CallError {
+    /// The API's action, such as `CreateNetworkInterface`.
+    pub action: &'static str,
+    /// What it means.
+    pub failure: Failure,
+    /// EC2's code, or what went wrong on the way.
+    pub code: String,
+    /// EC2's words.
+    pub message: String,
+    /// After what time to try again, if EC2 said.
+    pub retry_after: Option<Duration>,
+}
+
+/// What a failure means for whoever called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Failure {
+    /// Too many calls; says nothing about the object.
+    Throttled,
+    /// The subnet has not so many free addresses.
+    SubnetExhausted,
+    /// The subnet has no such block of free addresses, though it may have addresses.
+    NoBlock,
+    /// The subnet has too few free addresses or blocks; EC2 does not say which.
+    TooFew,
+    /// The interface has as many addresses as it may have.
+    InterfaceFull,
+    /// The instance has as many interfaces as it may have.
+    InstanceFull,
+    /// Another interface is at this device index.
+    IndexTaken,
+    /// The region's quota of interfaces is used up.
+    Quota,
+    /// The interface, or the attachment, does not exist, or is not visible yet.
+    NotFound,
+    /// The interface is attached, or still detaching.
+    InUse,
+    /// What is to be taken off an interface is not on it.
+    NotAssigned,
+    /// The instance is not in a state for this.
+    InstanceState,
+    /// Never allowed for this object, such as to detach the primary interface.
+    Never,
+    /// A subnet, a security group or another part of the configuration does not exist.
+    Configuration,
+    /// The same token was used for something else.
+    TokenReused,
+    /// The credentials do not allow the action, or are not valid.
+    Denied,
+    /// Whether it was done is unknown: no answer, half an answer, or a fault of the service.
+    Unknown,
+    /// Anything else: not done, and not to be repeated unchanged.
+    Refused,
+}
