@@ -3,6 +3,22 @@
 //! The rules are pure and the same against the real service and its doubles: EC2 is a port ([`Ec2`]), and so is the
 //! instance's metadata. No other crate names the AWS SDK.
 
+pub mod budget;
+pub mod executor;
+pub mod guards;
+pub mod leaked;
+mod names;
+pub mod outlook;
 pub mod port;
+pub mod ranges;
+pub mod reconcile;
+#[cfg(test)]
+mod samples;
+pub mod seen;
+pub mod settings;
+pub mod situation;
+pub mod steps;
+pub mod witness;
 
 pub use port::{CallError, Ec2, Failure};
+pub use settings::Settings;

@@ -1,0 +1,30 @@
+//! For how long a subnet is not asked for what it did not have.
+
+use std::time::Duration;
+
+use super::jitter::Jitter;
+
+/// The first pause.
+const FIRST: Duration = Duration::from_secs(30);
+
+/// The longest.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// A pause, and how long the next one is.
+#[derive(Debug, Default)]
+pub(super) struct Pause {
+    pub(super) until: Duration,
+    next: Duration,
+}
+
+impl Pause {
+    /// Begins a pause, twice as long as the last one. During a pause, it stays as it is: several calls were under way.
+    pub(super) fn extend(&mut self, now: Duration, jitter: &mut Jitter) {
+        if self.until > now {
+            return;
+        }
+        let long = self.next.max(FIRST);
+        self.until = now.saturating_add(jitter.around(long));
+        self.next = long.saturating_mul(2).min(LONGEST);
+    }
+}

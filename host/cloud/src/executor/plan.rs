@@ -1,0 +1,80 @@
+//! Planning: the policy is asked, and what it may do begins.
+
+use std::sync::Arc;
+
+use tenure_ledger::Intent;
+use tenure_types::ErrorCode;
+
+use super::core::Core;
+use super::status::PlanStatus;
+use crate::guards::Guards;
+use crate::outlook::outlook;
+
+impl Core {
+    /// Whether there is enough to plan with: EC2 has answered, and may be called.
+    pub(super) fn may_plan(&self) -> bool {
+        let state = self.state();
+        state.seen.last().is_some() && !state.subnets.is_empty()
+    }
+
+    /// Has the policy plan; returns what has begun.
+    pub(super) async fn plan(&self) -> Vec<Arc<Intent>> {
+        let network = &self.config.network;
+        if !self.engine.plans(network).await {
+            return Vec::new();
+        }
+        let Some(book) = self.book().await else { return Vec::new() };
+        let situation = self.situation(&book);
+        let outlook = match outlook(&situation, &book) {
+            Ok(outlook) => outlook,
+            Err(error) => {
+                tracing::error!(%error, "EC2 uses names that no plan can be told of");
+                return Vec::new();
+            }
+        };
+        // Whoever shares the book makes the next change copy it.
+        drop(book);
+        let guards = Guards::new(&situation, &*self.witness, &self.ids);
+        let planned = self.engine.plan_effects(network, outlook, &guards).await;
+        let (status, intents) = match planned {
+            Ok(planned) => {
+                let refused = planned.refused.into_iter();
+                let refused = refused
+                    .map(|(effect, why)| format!("{} {}: {why}", effect.kind.name(), effect.attributes));
+                let begun = planned.intents.iter().map(|intent| intent.id.to_string()).collect();
+                (
+                    PlanStatus { at: situation.now, words: None, begun, refused: refused.collect() },
+                    planned.intents,
+                )
+            }
+            // More is wanted and cannot be had: the policy's own words, and no failure.
+            Err(error) => {
+                if !matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet) {
+                    tracing::warn!(%error, "no plan could be made");
+                }
+                let words = Some(error.to_string());
+                let status = PlanStatus { at: situation.now, words, begun: Vec::new(), refused: Vec::new() };
+                (status, Vec::new())
+            }
+        };
+        self.remember(status);
+        intents
+    }
+
+    fn remember(&self, status: PlanStatus) {
+        let mut state = self.state();
+        let is_news = state
+            .plan
+            .as_ref()
+            .is_none_or(|before| (&before.words, &before.refused) != (&status.words, &status.refused));
+        if is_news {
+            for refused in &status.refused {
+                tracing::warn!(refused, "a plan's effect was refused");
+            }
+            if let Some(words) = &status.words {
+                tracing::info!(words, "nothing can be planned");
+            }
+        }
+        state.plan = Some(status);
+    }
+}

@@ -1,0 +1,128 @@
+//! What an executor knows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_ledger::Book;
+
+use super::status::PlanStatus;
+use crate::budget::Budget;
+use crate::leaked::Leaked;
+use crate::port::{Limits, Subnet};
+use crate::ranges::net_of;
+use crate::reconcile::Quarantined;
+use crate::seen::Seen;
+use crate::settings::Settings;
+use crate::situation::{NodeState, ranges};
+
+/// What an executor knows.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) seen: Seen,
+    pub(super) subnets: Vec<Subnet>,
+    pub(super) subnets_at: Option<Duration>,
+    pub(super) swept_at: Option<Duration>,
+    pub(super) limits: Option<Limits>,
+    pub(super) settings: Settings,
+    pub(super) node: NodeState,
+    pub(super) budget: Budget,
+    pub(super) leaked: Leaked,
+    pub(super) quarantine: Vec<Quarantined>,
+    pub(super) odd: Vec<String>,
+    /// The device indexes that intents are about to use, by intent.
+    pub(super) devices: BTreeMap<String, u32>,
+    /// Since when unused ranges have been unused, by name.
+    unused: BTreeMap<String, Duration>,
+    /// What each intent is doing, in words, and since when.
+    pub(super) steps: BTreeMap<String, (String, Duration)>,
+    pub(super) plan: Option<PlanStatus>,
+    /// Calls by action and outcome.
+    pub(super) calls: BTreeMap<(&'static str, String), u64>,
+    /// Ends of intents by kind and outcome.
+    pub(super) ends: BTreeMap<(&'static str, &'static str), u64>,
+    /// EC2 says that this interface is full, although it seems to have room for so many.
+    pub(super) full: Option<(String, u32)>,
+    /// EC2 says that the instance has no room for an interface.
+    pub(super) is_full: bool,
+}
+
+impl State {
+    pub(super) fn new(seen: Seen, limits: Option<Limits>, seed: u64) -> Self {
+        Self {
+            seen,
+            subnets: Vec::new(),
+            subnets_at: None,
+            swept_at: None,
+            limits,
+            settings: Settings::default(),
+            node: NodeState::default(),
+            budget: Budget::new(seed),
+            leaked: Leaked::default(),
+            quarantine: Vec::new(),
+            odd: Vec::new(),
+            devices: BTreeMap::new(),
+            unused: BTreeMap::new(),
+            steps: BTreeMap::new(),
+            plan: None,
+            calls: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            full: None,
+            is_full: false,
+        }
+    }
+
+    /// Takes in what the ledger says: the settings, and which ranges are unused.
+    pub(super) fn read(&mut self, book: &Book, now: Duration) {
+        match Settings::of(&book.network().attributes) {
+            Ok(settings) => {
+                self.seen.manage_untagged(settings.manage_untagged);
+                self.settings = settings;
+            }
+            Err(error) => tracing::warn!(%error, "the settings stay as they were"),
+        }
+        let is_unused = |view: &tenure_ledger::RangeView<'_>| view.held == 0 && view.cooling == 0;
+        let unused = ranges(book).filter(|(_, view)| is_unused(view) && net_of(view.range).is_some());
+        let mut before = std::mem::take(&mut self.unused);
+        self.unused = unused
+            .map(|(_, view)| {
+                let name = view.range.name().to_string();
+                let since = before.remove(&name).unwrap_or(now);
+                (name, since)
+            })
+            .collect();
+    }
+
+    /// For how long unused ranges have been unused.
+    pub(super) fn idle(&self, now: Duration) -> BTreeMap<String, Duration> {
+        self.unused.iter().map(|(name, since)| (name.clone(), now.saturating_sub(*since))).collect()
+    }
+
+    /// EC2 refused what should fit: once it has said what there is, the limits are lowered to that.
+    pub(super) fn learn(&mut self) {
+        let Some(limits) = &mut self.limits else { return };
+        if let Some((interface, asked)) = self.full.take()
+            && let Some(known) = self.seen.get(&interface)
+        {
+            let used = known.carries.keys().filter(|net| net.addr().is_ipv4()).count();
+            // So many more than these do not fit beside the interface's own.
+            let most = u32::try_from(used).unwrap_or(u32::MAX).saturating_add(asked);
+            if most < limits.addresses {
+                tracing::warn!(
+                    interface,
+                    was = limits.addresses,
+                    most,
+                    "EC2 allows fewer addresses than were known"
+                );
+                limits.addresses = most;
+            }
+        }
+        if std::mem::take(&mut self.is_full) {
+            let attached = self.seen.interfaces().filter(|(_, known)| known.facts.is_some()).count();
+            let most = u32::try_from(attached).unwrap_or(u32::MAX);
+            if most < limits.interfaces {
+                tracing::warn!(was = limits.interfaces, most, "EC2 allows fewer interfaces than were known");
+                limits.interfaces = most;
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What an executor shows: for `tenurectl cloud`, metrics and support bundles.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::core::Core;
+use crate::budget::{Rate, Unit};
+use crate::port::Limits;
+use crate::reconcile::Quarantined;
+use crate::seen::{Duty, Evidence, Fact, Standing};
+use crate::situation::Barred;
+
+/// Everything that an executor knows and does. Times are readings of the boot clock.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The boot clock's reading.
+    pub now: Duration,
+    /// When the last describe was sent that counts; `None` if none was answered yet.
+    pub confirmed: Option<Duration>,
+    /// Why the latest describe does not count.
+    pub trouble: Option<String>,
+    /// The limits of the instance type.
+    pub limits: Option<Limits>,
+    /// The interfaces, by id.
+    pub interfaces: Vec<InterfaceStatus>,
+    /// What is in quarantine, with the reason.
+    pub quarantine: Vec<Quarantined>,
+    /// What EC2 has and cannot be a range.
+    pub odd: Vec<String>,
+    /// Interfaces of this node that are attached to nothing, and since when.
+    pub leaked: Vec<(String, Duration)>,
+    /// The open intents.
+    pub intents: Vec<IntentStatus>,
+    /// The last plan.
+    pub plan: Option<PlanStatus>,
+    /// The buckets of calls.
+    pub rates: BTreeMap<&'static str, Rate>,
+    /// What subnets should not be asked for, and for how long.
+    pub backoffs: Vec<(String, Unit, Duration)>,
+    /// The calls that are not made, and why.
+    pub barred: Vec<Barred>,
+    /// The number of calls by action and outcome: `ok`, or the kind of failure.
+    pub calls: BTreeMap<(&'static str, String), u64>,
+    /// The number of ended intents by kind and outcome: `done` or `undone`.
+    pub ends: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+/// An interface.
+#[derive(Debug, Clone)]
+pub struct InterfaceStatus {
+    /// Its id.
+    pub id: String,
+    /// The device index; `None` if EC2 has not shown it.
+    pub device: Option<u32>,
+    /// Its subnet.
+    pub subnet: String,
+    /// What it is to this host; `None` if EC2 has not shown it.
+    pub duty: Option<Duty>,
+    /// The evidence that it is attached.
+    pub evidence: Evidence,
+    /// When that was.
+    pub confirmed: Duration,
+    /// How it stands.
+    pub standing: Standing,
+    /// What it carries.
+    pub carries: Vec<NetStatus>,
+}
+
+/// An address or prefix on an interface.
+#[derive(Debug, Clone)]
+pub struct NetStatus {
+    /// The address or prefix.
+    pub net: IpNet,
+    /// What showed it last.
+    pub evidence: Evidence,
+    /// When that was.
+    pub confirmed: Duration,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// An open intent.
+#[derive(Debug, Clone)]
+pub struct IntentStatus {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub kind: &'static str,
+    /// Its target, and how much.
+    pub attributes: String,
+    /// What it is doing, and since when; `None` while it waits for another one on the same interface.
+    pub step: Option<(String, Duration)>,
+}
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanStatus {
+    /// When it was made.
+    pub at: Duration,
+    /// Why nothing could be planned.
+    pub words: Option<String>,
+    /// The intents that it began.
+    pub begun: Vec<String>,
+    /// The effects that were refused, with the reason.
+    pub refused: Vec<String>,
+}
+
+impl Core {
+    /// What is known and what is being done.
+    pub(super) fn status(&self) -> Status {
+        let (now, open) = (self.now(), self.open());
+        let state = self.state();
+        let seen = &state.seen;
+        let net = |interface: &str, (net, fact): (&IpNet, &Fact)| NetStatus {
+            net: *net,
+            evidence: fact.by,
+            confirmed: fact.at,
+            standing: seen.standing_of(interface, *net).unwrap_or(Standing::Confirmed),
+        };
+        let interface = |(id, known): (&str, &crate::seen::Known)| InterfaceStatus {
+            id: id.to_owned(),
+            device: known.facts.as_ref().and_then(|facts| Some(facts.attachment.as_ref()?.device)),
+            subnet: known.facts.as_ref().map(|facts| facts.subnet.clone()).unwrap_or_default(),
+            duty: known.facts.as_ref().map(|facts| seen.duty(facts)),
+            evidence: known.fact.by,
+            confirmed: known.fact.at,
+            standing: known.fact.standing(seen.window()),
+            carries: known.carries.iter().map(|carried| net(id, carried)).collect(),
+        };
+        let intent = |intent: &std::sync::Arc<tenure_ledger::Intent>| IntentStatus {
+            id: intent.id.to_string(),
+            kind: intent.kind.name(),
+            attributes: intent.attributes.to_string(),
+            step: state.steps.get(intent.id.as_str()).cloned(),
+        };
+        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
+            call,
+            subnet: subnet.map(str::to_owned),
+            why: grudge.why.clone(),
+            left: grudge.until.saturating_sub(now),
+        });
+        Status {
+            now,
+            confirmed: seen.last(),
+            trouble: seen.trouble().map(str::to_owned),
+            limits: state.limits,
+            interfaces: seen.interfaces().map(interface).collect(),
+            quarantine: state.quarantine.clone(),
+            odd: state.odd.clone(),
+            leaked: state.leaked.all().map(|(id, since)| (id.to_owned(), since)).collect(),
+            intents: open.iter().map(intent).collect(),
+            plan: state.plan.clone(),
+            rates: state.budget.rates(now).collect(),
+            backoffs: state
+                .budget
+                .backoffs(now)
+                .map(|(subnet, unit, left)| (subnet.to_owned(), unit, left))
+                .collect(),
+            barred: barred.collect(),
+            calls: state.calls.clone(),
+            ends: state.ends.clone(),
+        }
+    }
+}

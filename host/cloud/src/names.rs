@@ -1,0 +1,38 @@
+//! The names that the host and policies, and the host and other users of the account, have agreed on.
+//!
+//! `wit/README.md` lists those of plans; the tags are those of the Amazon VPC CNI.
+
+/// Effects, ranges and objects: a network interface.
+pub(crate) const INTERFACE: &str = "interface";
+/// Ranges: the device number of their interface; `0` is the primary one.
+pub(crate) const DEVICE: &str = "device";
+/// Objects: a subnet. Effects and interfaces: the subnet's id.
+pub(crate) const SUBNET: &str = "subnet";
+/// Objects: an unused range. Effects: the range that they release.
+pub(crate) const RANGE: &str = "range";
+/// Effects: how many addresses or prefixes an interface gets.
+pub(crate) const COUNT: &str = "count";
+/// Effects: how many addresses a new interface has.
+pub(crate) const ADDRESSES: &str = "addresses";
+/// Effects: how many prefixes a new interface has.
+pub(crate) const PREFIXES: &str = "prefixes";
+
+/// Tag: the instance that an interface was created for.
+pub(crate) const INSTANCE_TAG: &str = "node.k8s.amazonaws.com/instance_id";
+/// Tag: when an interface was created, in RFC 3339.
+pub(crate) const CREATED_TAG: &str = "node.k8s.amazonaws.com/createdAt";
+/// Tag: `true` keeps everybody away from an interface.
+pub(crate) const UNMANAGED_TAG: &str = "node.k8s.amazonaws.com/no_manage";
+/// Tag: the cluster that an interface was created for.
+pub(crate) const CLUSTER_TAG: &str = "cluster.k8s.amazonaws.com/name";
+/// Tag: the intent that created an interface, so that it is found again without its id.
+pub(crate) const INTENT_TAG: &str = "tenure/intent";
+/// Tag of a subnet: `0` keeps pods out of it, any other value invites them.
+pub(crate) const ROLE_TAG: &str = "kubernetes.io/role/cni";
+/// The beginning of a subnet's tags that name the clusters that may use it.
+pub(crate) const CLUSTERS_TAG: &str = "cni.networking.k8s.aws/cluster/";
+
+/// The description of an interface, which the Amazon VPC CNI and its users know it by.
+pub(crate) fn description(instance: &str) -> String {
+    format!("aws-K8S-{instance}")
+}
