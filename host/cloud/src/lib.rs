@@ -6,7 +6,10 @@
 pub mod budget;
 pub mod executor;
 pub mod guards;
+pub mod identity;
 pub mod leaked;
+pub mod limits;
+pub mod metadata;
 mod names;
 pub mod outlook;
 pub mod port;

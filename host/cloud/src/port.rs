@@ -33,7 +33,8 @@ pub trait Ec2: Send + Sync + 'static {
     /// assigns more.
     fn assign<'a>(&'a self, interface: &'a str, what: &'a Assign) -> Call<'a, Vec<IpNet>>;
 
-    /// Takes addresses (of full prefix length) or prefixes off an interface.
+    /// Takes addresses (of full prefix length) or prefixes off an interface: those of IPv4 first, and those of IPv6 with a
+    /// request of its own.
     fn unassign<'a>(&'a self, interface: &'a str, what: &'a [IpNet]) -> Call<'a, ()>;
 
     /// Detaches an interface.
@@ -84,7 +85,8 @@ pub struct Interface {
     pub primary_address: Option<IpAddr>,
     /// The security groups.
     pub groups: Vec<String>,
-    /// What it carries besides: single addresses with their full prefix length, and prefixes.
+    /// What it carries besides: single addresses of IPv4 with their full prefix length, and prefixes. A single address of
+    /// IPv6 is the node's own, and not here.
     pub carries: Vec<IpNet>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,

@@ -1,0 +1,69 @@
+//! What the instance's metadata service says: who this node is, and a hint that something about its interfaces changed.
+//!
+//! The service lags behind EC2, sometimes for hours, and has no versions. So nothing is handed out or given up because of
+//! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier.
+
+mod door;
+mod imds;
+mod token;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::identity::Identity;
+
+pub use self::door::{ENDPOINT, InvalidEndpoint};
+pub use self::imds::Imds;
+
+/// A pending answer of the metadata service.
+pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;
+
+/// The instance's metadata service.
+pub trait Metadata: Send + Sync + 'static {
+    /// Who this node is.
+    fn identity(&self) -> Read<'_, Identity>;
+
+    /// What the service shows of the interfaces. Much cheaper than it looks to AWS: the service is on the node's own link.
+    fn hint(&self) -> Read<'_, Hint>;
+}
+
+/// What the service shows of interfaces. Only whether it equals an earlier one says anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// The interfaces by hardware address, with their addresses and prefixes as the service writes them. One that is being
+    /// attached or detached has none.
+    pub interfaces: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Why the metadata service did not say something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetadataError {
+    /// It could not be reached, or its answer was cut off, several times in a row.
+    #[error("cannot read {path} from the metadata service: {reason}")]
+    Unreachable {
+        /// What was read.
+        path: String,
+        /// What happened last.
+        reason: String,
+    },
+    /// It refused. Status 403 means that it is turned off, or that this is not the instance's own network.
+    #[error("the metadata service refuses {path} with HTTP status {status}")]
+    Refused {
+        /// What was read.
+        path: String,
+        /// The status.
+        status: u16,
+    },
+    /// It does not have what every instance has.
+    #[error("the metadata service has no {0}")]
+    Missing(String),
+    /// It says something that cannot be.
+    #[error("the metadata service says {value:?} for {path}")]
+    Invalid {
+        /// What was read.
+        path: String,
+        /// What it said.
+        value: String,
+    },
+}
