@@ -4,6 +4,8 @@
 //! instance's metadata. No other crate names the AWS SDK.
 
 pub mod budget;
+#[cfg(any(feature = "sdk", test))]
+mod codes;
 pub mod executor;
 pub mod guards;
 pub mod identity;
@@ -17,6 +19,8 @@ pub mod ranges;
 pub mod reconcile;
 #[cfg(test)]
 mod samples;
+#[cfg(feature = "sdk")]
+pub mod sdk;
 pub mod seen;
 pub mod settings;
 pub mod situation;
