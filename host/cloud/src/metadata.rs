@@ -24,7 +24,7 @@ pub trait Metadata: Send + Sync + 'static {
     /// Who this node is.
     fn identity(&self) -> Read<'_, Identity>;
 
-    /// What the service shows of the interfaces. Much cheaper than it looks to AWS: the service is on the node's own link.
+    /// What the service shows of the interfaces. Asking costs nothing of EC2's budget of calls.
     fn hint(&self) -> Read<'_, Hint>;
 }
 

@@ -64,7 +64,7 @@ const OTHER: Limits = nitro(9, 9);
 async fn who_knows_first_is_believed() {
     let (knows, fails) = (Knows(Ok(OTHER)), Knows(Err(Failure::Denied)));
     let kept = nitro(7, 7);
-    let cases: [(&str, Option<Limits>, Option<&dyn Ec2>, Limits, Source); 6] = [
+    let cases = [
         ("t3.small", Some(kept), Some(&knows), kept, Source::Kept),
         ("t3.small", None, Some(&knows), OTHER, Source::Service),
         ("t3.small", None, Some(&fails), nitro(3, 4), Source::Table),
@@ -73,6 +73,7 @@ async fn who_knows_first_is_believed() {
         ("x9.huge", None, None, LEAST, Source::Assumed),
     ];
     for (name, kept, ec2, limits, source) in cases {
+        let ec2 = ec2.map(|ec2| ec2 as &dyn Ec2);
         let found = find(name, kept, ec2).await;
         assert_eq!((found.limits, found.source), (limits, source), "{name}");
         let was_in_vain = kept.is_none() && ec2.is_some() && source != Source::Service;

@@ -25,7 +25,7 @@ pub(super) fn interface(known: &types::NetworkInterface) -> Result<Interface, Mi
         kind: kind.to_owned(),
         status: status(known.status()),
         attachment: known.attachment().map(attachment).transpose()?,
-        primary_address: known.private_ip_address().map(|text| address(text)).transpose()?,
+        primary_address: known.private_ip_address().map(address).transpose()?,
         groups: known.groups().iter().filter_map(|group| group.group_id().map(str::to_owned)).collect(),
         carries: carries(known)?,
         tags: tags(known.tag_set()),

@@ -35,7 +35,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// EC2 of a region, with 3 seconds to connect and 15 for a request: EC2 needs up to 10 for the slowest call.
+    /// EC2 of a region, with 3 seconds to connect and 15 for a request.
     #[must_use]
     pub fn new(region: impl Into<String>) -> Self {
         Self {
@@ -51,9 +51,9 @@ impl Connection {
 /// How long finding credentials may take. The chain may have to ask the metadata service, or STS.
 const CREDENTIALS: Duration = Duration::from_secs(5);
 
-/// Credentials are renewed so long before they expire, so that one failure of their source costs no call. A role's last
-/// for hours; EC2's own clients use minutes, too.
-const RENEWAL: Duration = Duration::from_secs(5 * 60);
+/// Credentials are renewed so long before they expire, so that a failure of their source costs no call. The metadata service
+/// has new ones five minutes before.
+const RENEWAL: Duration = Duration::from_secs(2 * 60);
 
 /// An address that is not a URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +87,7 @@ pub(super) fn build(connection: &Connection) -> Result<aws_sdk_ec2::Client, Inva
 }
 
 /// Where credentials are looked for, in the SDK's order: the environment, a web identity, the pod's identity, the
-/// instance's role. Not in files of a home directory, which a node's daemon has not.
+/// instance's role. Not in files of a home directory: a node's daemon has none.
 fn credentials(
     connection: &Connection,
     http: &SharedHttpClient,

@@ -151,7 +151,7 @@ async fn interfaces_are_found_by_instance_and_by_tags() {
     both.sort_unstable();
     assert_eq!(ids(Which::Tagged(pairs(&[("cluster", "blue")]))).await, both);
     let exact = Which::Tagged(pairs(&[("cluster", "blue"), ("tenure/intent", "a")]));
-    assert_eq!(ids(exact).await, [ours.id.clone()]);
+    assert_eq!(ids(exact).await, std::slice::from_ref(&ours.id));
     assert_eq!(ids(Which::Tagged(BTreeMap::new())).await, Vec::<String>::new(), "not all of the region");
     assert_eq!(ids(Which::Attached(node.instance.clone())).await, [node.primary().await.id]);
     let absent = "eni-00000000000000000".to_owned();
