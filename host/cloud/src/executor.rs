@@ -143,16 +143,18 @@ impl Executor {
     /// Works until it is dropped.
     pub async fn run(self) {
         let core = self.0;
-        let _attending = core.engine.attend();
         core.expect_the_ledgers().await;
         let (mut tasks, mut queue) = (JoinSet::new(), Queue::default());
-        let resumed = core.open().into_iter().map(|intent| (intent, true));
-        queue.add(resumed);
+        core.queue(&mut queue, core.open(), true).await;
         let (mut next_look, mut next_plan) = (core.now(), core.now());
-        let mut is_looking = false;
+        let (mut is_looking, mut attending) = (false, None);
         loop {
-            let now = core.now();
-            if !is_looking && now >= next_look {
+            // Where nothing ever changes, nobody need wait.
+            attending = match core.state().settings.fixed {
+                true => None,
+                false => attending.or_else(|| Some(core.engine.attend())),
+            };
+            if !is_looking && core.now() >= next_look {
                 is_looking = true;
                 let core = Arc::clone(&core);
                 tasks.spawn(async move {
@@ -160,22 +162,23 @@ impl Executor {
                     Ended::Looked
                 });
             }
-            if now >= next_plan && core.may_plan() {
-                queue.add(core.plan().await.into_iter().map(|intent| (intent, false)));
+            if core.now() >= next_plan && core.may_plan() {
+                let begun = core.plan().await;
+                core.queue(&mut queue, begun, false).await;
                 let waits = core.has_demand();
                 next_plan = core.now() + if waits { PLAN_FOR_DEMAND } else { core.config.plan_every };
             }
-            for (intent, is_resumed) in queue.ready() {
+            for (intent, is_resumed, key) in queue.ready() {
                 let core = Arc::clone(&core);
                 tasks.spawn(async move {
-                    let key = Queue::key(&intent);
                     core.carry(intent, is_resumed).await;
                     Ended::Carried(key)
                 });
             }
             let now = core.now();
-            let next = if is_looking { next_plan } else { next_plan.min(next_look) };
-            // While EC2 has not answered once, there is nothing to plan with.
+            // As long as there is nothing to plan with, a look's end is waited for.
+            let plan_at = if core.may_plan() { next_plan } else { now + core.config.plan_every };
+            let next = if is_looking { plan_at } else { plan_at.min(next_look) };
             let wait = next.saturating_sub(now).max(Duration::from_millis(1));
             tokio::select! {
                 Some(ended) = tasks.join_next() => match ended {

@@ -5,6 +5,7 @@
 
 pub mod budget;
 #[cfg(any(feature = "sdk", test))]
+#[cfg(feature = "sdk")]
 mod codes;
 pub mod executor;
 pub mod guards;

@@ -147,7 +147,7 @@ fn adopt(situation: &Situation, book: &Book, (id, facts): (&str, &Interface), di
     }
     let own = situation.ledger_of(id, book);
     for net in &facts.carries {
-        if own.contains(net) || seen.standing_of(id, *net) != Some(Standing::Confirmed) {
+        if own.contains(net) || !seen.is_settled(id, *net) {
             continue;
         }
         match supply(situation, book, facts, *net) {

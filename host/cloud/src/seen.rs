@@ -14,7 +14,8 @@
 //!
 //! The answer to a call that changes something is evidence of what that call did: what it brought is not doubted, and what
 //! it took is not brought back, by a describe within the window after it. An answer without the primary interface, which every instance
-//! has, and a failure change nothing. Pure; it reads no clock and holds no lock.
+//! has, and a failure change nothing. After a restart, what the process before took is not known: for a window, nothing is
+//! adopted. Pure; it reads no clock and holds no lock.
 
 mod duty;
 mod fact;
@@ -40,6 +41,8 @@ pub struct Seen {
     interfaces: BTreeMap<String, Known>,
     /// What calls of ours took away, and when.
     taken: BTreeMap<(String, Option<IpNet>), Duration>,
+    /// What is shown before this may be what an earlier process of ours took.
+    settles: Duration,
     last: Option<Duration>,
     trouble: Option<String>,
 }
@@ -74,6 +77,7 @@ impl Seen {
             manage_untagged,
             interfaces: BTreeMap::new(),
             taken: BTreeMap::new(),
+            settles: Duration::ZERO,
             last: None,
             trouble: None,
         }
@@ -87,6 +91,8 @@ impl Seen {
     /// The ledger has ranges of an interface: they are missed if EC2 does not show them.
     pub fn expect(&mut self, interface: &str, carries: impl IntoIterator<Item = IpNet>, now: Duration) {
         let expected = Fact::new(Evidence::Ledger, now);
+        // Where there is a ledger, there was a process before this one, and what it took last is not known.
+        self.settles = self.settles.max(now.saturating_add(self.window));
         let known = self.interfaces.entry(interface.to_owned()).or_insert_with(|| Known {
             facts: None,
             fact: expected.clone(),
@@ -197,6 +203,20 @@ impl Seen {
         Some(own.max(known.fact.standing(self.window)))
     }
 
+    /// Whether an address or prefix is there for sure, so that it may be handed out although the ledger does not have it.
+    #[must_use]
+    pub fn is_settled(&self, interface: &str, net: IpNet) -> bool {
+        let fact = self.interfaces.get(interface).and_then(|known| known.carries.get(&net));
+        let is_late = fact.is_some_and(|fact| fact.by == Evidence::Described && fact.at >= self.settles);
+        is_late && self.standing_of(interface, net) == Some(Standing::Confirmed)
+    }
+
+    /// What calls of ours took from an interface so recently that a describe may still show it.
+    pub fn just_taken(&self, interface: &str, now: Duration) -> impl Iterator<Item = IpNet> {
+        let recent = self.taken.iter().filter(move |(_, at)| now < at.saturating_add(self.window));
+        recent.filter(move |((of, _), _)| of == interface).filter_map(|((_, net), _)| *net)
+    }
+
     /// What an interface is to this host.
     #[must_use]
     pub fn duty(&self, interface: &Interface) -> Duty {
@@ -231,6 +251,9 @@ impl Seen {
     /// Whether anything is in doubt, so that EC2 should be asked again once the window has passed.
     #[must_use]
     pub fn has_doubts(&self) -> bool {
+        if self.last.is_some_and(|last| last < self.settles) {
+            return true;
+        }
         let is_doubtful = |fact: &Fact| fact.standing(self.window) != Standing::Confirmed;
         self.interfaces
             .values()

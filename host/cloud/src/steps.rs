@@ -36,6 +36,7 @@ use ipnet::IpNet;
 use crate::port::{CallError, Interface, Which};
 
 pub use self::memory::Memory;
+pub(crate) use self::order::range;
 pub use self::order::{Aim, Making, Order, WrongIntent};
 pub use self::reached::Reached;
 

@@ -74,7 +74,10 @@ impl<P: Policy> Subject for Native<P> {
 
 impl<P: Planner> Native<P> {
     /// Asks for a plan, and checks its form as the host does.
-    pub(crate) fn plan(&self, state: &State, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
+    ///
+    /// # Errors
+    /// With the policy's refusal, why it failed, or why the host does not accept the plan's form.
+    pub fn plan(&self, state: &State, book: &Arc<Book>) -> Result<Vec<Effect>, Error> {
         let host = Rc::new(Serving(Arc::clone(book)));
         convert::plan(answer(|| call(host, || P::plan(state)))?, book.pools().len())
     }

@@ -188,6 +188,16 @@ impl Core {
                 state.is_full = true;
                 self.look_again.notify_one();
             }
+            (Request::Attach { .. }, Err(error), Aim::Attach { creation, .. })
+                if error.failure == Failure::InterfaceFull =>
+            {
+                // So many do not fit beside the interface's own.
+                if let (Assign::Addresses(most) | Assign::Prefixes(most), Some(limits)) =
+                    (&creation.carries, &mut state.limits)
+                {
+                    limits.addresses = limits.addresses.min(*most);
+                }
+            }
             (_, Err(error), Aim::Assign { interface, what }) if error.failure == Failure::InterfaceFull => {
                 let asked = match what {
                     Assign::Addresses(count) | Assign::Prefixes(count) => *count,

@@ -13,8 +13,13 @@ const RARELY: Duration = Duration::from_secs(300);
 impl Core {
     /// Asks EC2 what the node has, and takes it in.
     pub(super) async fn look(&self) {
+        if self.state().settings.imds_only {
+            return;
+        }
         let is_full = self.see().await;
-        if self.is_due(|state| state.subnets_at) {
+        // While requests wait, it matters what subnets have.
+        let waits = self.has_demand();
+        if waits || self.is_due(|state| state.subnets_at) {
             self.see_subnets().await;
         }
         if !is_full {

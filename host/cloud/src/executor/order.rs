@@ -44,6 +44,8 @@ impl Core {
         let interface = order.interface().or(reached.interface.as_deref()).unwrap_or_default();
         let known = state.seen.get(interface);
         let mut carries: Vec<_> = known.into_iter().flat_map(|known| known.carries.keys().copied()).collect();
+        // A describe may still show it, so it is nothing new.
+        carries.extend(state.seen.just_taken(interface, now));
         drop(state);
         if let Some(book) = book {
             carries.extend(self.situation(&book).ledger_of(interface, &book));

@@ -117,7 +117,9 @@ impl State {
             }
         }
         if std::mem::take(&mut self.is_full) {
-            let attached = self.seen.interfaces().filter(|(_, known)| known.facts.is_some()).count();
+            let places =
+                self.seen.interfaces().filter_map(|(_, known)| known.facts.as_ref()?.attachment.as_ref());
+            let attached = places.filter(|attachment| attachment.card == 0).count();
             let most = u32::try_from(attached).unwrap_or(u32::MAX);
             if most < limits.interfaces {
                 tracing::warn!(was = limits.interfaces, most, "EC2 allows fewer interfaces than were known");

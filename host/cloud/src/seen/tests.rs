@@ -129,3 +129,19 @@ fn duties_follow_the_tags_the_type_and_the_card() {
     carded.attachment.as_mut().unwrap().card = 1;
     assert_eq!(seen.duty(&carded), Duty::Foreign("it is on network card 1".to_owned()));
 }
+
+#[test]
+fn after_a_restart_nothing_is_settled_until_a_window_has_passed() {
+    let mut seen = seen();
+    seen.described(&[primary()], seconds(0));
+    assert!(seen.is_settled("eni-0", net("10.0.0.4/32")), "there was no process before");
+    let mut seen = Seen::new("i-1", seconds(60), true);
+    seen.expect("eni-0", [net("10.0.0.4/32")], seconds(5));
+    seen.described(&[primary(), secondary()], seconds(64));
+    assert!(!seen.is_settled("eni-1", net("10.0.0.5/32")) && seen.has_doubts());
+    seen.described(&[primary(), secondary()], seconds(65));
+    assert!(seen.is_settled("eni-1", net("10.0.0.5/32")) && !seen.has_doubts());
+    seen.unassigned("eni-1", net("10.0.0.5/32"), seconds(70));
+    let taken = |now| seen.just_taken("eni-1", seconds(now)).collect::<Vec<_>>();
+    assert_eq!((taken(129), taken(130)), (vec![net("10.0.0.5/32")], vec![]));
+}

@@ -1,0 +1,102 @@
+//! A crash, and a lost answer, before and after each call: nothing is done twice, and nothing leaks.
+
+use tenure_ec2_double::{Fault, Kind};
+
+use crate::cloud::{Cloud, Trip};
+use crate::node::Node;
+use crate::usual::ONE;
+
+/// A life with every kind of call: assign, create, attach, modify, unassign, detach, delete. Returns the calls that changed something.
+async fn life(words: &str, begin: impl FnOnce(&Cloud)) -> Vec<(String, &'static str)> {
+    let cloud = Cloud::new(3, &[24]);
+    begin(&cloud);
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.rest(5).await;
+    for pod in 0..5 {
+        let added = node.add_within(pod, 400).await;
+        assert!(added.is_ok(), "{words}: pod {pod}: {added:?}");
+    }
+    node.rest(60).await;
+    for pod in 0..5 {
+        node.del(pod).await;
+    }
+    node.settles(words).await;
+    assert_eq!(node.shape().await, [1], "{words}: the shape at the end");
+    cloud.inner().changes.clone()
+}
+
+const CALLS: [&str; 7] = [
+    "AssignPrivateIpAddresses",
+    "AttachNetworkInterface",
+    "CreateNetworkInterface",
+    "DeleteNetworkInterface",
+    "DetachNetworkInterface",
+    "ModifyNetworkInterfaceAttribute",
+    "UnassignPrivateIpAddresses",
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_before_or_after_any_call_leaves_nothing_behind() {
+    let usual = life("no crash", |_| ()).await;
+    let mut called: Vec<&str> = usual.iter().map(|(call, _)| call.as_str()).collect();
+    called.sort_unstable();
+    called.dedup();
+    assert_eq!(called, CALLS, "the life has every kind of call");
+    let created = |changes: &[(String, &str)]| {
+        changes.iter().filter(|(call, how)| call == "CreateNetworkInterface" && *how == "ok").count()
+    };
+    for number in 0..usual.len() as u64 {
+        for trip in [Trip::Before(number), Trip::After(number)] {
+            let words = format!("{trip:?} {}", usual[usize::try_from(number).unwrap()].0);
+            let changes = life(&words, |cloud| cloud.inner().trip = Some(trip)).await;
+            // A repeated call with the same token creates nothing.
+            assert!(created(&changes) <= created(&usual) + 1, "{words}: {changes:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_of_any_call_leaves_nothing_behind() {
+    for call in CALLS {
+        for kind in [Kind::LostBefore, Kind::LostAfter] {
+            for from in 1..=3 {
+                let words = format!("{kind:?} {call} {from}");
+                let fault = Fault { from, ..Fault::once(call, kind.clone()) };
+                life(&words, |cloud| cloud.fault(fault)).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_and_a_crash_together_leave_nothing_behind() {
+    let usual = life("no crash", |_| ()).await;
+    for number in 0..usual.len() as u64 {
+        let words = format!("lost and crashed at {number}: {}", usual[usize::try_from(number).unwrap()].0);
+        life(&words, |cloud| {
+            cloud.fault(Fault { from: 1 + number / 2, ..Fault::once("*", Kind::LostAfter) });
+            cloud.inner().trip = Some(Trip::After(number));
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn describes_that_lag_and_calls_that_do_not_find_what_is_new_leave_nothing_behind() {
+    let begin = |cloud: &Cloud| {
+        let mut inner = cloud.inner();
+        inner.state.consistency.describe_lag_ms = 20_000;
+        inner.state.consistency.call_lag_ms = 5_000;
+    };
+    let usual = life("lag", begin).await;
+    for number in 0..usual.len() as u64 {
+        for trip in [Trip::Before(number), Trip::After(number)] {
+            let words = format!("lag, {trip:?} {}", usual[usize::try_from(number).unwrap()].0);
+            life(&words, |cloud| {
+                begin(cloud);
+                cloud.inner().trip = Some(trip);
+            })
+            .await;
+        }
+    }
+}

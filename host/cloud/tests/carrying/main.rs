@@ -1,0 +1,14 @@
+//! Executors over the double's EC2, in virtual time: what is done, what is never done, and what a crash leaves.
+//!
+//! The policy is `aws-eni`, called natively; the engine is the real one, with a journal in memory.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
+
+mod cloud;
+mod crashes;
+mod node;
+mod outage;
+mod policy;
+mod random;
+mod shortages;
+mod usual;
