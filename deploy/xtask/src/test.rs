@@ -38,6 +38,7 @@ const STEPS: &[Step] = &[
     Step("build", None, |context| run(cargo(context).args(["build", "--workspace", "--all-targets"]))),
     Step("tests", Some("build"), tests),
     Step("plugin", Some("build"), plugin),
+    Step("cloud", Some("build"), cloud),
     Step("bench", Some("build"), bench),
     Step("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     Step("reference", None, |context| {
@@ -95,7 +96,16 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
 /// Unit, integration, end-to-end and documentation tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
     let command = cargo(context);
-    counted(context, command, &[])
+    counted(context, command, &["--workspace"])
+}
+
+/// Lints, documents and tests what needs the AWS SDK, whose build takes minutes: only here.
+fn cloud(context: &mut Context<'_>) -> Result<()> {
+    const WHICH: [&str; 4] = ["--package", "tenure-cloud", "--features", "sdk"];
+    run(cargo(context).arg("clippy").args(WHICH).args(["--all-targets", "--", "--deny", "warnings"]))?;
+    run(cargo(context).arg("doc").args(WHICH).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let command = cargo(context);
+    counted(context, command, &[WHICH.as_slice(), &["--test", "sdk"]].concat())
 }
 
 /// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
@@ -115,7 +125,8 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
     }
     let mut command = cargo(context);
     command.env("TENURE_BIN_DIR", shipped);
-    counted(context, command, &["--test", "acceptance", "--test", "plugins", "--test", "interrupted"])
+    let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
+    counted(context, command, &[&["--workspace"], suites.as_slice()].concat())
 }
 
 /// Checks that each measurement of the bench runs.
@@ -133,7 +144,7 @@ fn bench(context: &mut Context<'_>) -> Result<()> {
 
 /// Runs tests, and counts them.
 fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> Result<()> {
-    let result = lines(command.args(["test", "--workspace", "--no-fail-fast"]).args(which), |line| {
+    let result = lines(command.args(["test", "--no-fail-fast"]).args(which), |line| {
         println!("{line}");
         context.tally.read(line);
     });
