@@ -4,8 +4,13 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const PROTOS: [&str; 4] =
-    ["tenure/v1/cni.proto", "tenure/v1/admin.proto", "tenure/v1/claims.proto", "tenure/v1/agent_cni.proto"];
+const PROTOS: [&str; 5] = [
+    "tenure/v1/cni.proto",
+    "tenure/v1/admin.proto",
+    "tenure/v1/claims.proto",
+    "tenure/v1/agent_cni.proto",
+    "tenure/v1/eni.proto",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

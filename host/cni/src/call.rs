@@ -21,6 +21,9 @@ const SOCKET_VARIABLE: &str = "TENURE_SOCKET";
 /// The environment variable for the agents' socket, which an agent's own container has: there, calls are about the agent's claims.
 const AGENT_SOCKET_VARIABLE: &str = "TENURE_AGENT_SOCKET";
 
+/// The name under which the plugin is a main plugin: the daemon makes the pod's link, too.
+const MAIN_PLUGIN: &str = "tenure-eni";
+
 /// An error, and the spec version to report it in.
 pub(crate) struct Failed {
     pub(crate) report: ErrorReport,
@@ -61,18 +64,33 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         // Set below, for an ADD whose configuration names a file.
         resolv_conf: None,
     };
-    let agent = variable(AGENT_SOCKET_VARIABLE).filter(|path| !path.is_empty());
+    let is_main = is_main_plugin();
+    // An agent's claim has no link.
+    let agent = variable(AGENT_SOCKET_VARIABLE).filter(|path| !path.is_empty() && !is_main);
     let is_pod = agent.is_none();
     check_netns(&environment, namespace, is_pod)
         .and_then(|()| config.plugin_settings(command))
         .and_then(|settings| {
             let resolv_conf = settings.resolv_conf.as_deref().filter(|_| is_pod);
             invocation.resolv_conf = resolv_conf.map(resolv_conf::read).transpose()?;
-            Ok(Way::find(settings, agent, started))
+            let service = match (&agent, command) {
+                (Some(_), _) => Service::AgentCni,
+                // These two end links under either name, with a daemon of any version.
+                (None, Command::Del | Command::Gc) => Service::Cni,
+                (None, _) if is_main => Service::Eni,
+                (None, _) => Service::Cni,
+            };
+            Ok(Way::find(settings, agent, service, started))
         })
         .map_err(|error| ErrorReport::from(&error))
         .and_then(|way| way.ask(command, method, &invocation))
         .map_err(|report| Failed { report, version })
+}
+
+/// Whether the plugin was called by its other name.
+fn is_main_plugin() -> bool {
+    let called = std::env::args_os().next();
+    called.is_some_and(|path| Path::new(&path).file_name().is_some_and(|name| name == MAIN_PLUGIN))
 }
 
 /// The daemon's method for a command.
@@ -110,16 +128,18 @@ struct Way {
 }
 
 impl Way {
-    fn find(settings: PluginSettings, agent: Option<String>, started: Duration) -> Self {
+    fn find(
+        settings: PluginSettings,
+        agent: Option<String>,
+        service: Service,
+        started: Duration,
+    ) -> Self {
         let deadline = Deadline::new(started, settings.timeout);
-        if let Some(socket) = agent {
-            return Self { socket: socket.into(), service: Service::AgentCni, deadline };
-        }
-        let socket = settings
-            .socket
+        let socket = agent
+            .or(settings.socket)
             .or_else(|| variable(SOCKET_VARIABLE).filter(|path| !path.is_empty()))
             .unwrap_or_else(|| tenure_rpc::DEFAULT_CNI_SOCKET.to_owned());
-        Self { socket: socket.into(), service: Service::Cni, deadline }
+        Self { socket: socket.into(), service, deadline }
     }
 
     fn ask(&self, command: &Command, method: &str, invocation: &Invocation) -> Result<String, ErrorReport> {

@@ -32,6 +32,7 @@ const PREFIX: usize = 5;
 /// The gRPC status codes that a proxy, a library or an old daemon may return without tenure's details.
 const CANCELLED: i32 = 1;
 const DEADLINE_EXCEEDED: i32 = 4;
+const UNIMPLEMENTED: i32 = 12;
 const UNAVAILABLE: i32 = 14;
 
 /// A service of the daemon.
@@ -39,6 +40,8 @@ const UNAVAILABLE: i32 = 14;
 pub(crate) enum Service {
     /// For pods.
     Cni,
+    /// For pods whose link the daemon makes, too.
+    Eni,
     /// For agents, about their own claims.
     AgentCni,
 }
@@ -47,6 +50,7 @@ impl Service {
     fn name(self) -> &'static str {
         match self {
             Self::Cni => "tenure.v1.Cni",
+            Self::Eni => "tenure.v1.Eni",
             Self::AgentCni => "tenure.v1.AgentCni",
         }
     }
@@ -211,6 +215,7 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
     Err(match code {
         CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
         UNAVAILABLE => Failure::Unreachable(message.into_owned()),
+        UNIMPLEMENTED => Failure::Unreachable("the daemon is an older version, without this service".to_owned()),
         code => {
             let cause = format!("the daemon answered with gRPC status {code}: {message}");
             Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))

@@ -24,12 +24,13 @@ use tokio::sync::{Mutex, watch};
 
 use crate::agents::ConfiguredAgents;
 use crate::config::Config;
+use crate::links::KernelLinks;
 use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Claims, Cni, CniFiles, ConfiguredNetworks, Decisions, Exchanges,
-    FollowedFiles, Hangups, Health, Lapses, LeakWatch, NetworkSetup, PolicyFiles, Ready, Scraping,
+    Admin, Adoption, Checkpoint, Claims, Cni, CniFiles, ConfiguredNetworks, Datapath, Decisions, Exchanges,
+    FollowedFiles, Hangups, Health, Kept, Lapses, LeakWatch, NetworkSetup, PolicyFiles, Ready, Scraping,
     SpoolReplay, Supervisor, Tidying, Undo, Vetting,
 };
 use crate::policies;
@@ -92,10 +93,12 @@ impl App {
         );
         options.witness = Some(Arc::clone(&seen) as _);
         let (writer, journal) = Writer::open(options, &recovered.tail);
+        let kept = Arc::new(Kept::default());
         let ports = Ports {
             clock: Arc::clone(&clock),
             catalogue: Arc::new(WithDelegates::new(Arc::clone(&policies) as _, Arc::clone(&allowed))),
             journal: Arc::new(journal),
+            links: Arc::new(KernelLinks::new(Arc::clone(&kept))),
             observer,
         };
         policies.set_loaded(recovered.components.all());
@@ -202,6 +205,10 @@ impl App {
         parts.add(files, &[undo, configured]);
         parts.add(Lapses::build(Arc::clone(&engine)), &[undo]);
         parts.add(Tidying::build(Arc::clone(&engine)), &[undo]);
+        // Nobody says yet what the node's interfaces are: only pods are kept.
+        let (_, interfaces) = watch::channel(Arc::default());
+        let counted = Arc::clone(&metrics);
+        parts.add(Datapath::build(Arc::clone(&engine), kept, interfaces, counted, &conditions), &[undo]);
 
         let admin = AdminService::new(Arc::clone(&engine), Arc::clone(&node) as _);
         let admin = Admin::build(run_dir.join("admin.sock"), admin, health, &conditions, replayed);

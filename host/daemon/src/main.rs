@@ -2,10 +2,12 @@
 
 mod agents;
 mod app;
+mod capabilities;
 mod check;
 mod clock;
 mod config;
 mod fault;
+mod links;
 mod live;
 mod mark;
 mod node;

@@ -17,7 +17,7 @@ use crate::effects::Demands;
 use crate::live::{Reports, Runs, Shadows, Vetting};
 use crate::lock::hold;
 use crate::networks::Networks;
-use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Observer};
+use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Links, Observer};
 use crate::slot::Served;
 use crate::snapshots::Snapshots;
 use crate::strikes::Strikes;
@@ -32,6 +32,8 @@ pub struct Ports {
     pub catalogue: Arc<dyn Catalogue>,
     /// Makes facts durable.
     pub journal: Arc<dyn Journal>,
+    /// Makes the links of attachments that ask for one.
+    pub links: Arc<dyn Links>,
     /// Receives the outcome of each request.
     pub observer: Arc<dyn Observer>,
 }
@@ -122,6 +124,8 @@ pub struct Engine {
     /// The requests that wait for supply.
     pub(crate) demands: Arc<Demands>,
     pub(crate) delegates: Delegates,
+    /// Notified when links of ended allocations may be left.
+    pub(crate) unlinked: Notify,
 }
 
 impl Engine {
@@ -136,7 +140,7 @@ impl Engine {
         let feed = Feed::new(began, node.claims.through());
         let committer = Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows), feed);
         let committer = Arc::new(committer);
-        let (undo, abandoned) = undo::channel(Arc::clone(&committer), Arc::clone(&ports.clock));
+        let (undo, abandoned) = undo::channel(Arc::clone(&committer), &ports);
         let engine = Self {
             networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, began),
@@ -157,6 +161,7 @@ impl Engine {
             heard: Arc::new(Heard::new(began)),
             demands: Arc::default(),
             delegates: Delegates::default(),
+            unlinked: Notify::new(),
         };
         (Arc::new(engine), abandoned)
     }

@@ -43,24 +43,23 @@ impl Engine {
         book.allocations_after(after).take(most).map(listed).collect()
     }
 
-    /// Returns an owner's addresses.
+    /// Returns an owner's addresses, after looking at its link if the host makes it.
     ///
     /// # Errors
-    /// `UnknownAttachment` when the owner has none.
+    /// `UnknownAttachment` when the owner has none, `LinkDiffers` when the kernel does not show its link as it shall be.
     pub async fn check(&self, network: &NetworkName, owner: &Owner) -> Result<Grant> {
         self.observed("check", network, Some(owner), async {
-            let held = match self.networks.get(network) {
-                Some(slot) => slot.state().as_ref().and_then(|served| served.book.owned_by(owner).cloned()),
-                None => None,
-            };
-            let held = held.ok_or_else(|| {
+            let held = self.allocation_of(network, owner).ok_or_else(|| {
                 Error::new(
                     ErrorCode::UnknownAttachment,
                     format_args!("{owner} owns no address of network {network}"),
                 )
             })?;
             self.check_at_delegate(network, owner, &held.addresses).await?;
-            Ok(Grant { generation: held.generation, addresses: held.addresses.to_vec() })
+            if held.link().is_some() {
+                self.ports.links.check(&held).await?;
+            }
+            Ok(self.grant(&held))
         })
         .await
     }

@@ -22,6 +22,7 @@ mod engine;
 mod foresee;
 mod import;
 mod inspect;
+mod links;
 mod live;
 mod lock;
 mod memory;

@@ -71,10 +71,10 @@ impl Engine {
         let alone = slot.alone().await;
         turn.place().await?;
         let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
-        if let Some((granted, ticket)) = repeated {
+        if let Some((held, ticket)) = repeated {
             drop(alone);
             ticket.durable().await?;
-            return Ok(granted);
+            return self.connected(&held).await;
         }
         self.admits()?;
         import::admits(alone.state().as_ref())?;
@@ -97,7 +97,7 @@ impl Engine {
             })
             .await;
         let Outcome { proposal, state } = self.judged(&alone, &add.request, book, began, outcome).await?;
-        let (granted, ticket, changed) = {
+        let (allocation, ticket, changed) = {
             let mut held = alone.hold();
             let served = held.as_mut().ok_or_else(no_book)?;
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
@@ -106,30 +106,38 @@ impl Engine {
                 self.rejected(policy.as_ref(), violation.rule(), why)
             })?;
             fits(&allocation.addresses)?;
-            let granted = grant(&allocation);
+            let allocation = Arc::new(allocation);
 
             // The checkpoint: staged with the book locked, so that log order equals book order; durable before the
             // reply. A new state is kept together with the allocation, or neither is.
-            let allocated = Fact::from(LedgerFact::Allocated(Arc::new(allocation)));
+            let allocated = Fact::from(LedgerFact::Allocated(Arc::clone(&allocation)));
             let kept = kept(name, &remembered, state, now);
             let is_changed = kept.is_some();
             let facts: Vec<Fact> = [allocated].into_iter().chain(kept.map(Fact::from)).collect();
             let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
             let changed = is_changed.then(|| Changed { before: remembered, turn: held.look().into_turn() });
-            (granted, ticket, changed)
+            (allocation, ticket, changed)
         };
-        let (owner, generation) = (add.request.owner.clone(), granted.generation);
-        let undo = Undo::new(&self.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
+        let (owner, generation) = (add.request.owner.clone(), allocation.generation);
+        let mut undo = Undo::new(&self.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
         ticket.durable().await?;
+
+        // The kernel: only what is durable is connected, so that after a crash the ledger knows each link.
+        undo.durable();
+        let granted = self.connected(&allocation).await?;
         undo.disarm();
         Ok(granted)
     }
 
-    /// Answers an owner that already has addresses. A repeat that began later renews the allocation, durably.
-    fn repeat(&self, served: Option<&mut Served>, request: &Request) -> Result<Option<(Grant, Ticket)>> {
+    /// What an owner already has. A repeat that began later renews the allocation, durably.
+    fn repeat(
+        &self,
+        served: Option<&mut Served>,
+        request: &Request,
+    ) -> Result<Option<(Arc<Allocation>, Ticket)>> {
         let Some(served) = served else { return Ok(None) };
         let Some(held) = served.book.owned_by(&request.owner) else { return Ok(None) };
-        let granted = grant(held);
+        Self::same_link(held, request)?;
         let ticket = match served.book.repeat(request) {
             Some(Repeat::Renews(fact)) => {
                 self.ports.journal.health()?;
@@ -145,7 +153,7 @@ impl Engine {
             // The allocation may come from an import that is not durable yet.
             Some(Repeat::Same) | None => self.ports.journal.barrier(),
         };
-        Ok(Some((granted, ticket)))
+        Ok(served.book.owned_by(&request.owner).map(|held| (Arc::clone(held), ticket)))
     }
 
     /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the
@@ -211,8 +219,4 @@ impl Engine {
 
 pub(crate) fn no_book() -> Error {
     defect("a defined network has no book")
-}
-
-fn grant(allocation: &Allocation) -> Grant {
-    Grant { generation: allocation.generation, addresses: allocation.addresses.to_vec() }
 }

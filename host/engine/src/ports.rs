@@ -1,9 +1,10 @@
-//! The engine's ports, as traits: the clock, the policies, the journal and the observer.
+//! The engine's ports, as traits: the clock, the policies, the journal, the links and the observer.
 //!
-//! The daemon plugs in the kernel's clock, WASM components, the checkpoint, and metrics and logging; tests and the
+//! The daemon plugs in the kernel's clock, WASM components, the checkpoint, netlink, and metrics and logging; tests and the
 //! simulation plug in their own.
 
 mod delegate;
+mod links;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::difference::Difference;
 
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
+pub use self::links::{LinkKey, Links};
 
 /// A time source.
 pub trait Clock: Send + Sync + 'static {

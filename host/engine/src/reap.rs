@@ -39,6 +39,7 @@ impl Engine {
         };
         ticket.durable().await?;
         self.is_untidy();
+        self.unlinked.notify_one();
         Ok(true)
     }
 }

@@ -51,11 +51,13 @@ impl Engine {
         };
         let alone = slot.alone().await;
         turn.place().await?;
+        let meant = self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
         let ticket = match alone.hold().as_mut() {
             Some(served) => self.release(served, &del.owner, requested_at, "del")?,
             None => self.ports.journal.barrier(),
         };
         ticket.durable().await?;
+        self.disconnect(meant.as_deref()).await;
         // What its delegate gave goes back, now or later.
         turn.leave_place();
         self.settle_quietly(&del.network, &del.owner).await;
@@ -97,6 +99,7 @@ impl Engine {
         };
         barrier.durable().await?;
         self.is_untidy();
+        self.unlinked.notify_one();
         self.gc_at_delegates(&gc.network, &gc.valid).await;
         Ok(freed)
     }

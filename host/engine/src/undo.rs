@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 
 use crate::admission::Turn;
 use crate::committer::Committer;
-use crate::ports::Clock;
+use crate::engine::Ports;
+use crate::ports::{Clock, LinkKey, Links};
 use crate::slot::{self, Slot};
 use crate::states::undone;
 
@@ -44,13 +45,21 @@ pub(crate) struct Changed {
 pub struct Abandoned {
     /// Unbounded, because a drop cannot wait. Each orphan holds an address, and addresses are limited.
     orphans: mpsc::UnboundedReceiver<Orphan>,
-    committer: Arc<Committer>,
-    clock: Arc<dyn Clock>,
+    desk: Desk,
 }
 
-pub(crate) fn channel(committer: Arc<Committer>, clock: Arc<dyn Clock>) -> (Sender, Abandoned) {
+/// What an undo works with.
+#[derive(Clone)]
+struct Desk {
+    committer: Arc<Committer>,
+    clock: Arc<dyn Clock>,
+    links: Arc<dyn Links>,
+}
+
+pub(crate) fn channel(committer: Arc<Committer>, ports: &Ports) -> (Sender, Abandoned) {
     let (sender, orphans) = mpsc::unbounded_channel();
-    (sender, Abandoned { orphans, committer, clock })
+    let desk = Desk { committer, clock: Arc::clone(&ports.clock), links: Arc::clone(&ports.links) };
+    (sender, Abandoned { orphans, desk })
 }
 
 impl Abandoned {
@@ -62,9 +71,7 @@ impl Abandoned {
         poll_fn(|context| {
             while is_open && let Poll::Ready(orphan) = self.orphans.poll_recv(context) {
                 match orphan {
-                    Some(orphan) => {
-                        undoing.push(undo(Arc::clone(&self.committer), Arc::clone(&self.clock), orphan));
-                    }
+                    Some(orphan) => undoing.push(undo(self.desk.clone(), orphan)),
                     None => is_open = false,
                 }
             }
@@ -75,27 +82,40 @@ impl Abandoned {
     }
 }
 
-async fn undo(committer: Arc<Committer>, clock: Arc<dyn Clock>, orphan: Orphan) {
-    let (before, mut slot) = match orphan.changed {
-        Some(Changed { before, turn }) => (Some(before), orphan.slot.resume(turn)),
-        None => (None, orphan.slot.lock().await),
-    };
-    let Some(served) = slot.as_mut() else { return };
-    let ours = |held: &&Arc<Allocation>| held.generation == orphan.generation;
-    if served.book.owned_by(&orphan.owner).filter(ours).is_none() {
-        return;
+/// Ends an abandoned allocation, and removes what there is of its link. The turn ends after that.
+async fn undo(desk: Desk, orphan: Orphan) {
+    let Orphan { slot, owner, generation, turn: _turn, changed } = orphan;
+    let ended = release(&desk, &slot, (&owner, generation), changed).await;
+    let Some(link) = ended.and_then(|ended| LinkKey::of(&ended)) else { return };
+    if let Err(error) = desk.links.disconnect(&link).await {
+        tracing::warn!(link = %link.host, cause = error.cause, "cannot remove the link of an abandoned ADD");
     }
-    let reason = End::Undone.reason();
-    let Some(fact) = served.book.release(&orphan.owner, clock.now(), reason) else { return };
+}
+
+/// Ends an abandoned allocation, and returns it if its owner still had it.
+async fn release(
+    desk: &Desk,
+    slot: &Slot,
+    (owner, generation): (&Owner, Generation),
+    changed: Option<Changed>,
+) -> Option<Arc<Allocation>> {
+    let (before, mut slot) = match changed {
+        Some(Changed { before, turn }) => (Some(before), slot.resume(turn)),
+        None => (None, slot.lock().await),
+    };
+    let served = slot.as_mut()?;
+    let held = served.book.owned_by(owner).filter(|held| held.generation == generation).cloned()?;
+    let fact = served.book.release(owner, desk.clock.now(), End::Undone.reason())?;
     let mut facts: Vec<Fact> = vec![fact.into()];
     if let Some(before) = before {
-        facts.push(undone(&committer.node().states, served.book.name(), before).into());
+        facts.push(undone(&desk.committer.node().states, served.book.name(), before).into());
     }
     // No need to wait for the ticket: whatever uses the address next is staged after this fact.
-    if let Err(conflict) = committer.commit(&mut served.book, &facts) {
-        tracing::error!(%conflict, owner = %orphan.owner, "cannot undo an abandoned ADD");
+    if let Err(conflict) = desk.committer.commit(&mut served.book, &facts) {
+        tracing::error!(%conflict, %owner, "cannot undo an abandoned ADD");
     }
-    tracing::info!(owner = %orphan.owner, generation = %orphan.generation, "undid an ADD that was abandoned or could not be made durable");
+    tracing::info!(%owner, %generation, "undid an ADD that was abandoned, or could not be made durable or connected");
+    Some(held)
 }
 
 /// Undoes an allocation when dropped, unless disarmed.
@@ -114,6 +134,14 @@ impl Undo {
         changed: Option<Changed>,
     ) -> Self {
         Self { sender: sender.clone(), orphan: Some(Orphan { slot, owner, generation, turn, changed }) }
+    }
+
+    /// The allocation is durable, and the network's turn goes on: from here on an undo ends the allocation, as a DEL would, and lets
+    /// the policy's state be.
+    pub(crate) fn durable(&mut self) {
+        if let Some(orphan) = &mut self.orphan {
+            orphan.changed = None;
+        }
     }
 
     /// The caller has its answer: the allocation stays.

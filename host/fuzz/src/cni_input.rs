@@ -104,6 +104,7 @@ fn read(
         addresses: requested.into_iter().map(assigned).collect(),
         routes,
         dns: Dns::from_resolv_conf(&String::from_utf8_lossy(resolv_conf)),
+        link: None,
     }
 }
 

@@ -155,7 +155,7 @@ async fn set_up(kind: Kind, pods: u32) {
         nets.map(|number| IpNet::V4(Ipv4Net::new(address(number), length).unwrap())).collect()
     };
     let node = Node {
-        primary: interface(0, Vec::new()),
+        primary: Some(interface(0, Vec::new())),
         secondary: vec![interface(1, carries(1)), interface(2, carries(2))],
         // Which link a route leads to makes no difference: one stands for all.
         pods: vec![Pod {

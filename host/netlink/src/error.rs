@@ -52,6 +52,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the process lacks a capability for it: NET_ADMIN, or SYS_ADMIN to enter a namespace.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        match self {
+            Self::Kernel { source, .. } | Self::Io { source, .. } => {
+                source.kind() == io::ErrorKind::PermissionDenied
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the kernel answered with this number.
     pub(crate) fn is(&self, number: rustix::io::Errno) -> bool {
         match self {

@@ -36,8 +36,10 @@ pub enum Event {
     Blind(Error),
     /// These links and sysctls do not exist; what concerns them waits until they do.
     Waiting(Vec<String>),
-    /// The kernel is as it is wanted.
-    Settled,
+    /// The kernel is as it is wanted, so far as its links exist.
+    Settled(Arc<Wanted>),
+    /// The kernel is not as it is wanted: something has failed, or has to be done anew. It is tried again.
+    Unsettled(Arc<Wanted>),
 }
 
 /// Keeps the kernel of the calling thread's network namespace as it is wanted, until it is dropped.
@@ -79,10 +81,11 @@ pub async fn keep(
         }
         let pause = if outcome.settled {
             pace.succeeded();
-            report(Event::Settled);
+            report(Event::Settled(Arc::clone(&now)));
             PERIOD
         } else {
             pace.worked();
+            report(Event::Unsettled(Arc::clone(&now)));
             pace.retry()
         };
         drifted |= outcome.settled;

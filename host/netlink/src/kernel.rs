@@ -35,7 +35,7 @@ impl Kernel {
     /// Asks for a change, and waits until it is made.
     pub(crate) async fn request(
         &self,
-        what: impl std::fmt::Display,
+        what: impl std::fmt::Display + Send,
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<(), Error> {

@@ -23,6 +23,7 @@ pub use name::Name;
 pub use netns::Netns;
 
 use crate::error::Error;
+use crate::kernel::Kernel;
 
 /// The gateway of every pod in IPv4.
 const GATEWAY_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
@@ -73,8 +74,19 @@ impl PodLink {
         make::remove(host, owner).await
     }
 
+    /// The links of this namespace that have an owner, each with it.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub async fn list() -> Result<Vec<(Name, String)>, Error> {
+        let links = Kernel::connect()?.links().await?;
+        let owned = links.into_iter().filter(|link| link.peer.is_some());
+        Ok(owned.filter_map(|link| Some((Name::new(&link.name).ok()?, link.alias?))).collect())
+    }
+
     /// The gateways of the families that the pod has addresses of.
-    fn gateways(&self) -> Vec<IpAddr> {
+    #[must_use]
+    pub fn gateways(&self) -> Vec<IpAddr> {
         let mut gateways = Vec::new();
         if self.addresses.iter().any(IpAddr::is_ipv4) {
             gateways.push(IpAddr::V4(GATEWAY_V4));

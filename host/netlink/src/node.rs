@@ -6,18 +6,26 @@ use ipnet::IpNet;
 
 use crate::parts::Mac;
 
-/// A node with cloud interfaces.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A node with cloud interfaces, or with pods alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     /// The interface that the node started with. Its address and its routes belong to the operating system; only its MTU, its
-    /// state and two sysctls are set.
-    pub primary: Interface,
+    /// state and two sysctls are set. `None` on a node without cloud interfaces: there is nothing to translate or mark, and no
+    /// interface is touched.
+    pub primary: Option<Interface>,
     /// All others. Their addresses and routes are ours.
     pub secondary: Vec<Interface>,
     /// The pods whose links exist or are about to.
     pub pods: Vec<Pod>,
     /// What holds for all of them.
     pub settings: Settings,
+}
+
+impl Node {
+    /// All interfaces, the primary one first.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.primary.iter().chain(&self.secondary)
+    }
 }
 
 /// A network interface.

@@ -34,7 +34,8 @@ impl Kernel {
             routes: self.routes(&names).await?,
             rules: self.rules().await?,
             sysctls,
-            table: nft::read().await?,
+            // A node without interfaces has no table, and need not have nft.
+            table: if wanted.links.is_empty() { None } else { nft::read().await? },
             links,
         })
     }

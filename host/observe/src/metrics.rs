@@ -20,7 +20,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
 
 use self::labels::{
-    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, PolicyLabels, RequestLabels,
+    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels, RequestLabels,
     StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
@@ -54,6 +54,7 @@ pub struct Metrics {
     spool_replayed: Counter,
     spool_set_aside: Counter,
     recovery_findings: Family<FoundLabels, Counter>,
+    datapath: Family<OperationLabels, Counter>,
     conditions: Family<ConditionLabels, Gauge>,
 }
 
@@ -91,6 +92,7 @@ impl Metrics {
             spool_replayed: Counter::default(),
             spool_set_aside: Counter::default(),
             recovery_findings: Family::default(),
+            datapath: Family::default(),
             conditions: Family::default(),
         };
         metrics.registered(version)
@@ -185,6 +187,11 @@ impl Metrics {
             "Findings when the checkpoint was opened",
             self.recovery_findings.clone(),
         );
+        registry.register(
+            "datapath_operations",
+            "Changes of the kernel for pods and interfaces, by what they changed; outcome is applied, repaired or failed",
+            self.datapath.clone(),
+        );
         registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
@@ -276,6 +283,11 @@ impl Metrics {
     /// Counts a finding of a recovery by its short stable name: `clean`, `torn-tail`, `new-boot`.
     pub fn recovered(&self, found: &'static str) {
         self.recovery_findings.get_or_create(&FoundLabels { found }).inc();
+    }
+
+    /// Counts a change of the kernel by what it changed and what came of it: `applied`, `repaired` or `failed`.
+    pub fn datapath(&self, subject: &'static str, outcome: &'static str) {
+        self.datapath.get_or_create(&OperationLabels { subject, outcome }).inc();
     }
 
     /// Sets the conditions of the node; all others become 0.

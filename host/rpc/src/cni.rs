@@ -1,5 +1,6 @@
 //! The Cni service: translates an invocation into an engine request, and a grant into the plugin's output.
 
+mod eni;
 mod foreseen;
 mod unimported;
 
@@ -52,8 +53,8 @@ impl CniService {
         self.unimported.ignore(ignore);
     }
 
-    async fn add(&self, call: &Invocation) -> Result<Answer> {
-        let read = self.read(call).await;
+    async fn add(&self, call: &Invocation, plugin: Plugin) -> Result<Answer> {
+        let read = self.read(call, plugin).await;
         let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
         let success = |addresses: &[AssignedAddress]| {
             let is_delegated =
@@ -70,26 +71,39 @@ impl CniService {
             Ok(grant) => grant,
             Err(refusal) => return Err(self.told_first(&network, version, refusal).await),
         };
-        Ok(Answer { output: success(&grant.addresses).render(version)?.into_bytes() })
+        let success = success(&grant.addresses);
+        let success = match grant.link {
+            Some(link) => success.on(link),
+            None => success,
+        };
+        Ok(Answer { output: success.render(version)?.into_bytes() })
     }
 
     /// The engine's request for an ADD, the spec version of the answer, and the answer without its addresses.
-    async fn read(&self, call: &Invocation) -> Result<(Add, SpecVersion, Success)> {
+    async fn read(&self, call: &Invocation, plugin: Plugin) -> Result<(Add, SpecVersion, Success)> {
         let config = Configuration::parse(&call.config)?;
         let version = config.version(&Command::Add)?;
         let arguments = Arguments::parse(&call.args)?;
-        let routes = config.routes()?;
+        let (owner, routes) = (owner(call)?, config.routes()?);
+        let link = match plugin {
+            Plugin::Ipam => None,
+            Plugin::Main => {
+                config.only_default_routes()?;
+                Some(Box::new(self.engine.link(&owner, arguments.pod.as_ref(), config.mtu()?)))
+            }
+        };
         let dns = self.dns(&config, call).await?;
         let told = Place::new(call.netns_device, call.netns_inode);
         let add = Add {
             request: tenure_types::Request {
                 network: config.name().clone(),
-                owner: owner(call)?,
+                owner,
                 requested: config.requested(&arguments)?,
                 sandbox: Sandbox {
                     pod: arguments.pod,
                     netns: call.netns.as_str().into(),
                     netns_seen: netns::see(&call.netns, told),
+                    link,
                 },
                 supply_full: false,
                 requested_at: self.started(&Command::Add, call),
@@ -101,7 +115,7 @@ impl CniService {
         if add.policy.delegate().is_none() {
             self.unimported.check(&self.engine, config.name(), config.data_directory()).await?;
         }
-        Ok((add, version, Success { addresses: Vec::new(), routes, dns }))
+        Ok((add, version, Success { routes, dns, ..Success::default() }))
     }
 
     /// A policy's refusal; but if the spec version cannot express any result of the network, that error, as in the reference.
@@ -130,14 +144,22 @@ impl CniService {
         self.engine.del(del).await
     }
 
-    async fn check(&self, call: &Invocation) -> Result<()> {
+    async fn check(&self, call: &Invocation, plugin: Plugin) -> Result<()> {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Check)?;
-            Ok((config.name().clone(), owner(call)?))
+            let kept = (plugin == Plugin::Main).then(|| config.kept()).transpose()?;
+            Ok((config.name().clone(), owner(call)?, kept))
         };
-        let (network, owner) = read().inspect_err(|error| unread(&Command::Check, call, error))?;
-        self.engine.check(&network, &owner).await.map(drop)
+        let (network, owner, kept) = read().inspect_err(|error| unread(&Command::Check, call, error))?;
+        let grant = self.engine.check(&network, &owner).await?;
+        let Some((kept, link)) = kept.zip(grant.link) else { return Ok(()) };
+        let lacks = kept.lacks(&Success { addresses: grant.addresses, ..Success::default() }.on(link));
+        if lacks.is_empty() {
+            return Ok(());
+        }
+        let cause = format_args!("prevResult of {owner} on {network} lacks {}", lacks.join(", "));
+        Err(Error::new(ErrorCode::LinkDiffers, cause))
     }
 
     async fn gc(&self, call: &Invocation) -> Result<()> {
@@ -153,7 +175,10 @@ impl CniService {
         self.engine.gc(gc).await.map(drop)
     }
 
-    async fn status(&self, call: &Invocation) -> Result<()> {
+    async fn status(&self, call: &Invocation, plugin: Plugin) -> Result<()> {
+        if plugin == Plugin::Main {
+            self.engine.status_of_links()?;
+        }
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Status)?;
@@ -202,6 +227,15 @@ impl CniService {
     }
 }
 
+/// What the plugin is in a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plugin {
+    /// It gives another plugin addresses.
+    Ipam,
+    /// The host makes the link, too.
+    Main,
+}
+
 fn owner(call: &Invocation) -> Result<Owner> {
     let invalid = |error| Error::new(ErrorCode::InvalidEnvironment, error);
     let container = ContainerId::new(&call.container_id).map_err(invalid)?;
@@ -230,7 +264,7 @@ fn silent(result: Result<()>) -> Result<Response<Answer>, Status> {
 #[tonic::async_trait]
 impl v1::cni_server::Cni for CniService {
     async fn add(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        self.add(call.get_ref()).await.map(Response::new).map_err(|error| to_status(&error))
+        self.add(call.get_ref(), Plugin::Ipam).await.map(Response::new).map_err(|error| to_status(&error))
     }
 
     async fn del(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
@@ -238,7 +272,7 @@ impl v1::cni_server::Cni for CniService {
     }
 
     async fn check(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.check(call.get_ref()).await)
+        silent(self.check(call.get_ref(), Plugin::Ipam).await)
     }
 
     async fn gc(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
@@ -246,6 +280,6 @@ impl v1::cni_server::Cni for CniService {
     }
 
     async fn status(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.status(call.get_ref()).await)
+        silent(self.status(call.get_ref(), Plugin::Ipam).await)
     }
 }

@@ -27,6 +27,7 @@ use crate::v1::admin_server::{Admin, AdminServer};
 use crate::v1::agent_cni_server::{AgentCni, AgentCniServer};
 use crate::v1::claims_server::{Claims, ClaimsServer};
 use crate::v1::cni_server::{Cni, CniServer};
+use crate::v1::eni_server::{Eni, EniServer};
 use crate::{LONGEST_CONFIG, v1};
 
 /// The longest request: a configuration, and room for four names and a few paths.
@@ -47,17 +48,19 @@ pub fn health() -> (HealthReporter, HealthServer<HealthService>) {
     (reporter, HealthServer::new(service))
 }
 
-/// Serves the CNI plugin on incoming connections until `stop` resolves.
+/// Serves the CNI plugin under both of its names on incoming connections until `stop` resolves.
 ///
 /// # Errors
 /// If the server itself fails; a broken connection ends only that connection.
 pub async fn serve_cni(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
-    cni: impl Cni,
+    cni: impl Cni + Eni + Clone,
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    let services = Routes::new(CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST));
+    let main = EniServer::new(cni.clone()).max_decoding_message_size(LONGEST_REQUEST);
+    let ipam = CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST);
+    let services = Routes::new(ipam).add_service(main);
     serve(incoming, services, under_way, stop).await
 }
 

@@ -16,7 +16,7 @@ use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
-use tenure_fixtures::ports::{ManualClock, Silent};
+use tenure_fixtures::ports::{ManualClock, NoLinks, Silent};
 use tenure_fixtures::random::Random;
 use tenure_ledger::{Book, Choices, Claims, Page};
 use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
@@ -236,6 +236,7 @@ impl World {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             catalogue: Arc::new(policies::Known(self.foreign.clone())),
             journal: Arc::new(WithBeside { journal, beside: beside.clone() }),
+            links: Arc::new(NoLinks),
             observer: Arc::new(Silent),
         };
         let settings = Settings {

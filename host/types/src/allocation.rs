@@ -18,7 +18,18 @@ pub struct PodIdentity {
     pub uid: Box<str>,
 }
 
-/// The sandbox of an attachment, as reported by its runtime. No other kind of owner has one.
+/// The link of an attachment, where the host makes it and not another plugin: a veth pair from the node into the pod.
+///
+/// It is recorded with the allocation, so that whoever has an address has its link, and nobody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The name of the host's end.
+    pub host: Box<str>,
+    /// The MTU of both ends, in bytes.
+    pub mtu: u32,
+}
+
+/// The sandbox of an attachment, as reported by its runtime, and its link. No other kind of owner has one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sandbox {
     /// The pod, if known.
@@ -28,6 +39,8 @@ pub struct Sandbox {
     /// The place in which the daemon itself saw that namespace, if it did. A namespace that it never saw cannot be
     /// found to be gone.
     pub netns_seen: Option<Place>,
+    /// The link that the host makes; `None` if another plugin makes one. Boxed, because few nodes have any.
+    pub link: Option<Box<Link>>,
 }
 
 /// An allocation's number within its network. Numbers ascend in the order of allocation and are never reused, so a
@@ -80,6 +93,12 @@ impl Allocation {
     #[must_use]
     pub fn netns(&self) -> &str {
         &self.sandbox.netns
+    }
+
+    /// The link that the host makes for it.
+    #[must_use]
+    pub fn link(&self) -> Option<&Link> {
+        self.sandbox.link.as_deref()
     }
 
     /// The place in which the daemon saw that namespace.

@@ -94,6 +94,9 @@ conditions! {
         "fix the file and run `tenurectl reload`; until then a restart would fail";
     /// A non-essential part of the daemon failed and is being restarted.
     PartFailed = "part-failed", Degraded, "no immediate action is needed; please report it with the daemon's log";
+    /// The kernel cannot be made or kept as the node's pods and interfaces want it; ADD of pods with a link fails.
+    DatapathFailed = "datapath-failed", Degraded,
+        "fix what the message names; the daemon tries again by itself";
     /// The socket of tenurectl is missing, or something else has replaced it.
     AdminSocketMissing = "admin-socket-missing", Degraded,
         "the daemon recreates it by itself; if this persists, remove whatever has replaced it";

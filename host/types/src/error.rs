@@ -171,6 +171,15 @@ codes! {
     /// What a registry sent is not one component with the expected digest and size.
     RegistryMismatch = "registry-mismatch", 155,
         "load nothing from this reference until whoever publishes it has confirmed its digest and its form";
+    /// The kernel did not make, show or remove a pod's link or the way to it; the address was released again.
+    LinkFailed = "link-failed", 160, "fix the cause named above; the runtime retries, and `tenurectl log` shows more";
+    /// The daemon may not make links: it lacks a capability.
+    LinkForbidden = "link-forbidden", 161,
+        "run tenured with CAP_NET_ADMIN and CAP_SYS_ADMIN: install deploy/systemd/tenure-eni.conf as a drop-in of its unit";
+    /// The link that a pod needs has the name of a link that is not the host's to replace.
+    LinkTaken = "link-taken", 162, "rename or remove the link named above; the runtime retries";
+    /// CHECK: a pod's link, or the result that the runtime kept of it, is not as it shall be.
+    LinkDiffers = "link-differs", 163, "delete the pod so that it is recreated; a repeated ADD repairs the link, too";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }

@@ -66,4 +66,30 @@ pub struct Grant {
     pub generation: Generation,
     /// The addresses, in the order of the network's pools.
     pub addresses: Vec<AssignedAddress>,
+    /// The link that the host has made for them, if it makes one.
+    pub link: Option<Connected>,
+}
+
+/// An attachment's link, as its runtime is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connected {
+    /// The host's end.
+    pub host: LinkEnd,
+    /// The end in the sandbox.
+    pub inside: LinkEnd,
+    /// The MTU of both ends, in bytes.
+    pub mtu: u32,
+    /// The network namespace of the end in the sandbox.
+    pub netns: Box<str>,
+    /// The gateways in the sandbox, one for each address family: everything is sent there.
+    pub gateways: Vec<IpAddr>,
+}
+
+/// One end of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkEnd {
+    /// Its name.
+    pub name: String,
+    /// Its hardware address, as `02:00:5e:00:53:01`.
+    pub mac: String,
 }

@@ -29,14 +29,14 @@ mod range;
 mod selector;
 
 pub use address::{AssignedAddress, Source};
-pub use allocation::{Allocation, Generation, PodIdentity, Sandbox};
+pub use allocation::{Allocation, Generation, Link, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
 pub use condition::{Condition, ConditionName, Severity};
 pub use delegate::{DELEGATED, DelegateCall, DelegateVerb};
 pub use effect::{Effect, EffectKind};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
-pub use grant::{Assignment, Grant, Proposal, Request};
+pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request};
 pub use lifetime::End;
 pub use meter::{Counts, Meter};
 pub use moment::{BootId, Moment};

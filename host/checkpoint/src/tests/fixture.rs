@@ -391,7 +391,7 @@ fn request(network: u64, owner: &Owner, netns: &str, now: Moment) -> Request {
         network: name(network),
         owner: owner.clone(),
         requested: Vec::new(),
-        sandbox: Sandbox { pod: None, netns, netns_seen: None },
+        sandbox: Sandbox { netns, ..Sandbox::default() },
         supply_full: false,
         requested_at: now,
     }

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, Generation, Origin, Owner, Place,
+    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, Generation, Link, Origin, Owner, Place,
     PodIdentity, PolicyName, PolicyStamp, PoolName, RangeName, Sandbox, Source,
 };
 
@@ -30,6 +30,8 @@ pub(super) struct StoredAllocation<'a> {
     netns: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     netns_seen: Option<StoredPlace>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    link: Option<StoredLink<'a>>,
     #[serde(borrow, default, skip_serializing_if = "StoredAttributes::is_empty")]
     tags: StoredAttributes<'a>,
     #[serde(borrow)]
@@ -80,6 +82,13 @@ struct StoredPod<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     uid: Cow<'a, str>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredLink<'a> {
+    #[serde(borrow)]
+    host: Cow<'a, str>,
+    mtu: u32,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -231,6 +240,7 @@ impl<'a> From<&'a Allocation> for StoredAllocation<'a> {
             pod,
             netns: allocation.netns().into(),
             netns_seen: allocation.netns_seen().map(StoredPlace::from),
+            link: allocation.link().map(|link| StoredLink { host: (&*link.host).into(), mtu: link.mtu }),
             tags: stored_attributes(&allocation.tags),
             policy: allocation.policy.as_ref().into(),
             origin,
@@ -248,7 +258,9 @@ impl StoredAllocation<'_> {
             name: pod.name.into(),
             uid: pod.uid.into(),
         });
-        let sandbox = Sandbox { pod, netns: self.netns.into(), netns_seen: self.netns_seen.map(Place::from) };
+        let link = self.link.map(|link| Box::new(Link { host: link.host.into(), mtu: link.mtu }));
+        let netns_seen = self.netns_seen.map(Place::from);
+        let sandbox = Sandbox { pod, netns: self.netns.into(), netns_seen, link };
         let origin = self.origin.map(|origin| Origin {
             source: origin.source.into_owned(),
             claims: origin.claims.into_iter().map(Cow::into_owned).collect(),

@@ -59,10 +59,10 @@ impl Engine {
             }
         };
         drop(obtained);
-        let granted = Grant { generation: allocation.generation, addresses: allocation.addresses.to_vec() };
-        let undo =
-            Undo::new(&self.undo, Arc::clone(&slot.slot), request.owner, granted.generation, turn, None);
+        let (slot, generation) = (Arc::clone(&slot.slot), allocation.generation);
+        let undo = Undo::new(&self.undo, slot, request.owner, generation, turn, None);
         ticket.durable().await?;
+        let granted = self.connected(&allocation).await?;
         undo.disarm();
         Ok(granted)
     }

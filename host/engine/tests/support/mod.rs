@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Catalogue, Clock as _};
 use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
-use tenure_fixtures::ports::{Heard, ManualClock, ManualJournal, policy};
+use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, policy};
 use tenure_types::{
     ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
     Sandbox,
@@ -16,6 +16,7 @@ pub(crate) struct Bench {
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) journal: Arc<ManualJournal>,
+    pub(crate) links: Arc<KernelDouble>,
     pub(crate) outcomes: Arc<Heard>,
     pub(crate) abandoned: Option<tenure_engine::Abandoned>,
 }
@@ -44,10 +45,12 @@ impl Bench {
     ) -> Self {
         let clock = Arc::new(ManualClock::at(Moment { boot_ns: 1_000_000_000_000, wall_ms: 0 }));
         let (journal, outcomes) = (Arc::new(journal), Arc::new(Heard::default()));
+        let links = Arc::new(KernelDouble::default());
         let ports = Ports {
             clock: clock.clone(),
             catalogue: catalogue(&clock),
             journal: journal.clone(),
+            links: links.clone(),
             observer: outcomes.clone(),
         };
         let (cooldown, bounds) = (Duration::from_secs(30), Arc::default());
@@ -61,7 +64,7 @@ impl Bench {
             reserved: Duration::from_secs(3600),
         };
         let (engine, abandoned) = Engine::new(recovered, ports, settings);
-        Self { engine, clock, journal, outcomes, abandoned: Some(abandoned) }
+        Self { engine, clock, journal, links, outcomes, abandoned: Some(abandoned) }
     }
 
     pub(crate) fn now(&self) -> Moment {

@@ -33,8 +33,11 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Differenc
             if host.peer != Some(end.index) || end.peer != Some(host.index) {
                 differences.push(Difference::Strangers { host: host.name.clone(), inside: end.name.clone() });
             }
-            if host.mac != Some(link.host.mac()) {
-                differences.push(Difference::HardwareAddress(host.name.clone()));
+            for (end, wanted) in [(host, link.host.mac()), (end, link.host.inside())] {
+                if let Some(found) = end.mac.filter(|found| *found != wanted) {
+                    let link = end.name.clone();
+                    differences.push(Difference::HardwareAddress { link, found, wanted });
+                }
             }
             let owner = host.alias.as_deref().unwrap_or("nobody");
             if owner != link.owner {

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::parts::Mac;
+
 /// A difference, as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
@@ -29,9 +31,16 @@ pub enum Difference {
         /// What it shall be.
         wanted: u32,
     },
-    /// The host's end has another hardware address, so that the pod's neighbour is wrong.
-    #[error("{0} has another hardware address than the pod's neighbour entry")]
-    HardwareAddress(String),
+    /// An end has another hardware address; that of the host's is the pod's neighbour.
+    #[error("{link} has hardware address {found} instead of {wanted}")]
+    HardwareAddress {
+        /// The end.
+        link: String,
+        /// Its hardware address.
+        found: Mac,
+        /// What it shall be.
+        wanted: Mac,
+    },
     /// The host's end belongs to somebody else.
     #[error("{link} belongs to {found} instead of {wanted}")]
     Owner {

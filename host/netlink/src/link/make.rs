@@ -47,7 +47,7 @@ async fn remove_from(kernel: &Kernel, host: &Name) -> Result<(), Error> {
         return Err(Error::Taken(host.to_string()));
     }
     let removed = kernel
-        .request(format_args!("remove link {host}"), Message::DelLink(wire::remove_link(link.index)), 0)
+        .request(format!("remove link {host}"), Message::DelLink(wire::remove_link(link.index)), 0)
         .await;
     removed.or_else(|error| if error.is(Errno::NODEV) { Ok(()) } else { Err(error) })
 }
@@ -58,6 +58,7 @@ async fn build(kernel: &Kernel, link: &PodLink, netns: &Netns) -> Result<(), Err
         name: link.host.as_str(),
         mac: link.host.mac(),
         peer: &link.inside,
+        peer_mac: link.host.inside(),
         namespace: netns.as_fd(),
         mtu: link.mtu,
     };
@@ -65,7 +66,7 @@ async fn build(kernel: &Kernel, link: &PodLink, netns: &Netns) -> Result<(), Err
     kernel.request(what, Message::NewLink(wire::veth(&pair)), NLM_F_CREATE | NLM_F_EXCL).await?;
     let host = kernel.link(link.host.as_str()).await?.ok_or_else(|| Error::NoLink(link.host.to_string()))?;
     let alias = Message::NewLink(wire::set_alias(host.index, &link.owner));
-    kernel.request(format_args!("name the owner of link {}", link.host), alias, 0).await?;
+    kernel.request(format!("name the owner of link {}", link.host), alias, 0).await?;
     quiet(link.host.as_str())?;
     let link = link.clone();
     super::inside::inside(netns, async move |kernel| set_up(&kernel, &link).await).await
@@ -84,7 +85,7 @@ async fn set_up(kernel: &Kernel, link: &PodLink) -> Result<(), Error> {
     }
     let index = kernel.link(name).await?.ok_or_else(|| Error::NoLink(name.clone()))?.index;
     let up = Message::NewLink(wire::set_link(index, link.mtu));
-    kernel.request(format_args!("set link {name} up"), up, 0).await?;
+    kernel.request(format!("set link {name} up"), up, 0).await?;
     for address in addresses(link) {
         kernel.add_address(&address, index).await?;
     }
@@ -93,7 +94,7 @@ async fn set_up(kernel: &Kernel, link: &PodLink) -> Result<(), Error> {
     }
     for gateway in link.gateways() {
         let neighbour = Message::NewNeighbour(wire::write_neighbour(gateway, link.host.mac(), index));
-        let what = format_args!("set neighbour {gateway} of {name}").to_string();
+        let what = format!("set neighbour {gateway} of {name}");
         kernel.request(what, neighbour, NLM_F_CREATE | NLM_F_REPLACE).await?;
     }
     Ok(())

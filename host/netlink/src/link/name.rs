@@ -1,4 +1,4 @@
-//! The name and hardware address of a link's host end, by the pod's name.
+//! The name of a link's host end, by the pod's name, and the hardware addresses of both ends, by that.
 
 use std::fmt;
 
@@ -12,11 +12,17 @@ const DIGITS: usize = 11;
 /// How long the beginning of a name may be: with the digits it fits into a link's name.
 const LONGEST_PREFIX: usize = 4;
 
+/// The longest name of a link, in bytes (IFNAMSIZ without its zero).
+const LONGEST: usize = 15;
+
 /// The host's end of a pod's link.
+///
+/// The hardware addresses of both ends follow from the name, so that whoever knows the name can compare them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
     name: String,
     mac: Mac,
+    inside: Mac,
 }
 
 impl Name {
@@ -25,17 +31,34 @@ impl Name {
     /// # Errors
     /// When the prefix cannot begin a link's name.
     pub fn of(prefix: &str, namespace: &str, pod: &str) -> Result<Self, Error> {
-        let usable = (1..=LONGEST_PREFIX).contains(&prefix.len())
-            && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-        if !usable {
+        if !(1..=LONGEST_PREFIX).contains(&prefix.len()) {
             return Err(Error::Name(prefix.to_owned()));
         }
-        let digest: [u8; 20] = Sha1::digest(format!("{namespace}.{pod}").as_bytes()).into();
+        let digest = Sha1::digest(format!("{namespace}.{pod}").as_bytes());
         let mut name = digest.iter().fold(prefix.to_owned(), |text, byte| format!("{text}{byte:02x}"));
         name.truncate(prefix.len() + DIGITS);
-        // Of the digits that are not in the name. A fixed address is one that udev does not change; local, and of one station.
-        let [.., a, b, c, d, e, f] = digest;
-        Ok(Self { name, mac: Mac([a & 0xfc | 0x02, b, c, d, e, f]) })
+        Self::new(&name)
+    }
+
+    /// The end of this name.
+    ///
+    /// # Errors
+    /// When no link can have it.
+    pub fn new(name: &str) -> Result<Self, Error> {
+        let usable = (1..=LONGEST).contains(&name.len())
+            && !matches!(name, "." | "..")
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !usable {
+            return Err(Error::Name(name.to_owned()));
+        }
+        let digest: [u8; 20] = Sha1::digest(name.as_bytes()).into();
+        // A fixed address is one that udev does not change; local, and of one station.
+        let mac = |a: u8, rest: [u8; 5]| {
+            let [b, c, d, e, f] = rest;
+            Mac([a & 0xfc | 0x02, b, c, d, e, f])
+        };
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = digest;
+        Ok(Self { name: name.to_owned(), mac: mac(a, [b, c, d, e, f]), inside: mac(g, [h, i, j, k, l]) })
     }
 
     /// The link's name.
@@ -44,10 +67,16 @@ impl Name {
         &self.name
     }
 
-    /// The link's hardware address.
+    /// The hardware address of this end.
     #[must_use]
     pub fn mac(&self) -> Mac {
         self.mac
+    }
+
+    /// The hardware address of the pod's end.
+    #[must_use]
+    pub fn inside(&self) -> Mac {
+        self.inside
     }
 }
 
@@ -66,7 +95,11 @@ mod tests {
     fn the_name_is_ipamds() {
         let name = Name::of("eni", "default", "web-0").unwrap();
         assert_eq!(name.as_str(), "eni0d7763386da");
-        assert_eq!(name.mac().0[0] & 3, 2, "a local address of one station");
+        for mac in [name.mac(), name.inside()] {
+            assert_eq!(mac.0[0] & 3, 2, "a local address of one station");
+        }
+        assert_ne!(name.mac(), name.inside());
+        assert_eq!(name, Name::new("eni0d7763386da").unwrap());
         assert_eq!(name, Name::of("eni", "default", "web-0").unwrap());
         assert_ne!(name, Name::of("eni", "default", "web-1").unwrap());
     }

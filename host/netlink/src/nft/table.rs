@@ -76,7 +76,7 @@ impl Table {
     pub(crate) fn of(node: &Node) -> Option<Self> {
         let settings = &node.settings;
         let mark = settings.mark;
-        let primary = &node.primary.name;
+        let primary = &node.primary.as_ref()?.name;
         let pods = format!("iifname \"{}*\"", settings.link_prefix);
         let mut chains = Vec::new();
         if settings.node_ports {
@@ -115,8 +115,7 @@ impl Table {
                 Ports::Kept => "",
             };
             sets.insert(WITHIN, Ranges::of(v4(&settings.within)));
-            let carries = std::iter::once(&node.primary).chain(&node.secondary);
-            sets.insert(PODS, Ranges::of(carries.flat_map(|interface| v4(&interface.carries))));
+            sets.insert(PODS, Ranges::of(node.interfaces().flat_map(|interface| v4(&interface.carries))));
             chains.push(Chain {
                 name: "translate",
                 kind: "nat",
@@ -160,7 +159,7 @@ pub(super) fn mark_of(rule: &str) -> String {
 
 /// The address that pods are translated to.
 fn primary_address(node: &Node) -> Option<std::net::IpAddr> {
-    node.primary.addresses.iter().map(IpNet::addr).find(std::net::IpAddr::is_ipv4)
+    node.primary.iter().flat_map(|primary| &primary.addresses).map(IpNet::addr).find(std::net::IpAddr::is_ipv4)
 }
 
 fn v4(nets: &[IpNet]) -> impl Iterator<Item = Ipv4Net> + '_ {

@@ -16,7 +16,7 @@ fn node(settings: Settings) -> Node {
         addresses: vec!["10.0.0.10/20".parse().unwrap()],
         carries: vec!["10.0.0.32/28".parse().unwrap(), "10.0.0.50/32".parse().unwrap()],
     };
-    Node { primary, secondary: Vec::new(), pods: Vec::new(), settings }
+    Node { primary: Some(primary), secondary: Vec::new(), pods: Vec::new(), settings }
 }
 
 #[test]

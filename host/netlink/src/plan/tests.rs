@@ -27,7 +27,7 @@ pub(super) fn node() -> Node {
         link: format!("eni{number}"),
     };
     Node {
-        primary: interface(0, "10.0.0.10/20", &["10.0.0.32/28"]),
+        primary: Some(interface(0, "10.0.0.10/20", &["10.0.0.32/28"])),
         secondary: vec![
             interface(1, "10.0.1.10/20", &["10.0.1.32/28", "2001:db8:0:1::/80"]),
             interface(2, "10.0.2.10/20", &["10.0.2.4/32", "10.0.2.5/32", "10.0.2.7/32"]),
@@ -43,7 +43,7 @@ pub(super) fn node() -> Node {
 
 /// A kernel with the node's links, down, and nothing else of ours.
 pub(super) fn fresh(node: &Node) -> Seen {
-    let interfaces = std::iter::once(&node.primary).chain(&node.secondary);
+    let interfaces = node.interfaces();
     let interfaces = interfaces.map(|interface| (interface.name.clone(), Some(interface.mac)));
     let pods = node.pods.iter().map(|pod| (pod.link.clone(), None));
     let links = interfaces.chain(pods).zip(1..).map(|((name, mac), index)| Link {

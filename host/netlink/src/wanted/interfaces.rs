@@ -19,7 +19,7 @@ pub(super) fn add(node: &Node, wanted: &mut Wanted) -> Result<(), Invalid> {
         mtu: node.settings.mtu,
         whole,
     };
-    wanted.links.push(link(&node.primary, false));
+    wanted.links.extend(node.primary.iter().map(|primary| link(primary, false)));
     for interface in &node.secondary {
         wanted.links.push(link(interface, true));
         wanted.addresses.extend(interface.addresses.iter().map(|net| Address {

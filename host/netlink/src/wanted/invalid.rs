@@ -45,8 +45,8 @@ pub enum Invalid {
 
 /// Checks what the type of a description does not rule out.
 pub(super) fn check(node: &Node) -> Result<(), Invalid> {
-    let interfaces = || std::iter::once(&node.primary).chain(&node.secondary);
-    let links = interfaces().map(|interface| &interface.name).chain(node.pods.iter().map(|pod| &pod.link));
+    let links =
+        node.interfaces().map(|interface| &interface.name).chain(node.pods.iter().map(|pod| &pod.link));
     let mut names = BTreeSet::new();
     for name in links {
         if !is_name(name) {
@@ -59,17 +59,18 @@ pub(super) fn check(node: &Node) -> Result<(), Invalid> {
     if !is_name(&node.settings.link_prefix) {
         return Err(Invalid::Name(node.settings.link_prefix.clone()));
     }
-    let marks = node.settings.node_ports || node.settings.snat.is_some();
-    if marks && node.settings.mark == 0 {
+    if node.marks() && node.settings.mark == 0 {
         return Err(Invalid::NoMark);
     }
-    if node.settings.snat.is_some() && !node.primary.addresses.iter().any(|net| net.addr().is_ipv4()) {
-        return Err(Invalid::NoPrimaryAddress(node.primary.name.clone()));
+    if let Some(primary) = node.primary.as_ref().filter(|_| node.settings.snat.is_some())
+        && !primary.addresses.iter().any(|net| net.addr().is_ipv4())
+    {
+        return Err(Invalid::NoPrimaryAddress(primary.name.clone()));
     }
     if let Some(bare) = node.secondary.iter().find(|interface| interface.addresses.is_empty()) {
         return Err(Invalid::NoAddress(bare.name.clone()));
     }
-    let own = interfaces().flat_map(|interface| interface.addresses.iter().map(IpNet::addr));
+    let own = node.interfaces().flat_map(|interface| interface.addresses.iter().map(IpNet::addr));
     let pods = node.pods.iter().flat_map(|pod| pod.addresses.iter().copied());
     let mut addresses: BTreeSet<IpAddr> = BTreeSet::new();
     for address in own.chain(pods) {
@@ -77,7 +78,7 @@ pub(super) fn check(node: &Node) -> Result<(), Invalid> {
             return Err(Invalid::Twice(address.to_string()));
         }
     }
-    overlaps(&interfaces().collect::<Vec<_>>())
+    overlaps(&node.interfaces().collect::<Vec<_>>())
 }
 
 /// Finds a prefix that two interfaces claim.

@@ -1,5 +1,7 @@
 //! Rules: one for all pods' addresses, one for each prefix that a secondary interface carries, and the primary's.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 
 use super::{Invalid, Wanted, buckets, interfaces};
@@ -9,11 +11,13 @@ use crate::parts::{Family, Rule};
 
 pub(super) fn add(node: &Node, wanted: &mut Wanted) -> Result<(), Invalid> {
     let rules = &mut wanted.rules;
-    rules.insert(Rule::new(Family::V4, TO_PODS, POD_TABLE));
+    if node.has_v4() {
+        rules.insert(Rule::new(Family::V4, TO_PODS, POD_TABLE));
+    }
     if node.has_v6() {
         rules.insert(Rule::new(Family::V6, TO_PODS, POD_TABLE));
     }
-    if node.settings.node_ports || node.settings.snat.is_some() {
+    if node.marks() {
         rules.insert(Rule::new(Family::V4, MARKED, MAIN).mark(node.settings.mark));
     }
     for net in IpNet::aggregate(&node.settings.external) {
@@ -37,10 +41,19 @@ pub(super) fn add(node: &Node, wanted: &mut Wanted) -> Result<(), Invalid> {
 }
 
 impl Node {
+    /// Whether pods with IPv4 addresses are there or may come: a node with interfaces has the rule before its first pod.
+    fn has_v4(&self) -> bool {
+        self.primary.is_some() || self.pods.iter().flat_map(|pod| &pod.addresses).any(IpAddr::is_ipv4)
+    }
+
     /// Whether anything on the node has an IPv6 address that is ours to route.
     pub(crate) fn has_v6(&self) -> bool {
-        let pods = self.pods.iter().flat_map(|pod| &pod.addresses);
-        std::iter::once(&self.primary).chain(&self.secondary).any(Interface::has_v6)
-            || pods.into_iter().any(std::net::IpAddr::is_ipv6)
+        self.interfaces().any(Interface::has_v6)
+            || self.pods.iter().flat_map(|pod| &pod.addresses).any(IpAddr::is_ipv6)
+    }
+
+    /// Whether flows are marked.
+    pub(crate) fn marks(&self) -> bool {
+        self.primary.is_some() && (self.settings.node_ports || self.settings.snat.is_some())
     }
 }

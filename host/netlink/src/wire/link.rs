@@ -55,6 +55,8 @@ pub(crate) struct NewVeth<'a> {
     pub(crate) mac: Mac,
     /// The other end's name.
     pub(crate) peer: &'a str,
+    /// The other end's hardware address.
+    pub(crate) peer_mac: Mac,
     /// The other end's network namespace.
     pub(crate) namespace: BorrowedFd<'a>,
     /// The MTU of both, in bytes.
@@ -66,6 +68,7 @@ pub(crate) fn veth(new: &NewVeth<'_>) -> LinkMessage {
     let mut peer = LinkMessage::default();
     peer.attributes = vec![
         LinkAttribute::IfName(new.peer.to_owned()),
+        LinkAttribute::Address(new.peer_mac.0.to_vec()),
         LinkAttribute::Mtu(new.mtu),
         LinkAttribute::NetNsFd(new.namespace.as_raw_fd()),
     ];

@@ -196,7 +196,7 @@ fn description() -> Node {
         carries: carries.iter().map(|net| net.parse().unwrap()).collect(),
     };
     Node {
-        primary: interface(0, &["10.0.0.32/28"]),
+        primary: Some(interface(0, &["10.0.0.32/28"])),
         secondary: vec![
             interface(1, &["10.0.1.32/28", "2001:db8:0:1::/80"]),
             interface(2, &["10.0.2.33/32", "10.0.2.34/32"]),

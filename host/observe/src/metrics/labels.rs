@@ -32,6 +32,12 @@ pub(super) struct FoundLabels {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OperationLabels {
+    pub(super) subject: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ConditionLabels {
     pub(super) name: &'static str,
 }

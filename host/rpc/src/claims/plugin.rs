@@ -118,6 +118,7 @@ fn success(claimed: &Claimed) -> Success {
         addresses: claimed.places.iter().map(address).collect(),
         routes: shown::routes_of(claimed),
         dns: Dns::default(),
+        link: None,
     }
 }
 

@@ -12,6 +12,9 @@ use super::{CniService, network_config};
 /// The `ipam.type` of the plugin.
 const TENURE: &str = "tenure";
 
+/// The `type` of the plugin where it is the main one; its `ipam` needs no type.
+const ENI: &str = "tenure-eni";
+
 type Object = Map<String, Value>;
 
 /// A network of a CNI configuration.
@@ -82,7 +85,8 @@ fn inputs(text: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 fn calls_us(plugin: &Object) -> bool {
-    plugin.get("ipam").and_then(|ipam| ipam.get("type")?.as_str()) == Some(TENURE)
+    plugin.get("type").and_then(Value::as_str) == Some(ENI)
+        || plugin.get("ipam").and_then(|ipam| ipam.get("type")?.as_str()) == Some(TENURE)
 }
 
 fn has_ranges_of_calls(plugin: &Object) -> bool {
@@ -117,6 +121,12 @@ mod tests {
         let known = &known[0].network;
         assert_eq!((known.network.as_str(), known.policy.as_str()), ("pods", "host-local"));
         assert_eq!(known.config.ipam, IPAM);
+    }
+
+    #[test]
+    fn the_main_plugin_calls_itself() {
+        let single = r#"{"name":"pods","type":"tenure-eni","ipam":{"policy":"host-local"}}"#;
+        assert_eq!(told(single), [r#"{"ipam":{"policy":"host-local"},"name":"pods"}"#]);
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use tenure_engine::{ExchangeSettings, Ports, Recovered, Settings};
-use tenure_fixtures::ports::{ManualClock, ManualJournal, Silent, catalogue};
+use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue};
 use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, InterfaceName, Moment, Owner, Place, PolicyName, PolicyStamp,
@@ -30,7 +30,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
-    let sandbox = Sandbox { pod: None, netns: netns.display().to_string().into(), netns_seen: seen(netns) };
+    let sandbox = Sandbox { netns: netns.display().to_string().into(), netns_seen: seen(netns), ..Sandbox::default() };
     let allocation = Allocation {
         network: network(),
         generation: Generation(1),
@@ -50,6 +50,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         catalogue: catalogue::empty(),
         // The book has taken the first place.
         journal: Arc::new(ManualJournal::after(1)),
+        links: Arc::new(NoLinks),
         observer: Arc::new(Silent),
     };
     let (cooldown, bounds) = (Duration::ZERO, Arc::default());

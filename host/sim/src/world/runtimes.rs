@@ -84,9 +84,9 @@ impl World {
                 owner: asked.owner.clone(),
                 requested: Vec::new(),
                 sandbox: Sandbox {
-                    pod: None,
                     netns: asked.netns.as_str().into(),
                     netns_seen: Place::new(1, 1),
+                    ..Sandbox::default()
                 },
                 supply_full: false,
                 requested_at: asked.began,

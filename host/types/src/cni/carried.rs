@@ -34,7 +34,7 @@ impl Success {
         let routes = (0..).map_while(|number| carried.get(&format!("{ROUTE}{number}")));
         let routes = routes.filter_map(route).collect();
         let dns = carried.get(DNS).and_then(|text| read_dns(&Object::document(text.as_bytes()).ok()?).ok());
-        Self { addresses, routes, dns: dns.unwrap_or_default() }
+        Self { addresses, routes, dns: dns.unwrap_or_default(), link: None }
     }
 }
 
@@ -72,6 +72,7 @@ mod tests {
                 domain: "example.com".into(),
                 ..Dns::default()
             },
+            link: None,
         };
         let carried = success.carried("mark", "host-local").unwrap();
         assert_eq!(carried.get("mark"), Some("host-local"));

@@ -1,14 +1,15 @@
 //! The network configuration, as far as the host reads it. The remaining keys of `ipam` belong to the policy.
 //!
 //! Only the name is read immediately; everything else is read on demand. So a DEL, which needs only the name, works
-//! even if the rest has become invalid since the ADD. `prevResult` is never read.
+//! even if the rest has become invalid since the ADD.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::json::{Node, Object};
-use super::{Arguments, Command, Route, SpecVersion, address};
+use super::{Arguments, Command, Kept, Route, SpecVersion, address};
 use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, PolicyName};
 
 /// The time limit of a call without `ipam.timeout`.
@@ -16,6 +17,12 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The longest allowed `ipam.timeout`: every runtime has given up by then.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The MTU of a pod's link without `mtu`, in bytes: what every network carries.
+const DEFAULT_MTU: u32 = 1500;
+
+/// The MTUs that a link can have: IPv6 needs 1280, and a veth carries at most this.
+const MTU: RangeInclusive<u32> = 1280..=65_535;
 
 /// The policy of a network whose configuration names none.
 const DEFAULT_POLICY: &str = "host-local";
@@ -130,6 +137,43 @@ impl<'a> Configuration<'a> {
     /// `InvalidConfig` for an invalid route.
     pub fn routes(&self) -> Result<Vec<Route>, Error> {
         self.ipam()?.list("routes")?.iter().map(Route::parse).collect()
+    }
+
+    /// The MTU of a pod's link, in bytes, from the main plugin's key `mtu`. ipamd's configuration has it as a string.
+    ///
+    /// # Errors
+    /// `InvalidConfig` when no link can have it.
+    pub fn mtu(&self) -> Result<u32, Error> {
+        let Some(node) = self.root.get("mtu") else { return Ok(DEFAULT_MTU) };
+        let expected = "a number of bytes from 1280 to 65535";
+        let mtu = match node.text() {
+            Ok(text) => text.parse().map_err(|_| node.invalid(format_args!("expected {expected}")))?,
+            Err(_) => node.read(expected)?,
+        };
+        if MTU.contains(&mtu) { Ok(mtu) } else { Err(node.invalid(format_args!("expected {expected}, not {mtu}"))) }
+    }
+
+    /// Checks that a main plugin that makes links by itself needs no other routes than the default ones.
+    ///
+    /// # Errors
+    /// `InvalidConfig` for a route that it would not make.
+    pub fn only_default_routes(&self) -> Result<(), Error> {
+        match self.ipam()?.list("routes")?.iter().zip(self.routes()?).find(|(_, route)| !route.is_default()) {
+            Some((node, route)) => {
+                let why = "tenure-eni makes the default route only; remove this one";
+                Err(node.invalid(format_args!("{}: {why}", route.dst)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// CHECK: the result that the runtime has kept of the ADD.
+    ///
+    /// # Errors
+    /// `InvalidConfig` when there is none, or it is malformed.
+    pub fn kept(&self) -> Result<Kept, Error> {
+        let missing = || Error::new(ErrorCode::InvalidConfig, "prevResult: missing, and CHECK compares with it");
+        Kept::read(&self.root.object("prevResult")?.ok_or_else(missing)?)
     }
 
     /// The path of the resolv.conf from which the result's `dns` is read.

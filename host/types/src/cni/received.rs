@@ -50,7 +50,7 @@ impl Received {
             return Err(Error::new(ErrorCode::InvalidConfig, "it has no addresses"));
         }
         let dns = root.object("dns")?.map(|dns| read_dns(&dns)).transpose()?.unwrap_or_default();
-        Ok(Self::Success(Success { addresses, routes, dns }))
+        Ok(Self::Success(Success { addresses, routes, dns, link: None }))
     }
 }
 
@@ -114,6 +114,7 @@ mod tests {
                 scope: None,
             }],
             dns: Dns { nameservers: vec!["192.0.2.53".into()], ..Dns::default() },
+            link: None,
         }
     }
 

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::{Dns, Route, SpecVersion};
-use crate::{AssignedAddress, Error, ErrorCode};
+use crate::{AssignedAddress, Connected, Error, ErrorCode, LinkEnd};
 
 /// The result of an ADD, independent of the version.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,9 +17,20 @@ pub struct Success {
     pub routes: Vec<Route>,
     /// The DNS settings.
     pub dns: Dns,
+    /// The link that the addresses are on; `None` if another plugin makes it.
+    pub link: Option<Connected>,
 }
 
 impl Success {
+    /// The result of a link that the host has made: each address alone in its subnet, and everything through the link.
+    #[must_use]
+    pub fn on(self, link: Connected) -> Self {
+        let alone = |assigned: AssignedAddress| AssignedAddress::plain(IpNet::from(assigned.ip()), None);
+        let addresses = self.addresses.into_iter().map(alone).collect();
+        let routes = link.gateways.iter().map(|gateway| Route::default_by(*gateway)).collect();
+        Self { addresses, routes, dns: self.dns, link: Some(link) }
+    }
+
     /// The JSON object to print.
     ///
     /// # Errors
@@ -40,10 +51,26 @@ impl Success {
         let family = |address: IpAddr| if address.is_ipv4() { "4" } else { "6" };
         let ips = self.addresses.iter().map(|assigned| Listed {
             version: (version < SpecVersion::V1_0_0).then(|| family(assigned.address.addr())),
+            interface: self.link.is_some().then_some(INSIDE),
             address: assigned.address,
             gateway: assigned.gateway(),
         });
-        List { cni_version: version, ips: ips.collect(), routes: &self.routes, dns: self.dns_of(version) }
+        List {
+            cni_version: version,
+            interfaces: self.interfaces(version),
+            ips: ips.collect(),
+            routes: &self.routes,
+            dns: self.dns_of(version),
+        }
+    }
+
+    /// The two ends of the link, in the order that [`INSIDE`] tells.
+    fn interfaces(&self, version: SpecVersion) -> Vec<Interface<'_>> {
+        let Some(link) = &self.link else { return Vec::new() };
+        let mtu = (version >= SpecVersion::V1_1_0).then_some(link.mtu);
+        let interface =
+            |end: &'_ LinkEnd, sandbox| Interface { name: end.name.clone(), mac: end.mac.clone(), mtu, sandbox };
+        vec![interface(&link.host, None), interface(&link.inside, Some(&link.netns))]
     }
 
     fn families(&self, version: SpecVersion) -> Result<Families<'_>, Error> {
@@ -86,6 +113,8 @@ impl Success {
 #[serde(rename_all = "camelCase")]
 struct List<'a> {
     cni_version: SpecVersion,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    interfaces: Vec<Interface<'a>>,
     ips: Vec<Listed>,
     #[serde(skip_serializing_if = "<[Route]>::is_empty")]
     routes: &'a [Route],
@@ -93,10 +122,25 @@ struct List<'a> {
     dns: Option<&'a Dns>,
 }
 
+/// Which of the result's interfaces has the addresses: the end in the sandbox.
+const INSIDE: u32 = 1;
+
+#[derive(Serialize)]
+struct Interface<'a> {
+    name: String,
+    mac: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'a str>,
+}
+
 #[derive(Serialize)]
 struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interface: Option<u32>,
     address: IpNet,
     #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
@@ -153,7 +197,30 @@ mod tests {
             ],
             routes: vec![v4, route("2001:db8::/32")],
             dns: Dns { nameservers: vec!["192.0.2.53".into()], ..Dns::default() },
+            link: None,
         }
+    }
+
+    fn linked() -> Success {
+        let end = |name: &str, mac: &str| LinkEnd { name: name.to_owned(), mac: mac.to_owned() };
+        let link = Connected {
+            host: end("eni0d7763386da", "02:00:5e:00:53:01"),
+            inside: end("eth0", "02:00:5e:00:53:02"),
+            mtu: 9001,
+            netns: "/run/netns/pod".into(),
+            gateways: vec!["169.254.1.1".parse().unwrap(), "fe80::1".parse().unwrap()],
+        };
+        let addresses = vec![assigned("10.1.2.2/24", "10.1.2.1"), assigned("2001:db8:1::2/64", "")];
+        Success { addresses, ..Success::default() }.on(link)
+    }
+
+    #[test]
+    fn a_link_is_told_from_0_3_0_on_with_the_index_of_the_pods_end() {
+        let render = |version| linked().render(version).unwrap();
+        insta::assert_snapshot!(render(SpecVersion::V0_2_0), @"");
+        insta::assert_snapshot!(render(SpecVersion::V0_4_0), @"");
+        insta::assert_snapshot!(render(SpecVersion::V1_0_0), @"");
+        insta::assert_snapshot!(render(SpecVersion::V1_1_0), @"");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Serialize;
 
 use super::json::{Node, Object};
@@ -34,6 +34,21 @@ pub struct Route {
 }
 
 impl Route {
+    /// The default route through a gateway.
+    #[must_use]
+    pub fn default_by(gateway: IpAddr) -> Self {
+        let dst = match gateway {
+            IpAddr::V4(_) => IpNet::V4(Ipv4Net::default()),
+            IpAddr::V6(_) => IpNet::V6(Ipv6Net::default()),
+        };
+        Self { dst, gw: Some(gateway), mtu: None, advmss: None, priority: None, table: None, scope: None }
+    }
+
+    /// Whether it is for everything and says nothing else.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self { dst: self.dst, ..self.plain() } && self.gw.is_none() && self.dst.prefix_len() == 0
+    }
+
     /// Reads a route from the configuration.
     pub(super) fn parse(node: &Node<'_>) -> Result<Self, Error> {
         let object = node.object()?;

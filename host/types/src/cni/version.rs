@@ -113,6 +113,7 @@ pub fn about() -> String {
     let supported = SpecVersion::ALL.map(SpecVersion::as_str).join(", ");
     format!(
         "tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon\n\
+         under the name tenure-eni, a CNI main plugin: tenured also makes the pod's link\n\
          CNI protocol versions supported: {supported}"
     )
 }
@@ -177,6 +178,7 @@ mod tests {
         insta::assert_snapshot!(versions(), @r#"{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}"#);
         insta::assert_snapshot!(about(), @r"
         tenure, a CNI IPAM plugin; it gets addresses from the tenured daemon
+        under the name tenure-eni, a CNI main plugin: tenured also makes the pod's link
         CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0
         ");
         insta::assert_snapshot!(settle("9.9.9", &Command::Add).unwrap_err(), @r#"incompatible CNI versions: config is "9.9.9", plugin supports ["0.1.0" "0.2.0" "0.3.0" "0.3.1" "0.4.0" "1.0.0" "1.1.0"]"#);

@@ -230,7 +230,7 @@ pub(super) fn sandbox(pod: Option<[&str; 3]>, netns: &str, netns_seen: Option<Pl
         name: name.into(),
         uid: uid.into(),
     });
-    Sandbox { pod, netns: netns.into(), netns_seen }
+    Sandbox { pod, netns: netns.into(), netns_seen, link: None }
 }
 
 pub(super) fn request(

@@ -10,7 +10,7 @@ use tenure_ledger::{
 };
 use tenure_types::{
     Allocation, ContainerId, Cooling, DefinedPool, Definer, Definition, DelegateName, EffectKind, Generation,
-    IntentId, InterfaceName, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox, Supply,
+    IntentId, InterfaceName, Link, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox, Supply,
 };
 
 use super::node::{
@@ -104,6 +104,8 @@ fn supply(story: &Story<'_>) {
 fn hand_out(story: &Story<'_>) {
     let seen = Place::new(5, u64::MAX);
     let web = sandbox(Some(["shop", "web-0", "0f3f6f1e"]), "/var/run/netns/cni-1", seen);
+    let link = Some(Box::new(Link { host: "eni00112233445".into(), mtu: 9001 }));
+    let web = Sandbox { link, ..web };
     let device: &[(&str, &str)] = &[("device-index", "2"), ("mac", "02:00:00:00:00:01")];
     let of_web = proposal(
         &[(0, "10.1.0.4", &[]), (1, "10.2.0.7", &[]), (3, "10.4.1.3", device), (4, "fd00:7::10", &[])],

@@ -12,7 +12,7 @@ use tenure_ledger::{
     PolicyState, Presence, States, Step, Taken, Wish,
 };
 use tenure_types::{
-    Allocation, AssignedAddress, Attributes, Moment, Network, NetworkConfig, Object, Origin, Owner, Place,
+    Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner, Place,
     Pool, Range, Sandbox, Source,
 };
 
@@ -190,10 +190,13 @@ fn allocation(text: &mut String, allocation: &Allocation) {
     writeln!(text, "    {}@{}, requested {requested}, allocated {allocated}", policy.name, policy.digest)
         .unwrap();
     if *sandbox != Sandbox::default() {
-        let Sandbox { pod, netns, netns_seen } = sandbox;
+        let Sandbox { pod, netns, netns_seen, link } = sandbox;
         let pod = pod.as_ref().map(|pod| format!("{:?} {:?} {:?}", pod.namespace, pod.name, pod.uid));
         let seen = netns_seen.map(|Place { device, inode }| format!("{device}:{inode}"));
         writeln!(text, "    pod {}, netns {netns:?}, seen {}", option(pod), option(seen)).unwrap();
+        if let Some(Link { host, mtu }) = link.as_deref() {
+            writeln!(text, "    link {host:?}, MTU {mtu}").unwrap();
+        }
     }
     if let Some(origin) = origin {
         let Origin { source, claims, why } = origin.as_ref();

@@ -52,8 +52,8 @@ fn renewal(held: &Allocation, request: &Request) -> LedgerFact {
 pub(super) fn renewed(held: &Allocation, renewal: &LedgerFact) -> Allocation {
     let mut renewed = held.clone();
     if let LedgerFact::Renewed { requested_at, netns, netns_seen, .. } = renewal {
-        let pod = held.pod().cloned();
-        renewed.sandbox = Sandbox { pod, netns: netns.clone(), netns_seen: *netns_seen };
+        renewed.sandbox.netns = netns.clone();
+        renewed.sandbox.netns_seen = *netns_seen;
         renewed.requested_at = *requested_at;
     }
     renewed

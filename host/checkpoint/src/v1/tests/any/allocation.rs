@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, InterfaceName, Origin, Owner, Place,
+    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, InterfaceName, Link, Origin, Owner, Place,
     PodIdentity, Sandbox, Source,
 };
 
@@ -38,11 +38,10 @@ fn sandbox() -> impl Strategy<Value = Sandbox> {
         name: name.into(),
         uid: uid.into(),
     });
-    (option::of(pod), text(), option::of(place())).prop_map(|(pod, netns, netns_seen)| Sandbox {
-        pod,
-        netns: netns.into(),
-        netns_seen,
-    })
+    let link = (text(), any::<u32>()).prop_map(|(host, mtu)| Box::new(Link { host: host.into(), mtu }));
+    (option::of(pod), text(), option::of(place()), option::of(link)).prop_map(
+        |(pod, netns, netns_seen, link)| Sandbox { pod, netns: netns.into(), netns_seen, link },
+    )
 }
 
 fn assigned() -> impl Strategy<Value = AssignedAddress> {

@@ -24,7 +24,7 @@ fn book(requested_at: Moment, netns: &str) -> Book {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network);
     let netns_seen = if netns.is_empty() { None } else { Place::new(1, 2) };
-    let sandbox = Sandbox { pod: None, netns: netns.into(), netns_seen };
+    let sandbox = Sandbox { netns: netns.into(), netns_seen, ..Sandbox::default() };
     let allocation = Allocation {
         network,
         generation: Generation(1),

@@ -1,0 +1,218 @@
+//! The engine's port of links, over netlink: a pod's veth pair is made here, and the keeper of the datapath leads packets to it.
+//!
+//! The kernel's alias of a host end says whose allocation the link is, so that it is found again without a record. Calls about one
+//! link wait for each other: what one is making must not look to another like something half left.
+
+use std::sync::Arc;
+
+use tenure_engine::ports::{Answer, LinkKey, Links};
+use tenure_netlink::{Error as Refusal, Name, Netns, PodLink};
+use tenure_types::{
+    Allocation, Connected, Error, ErrorCode, Generation, LinkEnd, NetworkName, Owner, PodIdentity, Result,
+};
+use tokio::sync::Mutex;
+
+use crate::capabilities;
+use crate::parts::Kept;
+
+/// How the name of each host end begins, as ipamd's do.
+const PREFIX: &str = "eni";
+
+/// How the alias of each host end begins.
+const ALIAS: &str = "tenure ";
+
+/// The interface whose host end is named by the pod alone, as ipamd names it.
+const FIRST: &str = "eth0";
+
+/// The number of locks that links share.
+const LOCKS: usize = 64;
+
+/// Links in the kernel of the network namespace that the daemon runs in.
+pub(crate) struct KernelLinks {
+    /// A `tokio::sync::Mutex` each, held while the kernel works. A link's is found by its hardware address.
+    turns: Vec<Arc<Mutex<()>>>,
+    kept: Arc<Kept>,
+}
+
+impl KernelLinks {
+    pub(crate) fn new(kept: Arc<Kept>) -> Self {
+        Self { turns: (0..LOCKS).map(|_| Arc::default()).collect(), kept }
+    }
+
+    fn turn(&self, host: &Name) -> Arc<Mutex<()>> {
+        let [.., last] = host.mac().0;
+        self.turns.get(usize::from(last) % LOCKS).cloned().unwrap_or_default()
+    }
+
+    async fn make(&self, allocation: &Allocation) -> Result<()> {
+        let link = pod_link(allocation)?;
+        let (host, netns) = (link.host.clone(), allocation.netns().to_owned());
+        let turn = self.turn(&host).lock_owned().await;
+        // In a task of its own, which ends it: an abandoned call must not leave half a link, which has no alias.
+        let making = tokio::spawn(async move {
+            let _turn = turn;
+            link.make(&Netns::open(netns)?).await
+        });
+        let made = making.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        made.map_err(|refusal| told(&refusal))?;
+        self.kept.leads_to(host.as_str()).await
+    }
+
+    async fn compare(&self, allocation: &Allocation) -> Result<()> {
+        let link = pod_link(allocation)?;
+        let netns = Netns::open(allocation.netns()).map_err(|refusal| told(&refusal))?;
+        let differences = link.check(&netns).await.map_err(|refusal| told(&refusal))?;
+        if !differences.is_empty() {
+            let all: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            return Err(Error::new(ErrorCode::LinkDiffers, all.join("; ")));
+        }
+        self.kept.leads_to(link.host.as_str()).await
+    }
+
+    async fn remove(&self, link: &LinkKey) -> Result<()> {
+        let host = Name::new(&link.host).map_err(|refusal| told(&refusal))?;
+        let turn = self.turn(&host).lock_owned().await;
+        let removed = PodLink::remove(&host, &alias(&link.network, link.generation)).await;
+        drop(turn);
+        self.kept.ask();
+        match removed {
+            // Whatever has the name now, it is not ours.
+            Ok(()) | Err(Refusal::Taken(_)) => Ok(()),
+            Err(refusal) => Err(told(&refusal)),
+        }
+    }
+}
+
+impl Links for KernelLinks {
+    fn host_end(&self, owner: &Owner, pod: Option<&PodIdentity>) -> Box<str> {
+        let (container, interface) = match owner.attachment() {
+            Some((container, interface)) => (container.as_str(), interface.as_str()),
+            None => ("", ""),
+        };
+        // No pod's name has a slash, so no other pod's first interface has this name.
+        let name = match pod {
+            Some(pod) if interface == FIRST => Name::of(PREFIX, &pod.namespace, &pod.name),
+            Some(pod) => Name::of(PREFIX, &pod.namespace, &format!("{}/{interface}", pod.name)),
+            None => Name::of(PREFIX, container, &format!("/{interface}")),
+        };
+        name.map_or_else(|_| PREFIX.into(), |name| name.as_str().into())
+    }
+
+    fn describe(&self, allocation: &Allocation) -> Option<Connected> {
+        let link = pod_link(allocation).ok()?;
+        let end = |name: &str, mac: tenure_netlink::Mac| LinkEnd { name: name.to_owned(), mac: mac.to_string() };
+        Some(Connected {
+            host: end(link.host.as_str(), link.host.mac()),
+            inside: end(&link.inside, link.host.inside()),
+            mtu: link.mtu,
+            netns: allocation.netns().into(),
+            gateways: link.gateways(),
+        })
+    }
+
+    fn connect<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()> {
+        Box::pin(self.make(allocation))
+    }
+
+    fn check<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()> {
+        Box::pin(self.compare(allocation))
+    }
+
+    fn disconnect<'a>(&'a self, link: &'a LinkKey) -> Answer<'a, ()> {
+        Box::pin(self.remove(link))
+    }
+
+    fn list(&self) -> Answer<'_, Vec<LinkKey>> {
+        Box::pin(async {
+            let shown = PodLink::list().await.map_err(|refusal| told(&refusal))?;
+            Ok(shown.iter().filter_map(|(host, alias)| key(host, alias)).collect())
+        })
+    }
+
+    fn health(&self) -> Result<()> {
+        capabilities::check()?;
+        self.kept.health()
+    }
+}
+
+/// The link that an allocation has.
+fn pod_link(allocation: &Allocation) -> Result<PodLink> {
+    let none = || Error::new(ErrorCode::Internal, "the allocation has no link");
+    let link = allocation.link().ok_or_else(none)?;
+    let (_, interface) = allocation.owner.attachment().ok_or_else(none)?;
+    Ok(PodLink {
+        host: Name::new(&link.host).map_err(|refusal| told(&refusal))?,
+        owner: alias(&allocation.network, allocation.generation),
+        inside: interface.as_str().to_owned(),
+        addresses: allocation.addresses.iter().map(tenure_types::AssignedAddress::ip).collect(),
+        mtu: link.mtu,
+    })
+}
+
+/// Whose a link is, as its alias says.
+fn alias(network: &NetworkName, generation: Generation) -> String {
+    format!("{ALIAS}{network}/{generation}")
+}
+
+/// The link that an alias speaks of; `None` for one that is not ours.
+fn key(host: &Name, alias: &str) -> Option<LinkKey> {
+    let (network, generation) = alias.strip_prefix(ALIAS)?.rsplit_once('/')?;
+    Some(LinkKey {
+        host: host.as_str().into(),
+        network: NetworkName::new(network).ok()?,
+        generation: Generation(generation.parse().ok()?),
+    })
+}
+
+/// A refusal of the kernel, as its caller is told.
+fn told(refusal: &Refusal) -> Error {
+    let code = match refusal {
+        Refusal::Taken(_) => ErrorCode::LinkTaken,
+        Refusal::NotNamespace(_) => ErrorCode::InvalidEnvironment,
+        Refusal::OwnNamespace(_) => ErrorCode::HostNetns,
+        refusal if refusal.is_forbidden() => ErrorCode::LinkForbidden,
+        _ => ErrorCode::LinkFailed,
+    };
+    Error::new(code, refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_is_read_as_it_was_written() {
+        let (host, network) = (Name::new("eni0").unwrap(), NetworkName::new("pods-1.a").unwrap());
+        let found = key(&host, &alias(&network, Generation(17))).unwrap();
+        assert_eq!(found, LinkKey { host: "eni0".into(), network, generation: Generation(17) });
+        for other in ["", "tenure", "tenure pods", "tenure pods/x", "tenure /1", "web/eth0", "Tenure pods/1"] {
+            assert_eq!(key(&host, other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_end_is_named_as_ipamd_names_it_and_each_interface_has_its_own() {
+        let links = KernelLinks::new(Arc::default());
+        let pod = |name: &str| PodIdentity {
+            namespace: "default".into(),
+            name: name.into(),
+            uid: Box::default(),
+        };
+        let owner = |container: &str, interface: &str| Owner::Attachment {
+            container: tenure_types::ContainerId::new(container).unwrap(),
+            interface: tenure_types::InterfaceName::new(interface).unwrap(),
+        };
+        let web = links.host_end(&owner("a", "eth0"), Some(&pod("web-0")));
+        assert_eq!(&*web, "eni0d7763386da");
+        assert_eq!(links.host_end(&owner("b", "eth0"), Some(&pod("web-0"))), web, "a new sandbox takes it over");
+        let others = [
+            links.host_end(&owner("a", "net1"), Some(&pod("web-0"))),
+            links.host_end(&owner("a", "eth0"), Some(&pod("web-0.net1"))),
+            links.host_end(&owner("a", "eth0"), None),
+            links.host_end(&owner("a", "net1"), None),
+            links.host_end(&owner("b", "eth0"), None),
+            web,
+        ];
+        assert_eq!(others.iter().collect::<std::collections::BTreeSet<_>>().len(), others.len());
+    }
+}

@@ -1,0 +1,243 @@
+//! Keeps the kernel as the node's interfaces and pods want it: rules, routes, addresses and the nftables table.
+//!
+//! The pods are the engine's allocations that have a link. What the node's interfaces are is for somebody else to say, through a
+//! channel; as long as nobody does, only pods are kept. A node without either is not touched.
+//!
+//! ```text
+//! interfaces (watch) ─┐
+//!                     ├─▶ Wanted ─▶ tenure_netlink::keep ─▶ Kept: who waits for a pod's route is answered
+//! allocations ────────┘               │
+//!                                     └─▶ metrics, the log, the condition
+//! ```
+
+mod kept;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tenure_engine::{Conditions, Engine};
+use tenure_netlink::{Event, Node, Operation, Pod, Wanted};
+use tenure_observe::Metrics;
+use tenure_types::{AssignedAddress, ConditionName};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use self::kept::Done;
+pub(crate) use self::kept::Kept;
+use super::{Kind, Part, Report};
+
+/// How often links of ended allocations are looked for, even if none is known to be left.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// Keeps the kernel, and the links in it.
+pub(crate) struct Datapath {
+    engine: Arc<Engine>,
+    kept: Arc<Kept>,
+    /// The node without its pods.
+    node: watch::Receiver<Arc<Node>>,
+    metrics: Arc<Metrics>,
+    report: Report,
+}
+
+/// What the keeper was told last, and the question that this answers.
+type Latest = Arc<Mutex<(Arc<Wanted>, Done)>>;
+
+impl Datapath {
+    /// `node` is the node without its pods.
+    pub(crate) fn build(
+        engine: Arc<Engine>,
+        kept: Arc<Kept>,
+        node: watch::Receiver<Arc<Node>>,
+        metrics: Arc<Metrics>,
+        conditions: &Arc<Conditions>,
+    ) -> Self {
+        let report = Report::new(conditions, ConditionName::DatapathFailed);
+        Self { engine, kept, node, metrics, report }
+    }
+
+    /// Makes whole what a crash has left, and then removes what ends without its link.
+    async fn tend(&self) -> anyhow::Result<()> {
+        self.engine.restore_links().await;
+        loop {
+            match self.engine.sweep_links().await {
+                Ok(0) => {}
+                Ok(removed) => tracing::info!(removed, "removed links of allocations that have ended"),
+                Err(error) if self.engine.linked().is_empty() => {
+                    tracing::debug!(cause = error.cause, "cannot look for links");
+                }
+                Err(error) => tracing::warn!(cause = error.cause, "cannot remove links of ended allocations"),
+            }
+            // A node that has no links is looked at once, for those of an earlier daemon.
+            while timeout(LOOK_AGAIN, self.engine.unlinked()).await.is_err() && self.engine.linked().is_empty() {}
+        }
+    }
+
+    /// Keeps the kernel, from the first link or interface on.
+    async fn keep(&self) -> anyhow::Result<()> {
+        let (mut questions, mut node) = (self.kept.questions(), self.node.clone());
+        let latest = loop {
+            let latest = self.describe(&mut questions, &mut node, None);
+            if !latest.0.rules.is_empty() {
+                break latest;
+            }
+            self.kept.answer(latest.1);
+            changed(&mut questions, &mut node).await?;
+        };
+        let (wish, wishes) = watch::channel(Arc::clone(&latest.0));
+        let latest: Latest = Arc::new(Mutex::new(latest));
+        let follow = async {
+            loop {
+                changed(&mut questions, &mut node).await?;
+                let before = Arc::clone(&wish.borrow());
+                let now = self.describe(&mut questions, &mut node, Some(&before));
+                let wanted = Arc::clone(&now.0);
+                *latest.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                wish.send_replace(wanted);
+            }
+        };
+        let mut failure = None;
+        let report = |event| self.heard(event, &latest, &mut failure);
+        tokio::select! {
+            kept = tenure_netlink::keep(wishes, report) => Ok(kept.map(|never| match never {})?),
+            never = follow => never,
+        }
+    }
+
+    /// What the kernel shall be now. A description that contradicts itself changes nothing, and is told to whoever asks.
+    fn describe(
+        &self,
+        questions: &mut watch::Receiver<u64>,
+        node: &mut watch::Receiver<Arc<Node>>,
+        before: Option<&Arc<Wanted>>,
+    ) -> (Arc<Wanted>, Done) {
+        // The number first: what is allocated after that has a question of its own.
+        let through = *questions.borrow_and_update();
+        let mut node = Node::clone(&node.borrow_and_update());
+        let left_out;
+        (node.pods, left_out) = self.pods();
+        let (wanted, failure) = match Wanted::of(&node) {
+            // Always a new one: by this, the keeper's answer is known.
+            Ok(wanted) => (wanted, None),
+            Err(invalid) => {
+                (before.map(|before| before.as_ref().clone()).unwrap_or_default(), Some(invalid.to_string()))
+            }
+        };
+        (Arc::new(wanted), Done { through, failure, left_out: Arc::new(left_out) })
+    }
+
+    /// The pods that have a link, and those that packets cannot be led to: two networks may have the same address.
+    fn pods(&self) -> (Vec<Pod>, BTreeMap<String, String>) {
+        let (mut pods, mut left_out) = (Vec::new(), BTreeMap::new());
+        let mut taken: BTreeMap<IpAddr, String> = BTreeMap::new();
+        for allocation in self.engine.linked() {
+            let Some(link) = allocation.link().map(|link| link.host.to_string()) else { continue };
+            let addresses: Vec<IpAddr> = allocation.addresses.iter().map(AssignedAddress::ip).collect();
+            if let Some((address, other)) = addresses.iter().find_map(|address| taken.get_key_value(address)) {
+                left_out.insert(link, format!("{address} is already the address of the pod at {other}"));
+                continue;
+            }
+            taken.extend(addresses.iter().map(|address| (*address, link.clone())));
+            pods.push(Pod { addresses, link });
+        }
+        (pods, left_out)
+    }
+
+    /// Counts and logs what the keeper reports, and answers those who wait for it.
+    fn heard(&self, event: Event, latest: &Latest, failure: &mut Option<String>) {
+        let count = |operations: &[Operation], outcome| {
+            operations.iter().for_each(|operation| self.metrics.datapath(operation.subject(), outcome));
+        };
+        match event {
+            Event::Noticed(change) => tracing::debug!(?change, "the kernel has changed"),
+            Event::Applied(operations) => {
+                count(&operations, "applied");
+                tracing::debug!(operations = listed(&operations), "changed the kernel");
+            }
+            Event::Repaired(operations) => {
+                count(&operations, "repaired");
+                tracing::warn!(operations = listed(&operations), "repaired what somebody changed in the kernel");
+            }
+            Event::Failed(operation, error) => {
+                count(std::slice::from_ref(&operation), "failed");
+                tracing::warn!(%operation, %error, "cannot change the kernel; trying again");
+                failure.get_or_insert(error.to_string());
+            }
+            Event::Blind(error) => {
+                tracing::warn!(%error, "cannot look at the kernel; trying again");
+                failure.get_or_insert(error.to_string());
+            }
+            Event::Waiting(links) => tracing::debug!(links = links.join(", "), "waiting for links"),
+            Event::Settled(wanted) => {
+                failure.take();
+                self.answer(&wanted, latest, None);
+            }
+            Event::Unsettled(wanted) => {
+                let why = failure.take().unwrap_or_else(|| "somebody works against it".to_owned());
+                self.answer(&wanted, latest, Some(why));
+            }
+        }
+    }
+
+    /// Answers the question that what was wanted stands for; if there is a later one by now, that one will be.
+    fn answer(&self, wanted: &Arc<Wanted>, latest: &Latest, why: Option<String>) {
+        let latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(wanted, &latest.0) {
+            return;
+        }
+        let mut done = latest.1.clone();
+        done.failure = why.or(done.failure);
+        match &done.failure {
+            Some(why) => self.report.wrong(why.clone()),
+            None => self.report.well(),
+        }
+        self.kept.answer(done);
+    }
+}
+
+/// Waits for a question, or for other interfaces. Nobody may be there who says what the interfaces are.
+async fn changed(
+    questions: &mut watch::Receiver<u64>,
+    node: &mut watch::Receiver<Arc<Node>>,
+) -> anyhow::Result<()> {
+    let other_interfaces = async {
+        if node.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        asked = questions.changed() => Ok(asked?),
+        () = other_interfaces => Ok(()),
+    }
+}
+
+fn listed(operations: &[Operation]) -> String {
+    operations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[tonic::async_trait]
+impl Part for Datapath {
+    fn name(&self) -> &'static str {
+        "datapath"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Restarted
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let work = async {
+            tokio::select! {
+                ended = self.keep() => ended,
+                ended = self.tend() => ended,
+            }
+        };
+        let ended = stop.run_until_cancelled(work).await.unwrap_or(Ok(()));
+        if let Err(error) = &ended {
+            self.kept.fail(format!("{error:#}"));
+        }
+        ended
+    }
+}

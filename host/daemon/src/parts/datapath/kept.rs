@@ -1,0 +1,129 @@
+//! What the keeper has made of the kernel, for those who wait for their part of it.
+//!
+//! Whoever wants a new look takes a number and waits until a look with at least that number has ended:
+//!
+//! ```text
+//! a link is made ──▶ ask: 7 ──▶ the node is described anew ──▶ the keeper plans and applies ──▶ done: 7 ──▶ the ADD is answered
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_types::{Error, ErrorCode, Result};
+use tokio::sync::watch;
+
+/// Who asks the keeper, and what it answers.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    asked: watch::Sender<u64>,
+    done: watch::Sender<Done>,
+}
+
+/// The outcome of the latest look.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Done {
+    /// The number of the latest question that it answers.
+    pub(super) through: u64,
+    /// Why the kernel is not as it is wanted, if it is not.
+    pub(super) failure: Option<String>,
+    /// The host ends that nothing is led to, with the reason.
+    pub(super) left_out: Arc<BTreeMap<String, String>>,
+}
+
+impl Kept {
+    /// Has the keeper look anew, and returns the question's number.
+    pub(crate) fn ask(&self) -> u64 {
+        let mut number = 0;
+        self.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        number
+    }
+
+    /// Waits until the kernel leads packets to a link that was just made.
+    ///
+    /// # Errors
+    /// `LinkFailed` if it cannot.
+    pub(crate) async fn leads_to(&self, host: &str) -> Result<()> {
+        let number = self.ask();
+        let mut done = self.done.subscribe();
+        let Ok(done) = done.wait_for(|done| done.through >= number).await else {
+            return Err(Error::new(ErrorCode::NotReady, "the datapath is not kept"));
+        };
+        let why = done.failure.as_ref().or_else(|| done.left_out.get(host));
+        why.map_or(Ok(()), |why| Err(no_way(why)))
+    }
+
+    /// Why no packets could be led to a new link, if it is so.
+    ///
+    /// # Errors
+    /// `LinkFailed`.
+    pub(crate) fn health(&self) -> Result<()> {
+        self.done.borrow().failure.as_ref().map_or(Ok(()), |why| Err(no_way(why)))
+    }
+
+    /// The questions, for the one who answers them.
+    pub(super) fn questions(&self) -> watch::Receiver<u64> {
+        self.asked.subscribe()
+    }
+
+    /// Answers the questions up to a number.
+    pub(super) fn answer(&self, done: Done) {
+        self.done.send_replace(done);
+    }
+
+    /// Answers all questions: nobody keeps the kernel any more, for this reason.
+    pub(super) fn fail(&self, why: String) {
+        let through = *self.asked.borrow();
+        self.answer(Done { through, failure: Some(why), left_out: Arc::default() });
+    }
+}
+
+fn no_way(why: &str) -> Error {
+    Error::new(ErrorCode::LinkFailed, format_args!("packets cannot be led to the pod: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn done(through: u64, failure: Option<&str>) -> Done {
+        let left_out = [("eni-left".to_owned(), "10.0.0.2 is another pod's".to_owned())];
+        Done { through, failure: failure.map(str::to_owned), left_out: Arc::new(left_out.into()) }
+    }
+
+    #[test]
+    fn only_a_look_that_began_later_answers() {
+        let kept = Kept::default();
+        kept.answer(done(0, None));
+        let mut waiting = Box::pin(kept.leads_to("eni-1"));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert_eq!(*kept.questions().borrow(), 1);
+        kept.answer(done(1, None));
+        assert_eq!(waiting.now_or_never(), Some(Ok(())));
+    }
+
+    #[test]
+    fn a_failure_is_told_to_all_and_a_link_that_is_left_out_to_its_own() {
+        let kept = Kept::default();
+        let told = |host: &'static str, answer: Done| {
+            let mut waiting = Box::pin(kept.leads_to(host));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            kept.answer(answer);
+            waiting.now_or_never().unwrap().map_err(|error| (error.code, error.cause))
+        };
+        let cause = |why: &str| (ErrorCode::LinkFailed, format!("packets cannot be led to the pod: {why}"));
+        assert_eq!(told("eni-1", done(1, Some("nft failed"))), Err(cause("nft failed")));
+        assert_eq!(kept.health().unwrap_err().code, ErrorCode::LinkFailed);
+        assert_eq!(told("eni-1", done(2, None)), Ok(()));
+        assert_eq!(told("eni-left", done(3, None)), Err(cause("10.0.0.2 is another pod's")));
+        assert_eq!(kept.health(), Ok(()));
+        let mut waiting = Box::pin(kept.leads_to("eni-1"));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        kept.fail("the watch ended".to_owned());
+        assert_eq!(waiting.now_or_never().unwrap().unwrap_err().code, ErrorCode::LinkFailed);
+    }
+}

@@ -1,0 +1,170 @@
+//! The links of allocations: made once the allocation is durable, removed once it has ended.
+//!
+//! The ledger says which links there shall be; the kernel shows which there are. Nothing else is recorded, so a crash at any point is
+//! repaired from the two:
+//!
+//! ```text
+//!             durable             connected
+//! (no link) ──────────▶ recorded ───────────▶ up        recorded or up, and a crash: restore_links makes it whole
+//!     ▲                     │                  │
+//!     └─────────────────────┴──────────────────┘        ended, and still there: sweep_links removes it
+//!        DEL, undo; GC and all others by the sweep
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use tenure_types::{
+    Allocation, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request, Result,
+};
+
+use crate::engine::Engine;
+use crate::ports::LinkKey;
+
+/// How many links are looked at at once.
+const AT_ONCE: usize = 8;
+
+impl Engine {
+    /// The link to ask for in an attachment's request.
+    #[must_use]
+    pub fn link(&self, owner: &Owner, pod: Option<&PodIdentity>, mtu: u32) -> Link {
+        Link { host: self.ports.links.host_end(owner, pod), mtu }
+    }
+
+    /// Whether a link could be made now.
+    ///
+    /// # Errors
+    /// `Unavailable` when it could not.
+    pub fn status_of_links(&self) -> Result<()> {
+        let unavailable = |error: Error| {
+            Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code))
+        };
+        self.ports.links.health().map_err(unavailable)
+    }
+
+    /// The allocations that have a link, in the order in which they were made. Of those that name the same link, such as of a pod
+    /// whose sandbox was replaced, only the latest has it.
+    #[must_use]
+    pub fn linked(&self) -> Vec<Arc<Allocation>> {
+        let mut linked: BTreeMap<Box<str>, Arc<Allocation>> = BTreeMap::new();
+        let age = |allocation: &Allocation| (allocation.allocated_at.boot_ns, allocation.generation);
+        for name in self.networks.names() {
+            let Some(slot) = self.networks.get(&name) else { continue };
+            let state = slot.state();
+            let allocations = state.iter().flat_map(|served| served.book.allocations());
+            for (allocation, link) in allocations.filter_map(|held| Some((held, held.link()?))) {
+                let known = linked.get(&link.host).is_some_and(|known| age(known) > age(allocation));
+                if !known {
+                    linked.insert(link.host.clone(), Arc::clone(allocation));
+                }
+            }
+        }
+        let mut linked: Vec<_> = linked.into_values().collect();
+        linked.sort_by_key(|allocation| age(allocation));
+        linked
+    }
+
+    /// Makes every link whole that an allocation has and the kernel lacks, as after a crash. A pod whose network namespace is gone
+    /// has no link any more, and keeps its address until its DEL.
+    pub async fn restore_links(&self) {
+        let restore = |allocation: Arc<Allocation>| async move {
+            let Ok(_turn) = self.admission.enter(&allocation.network, &allocation.owner).await else { return };
+            let (owner, network) = (&allocation.owner, &allocation.network);
+            if self.allocation_of(network, owner).is_none_or(|held| held.generation != allocation.generation) {
+                return;
+            }
+            if let Err(error) = self.ports.links.connect(&allocation).await {
+                let (code, cause) = (error.code.name(), error.cause);
+                tracing::warn!(%owner, %network, code, cause, "cannot restore a link");
+            }
+        };
+        futures_util::stream::iter(self.linked()).for_each_concurrent(AT_ONCE, restore).await;
+    }
+
+    /// Removes the links of allocations that have ended. Returns how many.
+    ///
+    /// While the state is not known, nothing is removed: the allocation may only be forgotten.
+    ///
+    /// # Errors
+    /// `LinkFailed` and `LinkForbidden`; the rest is removed all the same.
+    pub async fn sweep_links(&self) -> Result<usize> {
+        let is_lost = |condition: tenure_types::Condition| condition.name == ConditionName::StateLost;
+        if self.conditions.list().into_iter().any(is_lost) {
+            return Ok(0);
+        }
+        // An allocation is made before its link: what is shown now and has none has had one.
+        let mut shown = self.ports.links.list().await?;
+        shown.retain(|link| !self.is_linked(link));
+        let (mut removed, mut failed) = (0, Ok(()));
+        for link in shown {
+            match self.ports.links.disconnect(&link).await {
+                Ok(()) => removed += 1,
+                Err(error) => failed = Err(error),
+            }
+        }
+        failed.map(|()| removed)
+    }
+
+    /// Waits until an allocation may have ended without its link.
+    pub async fn unlinked(&self) {
+        self.unlinked.notified().await;
+    }
+
+    /// Connects what has been allocated, durably, and returns the grant.
+    pub(crate) async fn connected(&self, allocation: &Allocation) -> Result<Grant> {
+        if allocation.link().is_some() {
+            self.ports.links.connect(allocation).await?;
+        }
+        Ok(self.grant(allocation))
+    }
+
+    /// What an allocation grants.
+    pub(crate) fn grant(&self, allocation: &Allocation) -> Grant {
+        Grant {
+            generation: allocation.generation,
+            addresses: allocation.addresses.to_vec(),
+            link: self.ports.links.describe(allocation),
+        }
+    }
+
+    /// Removes the link of an allocation that has ended; what fails is tried again by the sweep, and delays no DEL.
+    pub(crate) async fn disconnect(&self, ended: Option<&Allocation>) {
+        let Some(link) = ended.and_then(LinkKey::of) else { return };
+        if let Err(error) = self.ports.links.disconnect(&link).await {
+            let (code, cause) = (error.code.name(), error.cause);
+            tracing::warn!(link = %link.host, code, cause, "cannot remove a link; trying again later");
+        }
+    }
+
+    /// Refuses a repeated ADD by another plugin than the first: what the runtime was told about the link would be wrong.
+    pub(crate) fn same_link(held: &Allocation, request: &Request) -> Result<()> {
+        let (network, owner) = (&held.network, &held.owner);
+        match (held.link(), &request.sandbox.link) {
+            (Some(_), Some(_)) | (None, None) => Ok(()),
+            (Some(link), None) => Err(Error::new(
+                ErrorCode::LinkDiffers,
+                format_args!("{owner} on {network} has link {}, and another plugin now wants to make one", link.host),
+            )),
+            (None, Some(_)) => Err(Error::new(
+                ErrorCode::LinkDiffers,
+                format_args!("{owner} on {network} got its address through another plugin, without a link of ours"),
+            )),
+        }
+    }
+
+    /// What an owner has.
+    pub(crate) fn allocation_of(&self, network: &NetworkName, owner: &Owner) -> Option<Arc<Allocation>> {
+        let slot = self.networks.get(network)?;
+        let state = slot.state();
+        state.as_ref()?.book.owned_by(owner).cloned()
+    }
+
+    fn is_linked(&self, link: &LinkKey) -> bool {
+        let Some(slot) = self.networks.get(&link.network) else { return false };
+        let before = tenure_types::Generation(link.generation.0.saturating_sub(1));
+        let state = slot.state();
+        let held = state.as_ref().and_then(|served| served.book.allocations_after(before).next());
+        held.and_then(|held| LinkKey::of(held)).as_ref() == Some(link)
+    }
+}
