@@ -128,12 +128,7 @@ struct Way {
 }
 
 impl Way {
-    fn find(
-        settings: PluginSettings,
-        agent: Option<String>,
-        service: Service,
-        started: Duration,
-    ) -> Self {
+    fn find(settings: PluginSettings, agent: Option<String>, service: Service, started: Duration) -> Self {
         let deadline = Deadline::new(started, settings.timeout);
         let socket = agent
             .or(settings.socket)

@@ -215,7 +215,9 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
     Err(match code {
         CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
         UNAVAILABLE => Failure::Unreachable(message.into_owned()),
-        UNIMPLEMENTED => Failure::Unreachable("the daemon is an older version, without this service".to_owned()),
+        UNIMPLEMENTED => {
+            Failure::Unreachable("the daemon is an older version, without this service".to_owned())
+        }
         code => {
             let cause = format!("the daemon answered with gRPC status {code}: {message}");
             Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))

@@ -100,7 +100,8 @@ impl Links for KernelLinks {
 
     fn describe(&self, allocation: &Allocation) -> Option<Connected> {
         let link = pod_link(allocation).ok()?;
-        let end = |name: &str, mac: tenure_netlink::Mac| LinkEnd { name: name.to_owned(), mac: mac.to_string() };
+        let end =
+            |name: &str, mac: tenure_netlink::Mac| LinkEnd { name: name.to_owned(), mac: mac.to_string() };
         Some(Connected {
             host: end(link.host.as_str(), link.host.mac()),
             inside: end(&link.inside, link.host.inside()),
@@ -185,7 +186,8 @@ mod tests {
         let (host, network) = (Name::new("eni0").unwrap(), NetworkName::new("pods-1.a").unwrap());
         let found = key(&host, &alias(&network, Generation(17))).unwrap();
         assert_eq!(found, LinkKey { host: "eni0".into(), network, generation: Generation(17) });
-        for other in ["", "tenure", "tenure pods", "tenure pods/x", "tenure /1", "web/eth0", "Tenure pods/1"] {
+        for other in ["", "tenure", "tenure pods", "tenure pods/x", "tenure /1", "web/eth0", "Tenure pods/1"]
+        {
             assert_eq!(key(&host, other), None, "{other:?}");
         }
     }
@@ -193,18 +195,19 @@ mod tests {
     #[test]
     fn a_host_end_is_named_as_ipamd_names_it_and_each_interface_has_its_own() {
         let links = KernelLinks::new(Arc::default());
-        let pod = |name: &str| PodIdentity {
-            namespace: "default".into(),
-            name: name.into(),
-            uid: Box::default(),
-        };
+        let pod =
+            |name: &str| PodIdentity { namespace: "default".into(), name: name.into(), uid: Box::default() };
         let owner = |container: &str, interface: &str| Owner::Attachment {
             container: tenure_types::ContainerId::new(container).unwrap(),
             interface: tenure_types::InterfaceName::new(interface).unwrap(),
         };
         let web = links.host_end(&owner("a", "eth0"), Some(&pod("web-0")));
         assert_eq!(&*web, "eni0d7763386da");
-        assert_eq!(links.host_end(&owner("b", "eth0"), Some(&pod("web-0"))), web, "a new sandbox takes it over");
+        assert_eq!(
+            links.host_end(&owner("b", "eth0"), Some(&pod("web-0"))),
+            web,
+            "a new sandbox takes it over"
+        );
         let others = [
             links.host_end(&owner("a", "net1"), Some(&pod("web-0"))),
             links.host_end(&owner("a", "eth0"), Some(&pod("web-0.net1"))),

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tenure_types::{
-    Allocation, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request, Result,
+    Allocation, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request,
+    Result,
 };
 
 use crate::engine::Engine;
@@ -37,9 +38,8 @@ impl Engine {
     /// # Errors
     /// `Unavailable` when it could not.
     pub fn status_of_links(&self) -> Result<()> {
-        let unavailable = |error: Error| {
-            Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code))
-        };
+        let unavailable =
+            |error: Error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code));
         self.ports.links.health().map_err(unavailable)
     }
 
@@ -69,9 +69,12 @@ impl Engine {
     /// has no link any more, and keeps its address until its DEL.
     pub async fn restore_links(&self) {
         let restore = |allocation: Arc<Allocation>| async move {
-            let Ok(_turn) = self.admission.enter(&allocation.network, &allocation.owner).await else { return };
+            let Ok(_turn) = self.admission.enter(&allocation.network, &allocation.owner).await else {
+                return;
+            };
             let (owner, network) = (&allocation.owner, &allocation.network);
-            if self.allocation_of(network, owner).is_none_or(|held| held.generation != allocation.generation) {
+            if self.allocation_of(network, owner).is_none_or(|held| held.generation != allocation.generation)
+            {
                 return;
             }
             if let Err(error) = self.ports.links.connect(&allocation).await {
@@ -144,11 +147,16 @@ impl Engine {
             (Some(_), Some(_)) | (None, None) => Ok(()),
             (Some(link), None) => Err(Error::new(
                 ErrorCode::LinkDiffers,
-                format_args!("{owner} on {network} has link {}, and another plugin now wants to make one", link.host),
+                format_args!(
+                    "{owner} on {network} has link {}, and another plugin now wants to make one",
+                    link.host
+                ),
             )),
             (None, Some(_)) => Err(Error::new(
                 ErrorCode::LinkDiffers,
-                format_args!("{owner} on {network} got its address through another plugin, without a link of ours"),
+                format_args!(
+                    "{owner} on {network} got its address through another plugin, without a link of ours"
+                ),
             )),
         }
     }

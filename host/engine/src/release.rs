@@ -51,7 +51,8 @@ impl Engine {
         };
         let alone = slot.alone().await;
         turn.place().await?;
-        let meant = self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
+        let meant =
+            self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
         let ticket = match alone.hold().as_mut() {
             Some(served) => self.release(served, &del.owner, requested_at, "del")?,
             None => self.ports.journal.barrier(),

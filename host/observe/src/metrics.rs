@@ -20,8 +20,8 @@ use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
 
 use self::labels::{
-    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels, RequestLabels,
-    StepLabels, VerbLabels, VerdictLabels,
+    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels,
+    RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
 

@@ -71,7 +71,9 @@ impl Datapath {
                 Err(error) => tracing::warn!(cause = error.cause, "cannot remove links of ended allocations"),
             }
             // A node that has no links is looked at once, for those of an earlier daemon.
-            while timeout(LOOK_AGAIN, self.engine.unlinked()).await.is_err() && self.engine.linked().is_empty() {}
+            while timeout(LOOK_AGAIN, self.engine.unlinked()).await.is_err()
+                && self.engine.linked().is_empty()
+            {}
         }
     }
 
@@ -135,7 +137,8 @@ impl Datapath {
         for allocation in self.engine.linked() {
             let Some(link) = allocation.link().map(|link| link.host.to_string()) else { continue };
             let addresses: Vec<IpAddr> = allocation.addresses.iter().map(AssignedAddress::ip).collect();
-            if let Some((address, other)) = addresses.iter().find_map(|address| taken.get_key_value(address)) {
+            if let Some((address, other)) = addresses.iter().find_map(|address| taken.get_key_value(address))
+            {
                 left_out.insert(link, format!("{address} is already the address of the pod at {other}"));
                 continue;
             }
@@ -158,7 +161,10 @@ impl Datapath {
             }
             Event::Repaired(operations) => {
                 count(&operations, "repaired");
-                tracing::warn!(operations = listed(&operations), "repaired what somebody changed in the kernel");
+                tracing::warn!(
+                    operations = listed(&operations),
+                    "repaired what somebody changed in the kernel"
+                );
             }
             Event::Failed(operation, error) => {
                 count(std::slice::from_ref(&operation), "failed");

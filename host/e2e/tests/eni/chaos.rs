@@ -116,7 +116,8 @@ fn restored() -> anyhow::Result<()> {
         format!("ip link del {host}"),
         format!("ip link del {host}; ip link add {host} type veth peer name eth0 netns web"),
         "ip -n web addr flush dev eth0; ip rule del pref 512".to_owned(),
-        "ip link add eni00000000000 type veth peer name x; ip link set eni00000000000 alias 'tenure pods/77'".to_owned(),
+        "ip link add eni00000000000 type veth peer name x; ip link set eni00000000000 alias 'tenure pods/77'"
+            .to_owned(),
     ] {
         node.kill_daemon()?;
         node.sh(&left)?;

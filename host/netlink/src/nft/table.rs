@@ -159,7 +159,11 @@ pub(super) fn mark_of(rule: &str) -> String {
 
 /// The address that pods are translated to.
 fn primary_address(node: &Node) -> Option<std::net::IpAddr> {
-    node.primary.iter().flat_map(|primary| &primary.addresses).map(IpNet::addr).find(std::net::IpAddr::is_ipv4)
+    node.primary
+        .iter()
+        .flat_map(|primary| &primary.addresses)
+        .map(IpNet::addr)
+        .find(std::net::IpAddr::is_ipv4)
 }
 
 fn v4(nets: &[IpNet]) -> impl Iterator<Item = Ipv4Net> + '_ {

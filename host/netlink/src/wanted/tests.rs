@@ -48,7 +48,10 @@ fn a_contradiction_is_named() {
         complaint(|node| node.secondary[0].addresses.clear()),
         "interface eth1 has no address of its own"
     );
-    assert!(complaint(|node| node.primary.as_mut().unwrap().addresses.clear()).contains("no IPv4 address to translate"));
+    assert!(
+        complaint(|node| node.primary.as_mut().unwrap().addresses.clear())
+            .contains("no IPv4 address to translate")
+    );
     assert!(complaint(|node| node.settings.mark = 0).starts_with("the mark has no bit"));
     assert!(complaint(|node| node.secondary[0].device = 30).contains("has no table in 9000..=9999"));
 }
@@ -79,7 +82,8 @@ fn a_name_that_would_say_something_else_in_a_rule_is_refused() {
         ["", "a-name-too-long-for-it", "eth 0", "eth0\" accept", "eth/0", "..", "eth*", "\u{e9}th0", "e\n"]
     {
         assert!(
-            complaint(|node| node.primary.as_mut().unwrap().name = name.to_owned()).contains("is not a name of a link"),
+            complaint(|node| node.primary.as_mut().unwrap().name = name.to_owned())
+                .contains("is not a name of a link"),
             "{name}"
         );
         assert!(

@@ -100,7 +100,11 @@ fn differences() {
         (&pod, "ip link set eth0 down; ip link set eth0 name eth9".to_owned(), "there is no link eth0"),
         (&node, format!("ip link set {host} down"), "is down"),
         (&node, format!("ip link set {host} mtu 1500"), "has MTU 1500"),
-        (&node, format!("ip link set {host} address 02:00:00:00:00:77"), "has hardware address 02:00:00:00:00:77"),
+        (
+            &node,
+            format!("ip link set {host} address 02:00:00:00:00:77"),
+            "has hardware address 02:00:00:00:00:77",
+        ),
         (&pod, "ip link set eth0 address 02:00:00:00:00:77".to_owned(), "eth0 has hardware address"),
         (
             &node,

@@ -30,7 +30,8 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
     let policy = Arc::new(PolicyStamp { name: PolicyName::new("any").unwrap(), digest: "".into() });
     let mut book = Book::empty(&network());
     let (container, interface) = (ContainerId::new(container).unwrap(), InterfaceName::new("eth0").unwrap());
-    let sandbox = Sandbox { netns: netns.display().to_string().into(), netns_seen: seen(netns), ..Sandbox::default() };
+    let sandbox =
+        Sandbox { netns: netns.display().to_string().into(), netns_seen: seen(netns), ..Sandbox::default() };
     let allocation = Allocation {
         network: network(),
         generation: Generation(1),

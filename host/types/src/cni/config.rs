@@ -150,7 +150,11 @@ impl<'a> Configuration<'a> {
             Ok(text) => text.parse().map_err(|_| node.invalid(format_args!("expected {expected}")))?,
             Err(_) => node.read(expected)?,
         };
-        if MTU.contains(&mtu) { Ok(mtu) } else { Err(node.invalid(format_args!("expected {expected}, not {mtu}"))) }
+        if MTU.contains(&mtu) {
+            Ok(mtu)
+        } else {
+            Err(node.invalid(format_args!("expected {expected}, not {mtu}")))
+        }
     }
 
     /// Checks that a main plugin that makes links by itself needs no other routes than the default ones.
@@ -172,7 +176,8 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// `InvalidConfig` when there is none, or it is malformed.
     pub fn kept(&self) -> Result<Kept, Error> {
-        let missing = || Error::new(ErrorCode::InvalidConfig, "prevResult: missing, and CHECK compares with it");
+        let missing =
+            || Error::new(ErrorCode::InvalidConfig, "prevResult: missing, and CHECK compares with it");
         Kept::read(&self.root.object("prevResult")?.ok_or_else(missing)?)
     }
 

@@ -68,8 +68,12 @@ impl Success {
     fn interfaces(&self, version: SpecVersion) -> Vec<Interface<'_>> {
         let Some(link) = &self.link else { return Vec::new() };
         let mtu = (version >= SpecVersion::V1_1_0).then_some(link.mtu);
-        let interface =
-            |end: &'_ LinkEnd, sandbox| Interface { name: end.name.clone(), mac: end.mac.clone(), mtu, sandbox };
+        let interface = |end: &'_ LinkEnd, sandbox| Interface {
+            name: end.name.clone(),
+            mac: end.mac.clone(),
+            mtu,
+            sandbox,
+        };
         vec![interface(&link.host, None), interface(&link.inside, Some(&link.netns))]
     }
 

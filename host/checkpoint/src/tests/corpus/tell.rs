@@ -12,8 +12,8 @@ use tenure_ledger::{
     PolicyState, Presence, States, Step, Taken, Wish,
 };
 use tenure_types::{
-    Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner, Place,
-    Pool, Range, Sandbox, Source,
+    Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner,
+    Place, Pool, Range, Sandbox, Source,
 };
 
 use crate::Recovered;

@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use tenure_types::{
-    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, InterfaceName, Link, Origin, Owner, Place,
-    PodIdentity, Sandbox, Source,
+    AgentName, Allocation, AssignedAddress, ClaimName, ContainerId, InterfaceName, Link, Origin, Owner,
+    Place, PodIdentity, Sandbox, Source,
 };
 
 use super::{
@@ -39,9 +39,8 @@ fn sandbox() -> impl Strategy<Value = Sandbox> {
         uid: uid.into(),
     });
     let link = (text(), any::<u32>()).prop_map(|(host, mtu)| Box::new(Link { host: host.into(), mtu }));
-    (option::of(pod), text(), option::of(place()), option::of(link)).prop_map(
-        |(pod, netns, netns_seen, link)| Sandbox { pod, netns: netns.into(), netns_seen, link },
-    )
+    (option::of(pod), text(), option::of(place()), option::of(link))
+        .prop_map(|(pod, netns, netns_seen, link)| Sandbox { pod, netns: netns.into(), netns_seen, link })
 }
 
 fn assigned() -> impl Strategy<Value = AssignedAddress> {
