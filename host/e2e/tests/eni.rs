@@ -28,6 +28,10 @@ const CHAIN: &[Need] = &[
     Need::File("/usr/sbin/iptables", "iptables"),
 ];
 
+/// What a daemon without a capability needs.
+const SETPRIV: &[Need] =
+    &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::File("/usr/bin/setpriv", "util-linux")];
+
 const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 
 /// The address families, and the subnets of each.
@@ -41,15 +45,25 @@ fn main() -> ExitCode {
             pods_reach_each_other(subnets)
         });
     }
-    let suite = suite
+    suite
         .test("each_version_is_answered_as_it_demands", NEEDS, versions)
         .test("check_finds_each_difference", NEEDS, differences)
         .test("what_somebody_takes_away_comes_back", NEEDS, drift)
         .test("fifty_pods_at_once", NEEDS, fifty)
         .test("portmap_works_after_it", CHAIN, portmap)
         .test("gc_ends_the_links_of_what_is_not_listed", NEEDS, gc)
-        .test("a_plain_node_is_not_touched", NEEDS, plain);
-    chaos::tests(unhappy::tests(suite)).run()
+        .test("a_plain_node_is_not_touched", NEEDS, plain)
+        .test("what_is_no_pods_namespace_is_refused", NEEDS, unhappy::namespaces)
+        .test("a_strangers_link_stays_and_is_named", NEEDS, unhappy::taken)
+        .test("a_new_sandbox_of_a_pod_takes_its_link_over", NEEDS, unhappy::new_sandbox)
+        .test("a_configuration_that_cannot_be_served_is_refused", NEEDS, unhappy::configurations)
+        .test("an_address_of_two_networks_is_one_pods", NEEDS, unhappy::two_networks)
+        .test("a_link_needs_no_namespace_to_end", NEEDS, unhappy::without_namespace)
+        .test("without_the_capability_add_and_status_say_so", SETPRIV, unhappy::forbidden)
+        .test("a_daemon_killed_at_any_point_leaves_what_the_ledger_says", NEEDS, chaos::killed)
+        .test("a_del_while_the_daemon_is_down_ends_the_link_later", NEEDS, chaos::down)
+        .test("a_link_that_a_crash_took_is_restored", NEEDS, chaos::restored)
+        .run()
 }
 
 /// The addresses of a result, without their prefix lengths.

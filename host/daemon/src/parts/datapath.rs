@@ -85,6 +85,7 @@ impl Datapath {
             if !latest.0.rules.is_empty() {
                 break latest;
             }
+            self.report.well();
             self.kept.answer(latest.1);
             changed(&mut questions, &mut node).await?;
         };

@@ -7,21 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use tenure_e2e::plugin::Running;
 use tenure_e2e::random::{Random, seed};
-use tenure_e2e::{Attachment, Suite, traffic, wait};
+use tenure_e2e::{Attachment, traffic, wait};
 
+use crate::bare;
 use crate::node::{LIMIT, Node, config, with_result};
-use crate::{NEEDS, bare};
 
 /// How often the daemon is killed, and how many pods there are.
 const ROUNDS: usize = 12;
 const PODS: usize = 8;
-
-pub(crate) fn tests(suite: Suite) -> Suite {
-    suite
-        .test("a_daemon_killed_at_any_point_leaves_what_the_ledger_says", NEEDS, killed)
-        .test("a_del_while_the_daemon_is_down_ends_the_link_later", NEEDS, down)
-        .test("a_link_that_a_crash_took_is_restored", NEEDS, restored)
-}
 
 /// A moment that the seed chooses.
 fn moment(random: &mut Random) {
@@ -29,7 +22,7 @@ fn moment(random: &mut Random) {
     let _ = never.recv_timeout(Duration::from_micros(random.below(60_000)));
 }
 
-fn killed() -> anyhow::Result<()> {
+pub(crate) fn killed() -> anyhow::Result<()> {
     let mut random = Random::new(seed()?);
     let mut node = Node::start()?;
     let mut sandboxes = BTreeMap::new();
@@ -90,7 +83,7 @@ fn has_its_way(node: &Node, name: &str, sandbox: &Attachment) -> anyhow::Result<
     plugin.call("CHECK", sandbox, &with_result(&config(), &result))?.silent()
 }
 
-fn down() -> anyhow::Result<()> {
+pub(crate) fn down() -> anyhow::Result<()> {
     let mut node = Node::start()?;
     let (one, two) = (node.sandbox("one")?, node.sandbox("two")?);
     node.plugin("one")?.call("ADD", &one, &config())?.result()?;
@@ -106,7 +99,7 @@ fn down() -> anyhow::Result<()> {
     has_its_way(&node, "two", &two)
 }
 
-fn restored() -> anyhow::Result<()> {
+pub(crate) fn restored() -> anyhow::Result<()> {
     let mut node = Node::start()?;
     let sandbox = node.sandbox("web")?;
     let added = node.plugin("web")?.call("ADD", &sandbox, &config())?;

@@ -2,26 +2,12 @@
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use tenure_e2e::{Attachment, Need, Suite, wait};
+use tenure_e2e::{Attachment, wait};
 
+use crate::bare;
 use crate::node::{LIMIT, Node, config, config_of, with_result};
-use crate::{NEEDS, bare};
 
-const SETPRIV: &[Need] =
-    &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::File("/usr/bin/setpriv", "util-linux")];
-
-pub(crate) fn tests(suite: Suite) -> Suite {
-    suite
-        .test("what_is_no_pods_namespace_is_refused", NEEDS, namespaces)
-        .test("a_strangers_link_stays_and_is_named", NEEDS, taken)
-        .test("a_new_sandbox_of_a_pod_takes_its_link_over", NEEDS, new_sandbox)
-        .test("a_configuration_that_cannot_be_served_is_refused", NEEDS, configurations)
-        .test("an_address_of_two_networks_is_one_pods", NEEDS, two_networks)
-        .test("a_link_needs_no_namespace_to_end", NEEDS, without_namespace)
-        .test("without_the_capability_add_and_status_say_so", SETPRIV, forbidden)
-}
-
-fn namespaces() -> anyhow::Result<()> {
+pub(crate) fn namespaces() -> anyhow::Result<()> {
     let node = Node::start()?;
     node.sh("touch /run/file")?;
     let plugin = node.plugin("web")?;
@@ -44,7 +30,7 @@ fn namespaces() -> anyhow::Result<()> {
     node.is_settled("pods")
 }
 
-fn taken() -> anyhow::Result<()> {
+pub(crate) fn taken() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);
     let result = plugin.call("ADD", &sandbox, &config())?.result()?;
@@ -66,7 +52,7 @@ fn taken() -> anyhow::Result<()> {
 }
 
 /// The sandbox of a pod was replaced, and the DEL of the old one comes late.
-fn new_sandbox() -> anyhow::Result<()> {
+pub(crate) fn new_sandbox() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (old, new, plugin) = (node.sandbox("old")?, node.sandbox("new")?, node.plugin("web-0")?);
     let before = plugin.call("ADD", &old, &config())?.result()?;
@@ -80,7 +66,7 @@ fn new_sandbox() -> anyhow::Result<()> {
     node.is_settled("pods")
 }
 
-fn configurations() -> anyhow::Result<()> {
+pub(crate) fn configurations() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);
     for (pointer, value, code, cause) in [
@@ -108,7 +94,7 @@ fn configurations() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn two_networks() -> anyhow::Result<()> {
+pub(crate) fn two_networks() -> anyhow::Result<()> {
     let node = Node::start()?;
     let mut other = config();
     other["name"] = json!("others");
@@ -124,7 +110,7 @@ fn two_networks() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn without_namespace() -> anyhow::Result<()> {
+pub(crate) fn without_namespace() -> anyhow::Result<()> {
     let node = Node::start()?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);
     plugin.call("ADD", &sandbox, &config())?.result()?;
@@ -139,7 +125,7 @@ fn without_namespace() -> anyhow::Result<()> {
     node.is_settled("pods")
 }
 
-fn forbidden() -> anyhow::Result<()> {
+pub(crate) fn forbidden() -> anyhow::Result<()> {
     let node = Node::start_under(vec!["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"])?;
     let (sandbox, plugin) = (node.sandbox("web")?, node.plugin("web")?);
     let error = plugin.call("STATUS", &sandbox, &config())?.error_code(50)?;

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use super::Success;
 use super::json::Object;
-use crate::Error;
+use crate::{AssignedAddress, Error};
 
 /// What a runtime has kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,7 +38,7 @@ impl Kept {
     /// What it lacks of a result.
     #[must_use]
     pub fn lacks(&self, result: &Success) -> Vec<String> {
-        let addresses = result.addresses.iter().map(|assigned| assigned.ip());
+        let addresses = result.addresses.iter().map(AssignedAddress::ip);
         let addresses = addresses.filter(|address| !self.addresses.contains(address));
         let mut lacks: Vec<String> = addresses.map(|address| format!("address {address}")).collect();
         let ends = result.link.iter().flat_map(|link| [(&link.host, ""), (&link.inside, &*link.netns)]);
@@ -59,7 +59,7 @@ impl Kept {
 mod tests {
     use super::*;
     use crate::cni::SpecVersion;
-    use crate::{AssignedAddress, Connected, LinkEnd};
+    use crate::{Connected, LinkEnd};
 
     fn result(address: &str, netns: &str) -> Success {
         let end = |name: &str| LinkEnd { name: name.to_owned(), mac: "02:00:5e:00:53:01".to_owned() };

@@ -18,7 +18,7 @@ pub struct Success {
     /// The DNS settings.
     pub dns: Dns,
     /// The link that the addresses are on; `None` if another plugin makes it.
-    pub link: Option<Connected>,
+    pub link: Option<Box<Connected>>,
 }
 
 impl Success {
@@ -28,7 +28,7 @@ impl Success {
         let alone = |assigned: AssignedAddress| AssignedAddress::plain(IpNet::from(assigned.ip()), None);
         let addresses = self.addresses.into_iter().map(alone).collect();
         let routes = link.gateways.iter().map(|gateway| Route::default_by(*gateway)).collect();
-        Self { addresses, routes, dns: self.dns, link: Some(link) }
+        Self { addresses, routes, dns: self.dns, link: Some(Box::new(link)) }
     }
 
     /// The JSON object to print.
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn a_link_is_told_from_0_3_0_on_with_the_index_of_the_pods_end() {
         let render = |version| linked().render(version).unwrap();
-        insta::assert_snapshot!(render(SpecVersion::V0_2_0), @"");
-        insta::assert_snapshot!(render(SpecVersion::V0_4_0), @"");
-        insta::assert_snapshot!(render(SpecVersion::V1_0_0), @"");
-        insta::assert_snapshot!(render(SpecVersion::V1_1_0), @"");
+        insta::assert_snapshot!(render(SpecVersion::V0_2_0), @r#"{"cniVersion":"0.2.0","ip4":{"ip":"10.1.2.2/32","routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"}]},"ip6":{"ip":"2001:db8:1::2/128","routes":[{"dst":"::/0","gw":"fe80::1"}]},"dns":{}}"#);
+        insta::assert_snapshot!(render(SpecVersion::V0_4_0), @r#"{"cniVersion":"0.4.0","interfaces":[{"name":"eni0d7763386da","mac":"02:00:5e:00:53:01"},{"name":"eth0","mac":"02:00:5e:00:53:02","sandbox":"/run/netns/pod"}],"ips":[{"version":"4","interface":1,"address":"10.1.2.2/32"},{"version":"6","interface":1,"address":"2001:db8:1::2/128"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"},{"dst":"::/0","gw":"fe80::1"}],"dns":{}}"#);
+        insta::assert_snapshot!(render(SpecVersion::V1_0_0), @r#"{"cniVersion":"1.0.0","interfaces":[{"name":"eni0d7763386da","mac":"02:00:5e:00:53:01"},{"name":"eth0","mac":"02:00:5e:00:53:02","sandbox":"/run/netns/pod"}],"ips":[{"interface":1,"address":"10.1.2.2/32"},{"interface":1,"address":"2001:db8:1::2/128"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"},{"dst":"::/0","gw":"fe80::1"}]}"#);
+        insta::assert_snapshot!(render(SpecVersion::V1_1_0), @r#"{"cniVersion":"1.1.0","interfaces":[{"name":"eni0d7763386da","mac":"02:00:5e:00:53:01","mtu":9001},{"name":"eth0","mac":"02:00:5e:00:53:02","mtu":9001,"sandbox":"/run/netns/pod"}],"ips":[{"interface":1,"address":"10.1.2.2/32"},{"interface":1,"address":"2001:db8:1::2/128"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"},{"dst":"::/0","gw":"fe80::1"}]}"#);
     }
 
     #[test]
