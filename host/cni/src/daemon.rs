@@ -32,7 +32,6 @@ const PREFIX: usize = 5;
 /// The gRPC status codes that a proxy, a library or an old daemon may return without tenure's details.
 const CANCELLED: i32 = 1;
 const DEADLINE_EXCEEDED: i32 = 4;
-const UNIMPLEMENTED: i32 = 12;
 const UNAVAILABLE: i32 = 14;
 
 /// A service of the daemon.
@@ -215,9 +214,6 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
     Err(match code {
         CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
         UNAVAILABLE => Failure::Unreachable(message.into_owned()),
-        UNIMPLEMENTED => {
-            Failure::Unreachable("the daemon is an older version, without this service".to_owned())
-        }
         code => {
             let cause = format!("the daemon answered with gRPC status {code}: {message}");
             Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod claiming;
 #[cfg(test)]
+#[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
 
 use std::collections::HashSet;

@@ -1,6 +1,7 @@
 //! The path of a request, with ports that the test controls.
 
 #[cfg(test)]
+#[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
 
 use std::collections::HashSet;

@@ -50,6 +50,31 @@ fn it_serves_under_the_name_of_host_local() {
 }
 
 #[test]
+fn under_the_name_of_the_main_plugin_it_asks_for_a_link() {
+    let daemon = Daemon::new(Reply::Output(RESULT));
+    let link = daemon.socket().with_file_name("tenure-eni");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &link).unwrap();
+    for command in ["ADD", "DEL", "CHECK", "GC", "STATUS"] {
+        // Whatever it is called in, it never speaks for an agent: a claim has no link.
+        let plugin = Plugin::new(command, &daemon.socket()).variable("TENURE_AGENT_SOCKET", "/no/such.sock");
+        assert_eq!(plugin.program(link.clone()).succeed(), RESULT);
+    }
+    let called: Vec<&str> = daemon.calls().iter().map(|(method, _)| *method).collect();
+    assert_eq!(called, ["eni add", "del", "eni check", "gc", "eni status"]);
+}
+
+#[test]
+fn a_daemon_that_is_too_old_for_links_gives_no_address_alone() {
+    let daemon = Daemon::new(Reply::Status(tonic::Status::unimplemented("")));
+    let link = daemon.socket().with_file_name("tenure-eni");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &link).unwrap();
+    let printed = Plugin::new("ADD", &daemon.socket()).program(link).run();
+    let error: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(error["msg"].as_str().unwrap().contains("gRPC status 12"), "{error}");
+}
+
+#[test]
 fn a_large_configuration_arrives_whole() {
     let daemon = Daemon::new(Reply::Output(""));
     let attachments = vec![r#"{"containerID":"0123456789abcdef","ifname":"eth0"}"#; 40_000].join(",");

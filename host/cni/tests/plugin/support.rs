@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use tenure_rpc::door::Door;
 use tenure_rpc::v1::cni_server::Cni;
+use tenure_rpc::v1::eni_server::Eni;
 use tenure_rpc::v1::{Answer, Invocation};
 use tenure_rpc::{server, status};
 use tenure_types::Error;
@@ -53,6 +54,7 @@ impl Daemon {
     }
 }
 
+#[derive(Clone)]
 struct Service {
     reply: Reply,
     calls: Arc<Mutex<Vec<(&'static str, Invocation)>>>,
@@ -90,6 +92,19 @@ impl Cni for Service {
     }
     async fn status(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
         self.answer("status", call).await
+    }
+}
+
+#[tonic::async_trait]
+impl Eni for Service {
+    async fn add(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        self.answer("eni add", call).await
+    }
+    async fn check(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        self.answer("eni check", call).await
+    }
+    async fn status(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        self.answer("eni status", call).await
     }
 }
 
