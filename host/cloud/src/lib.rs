@@ -5,7 +5,6 @@
 
 pub mod budget;
 #[cfg(any(feature = "sdk", test))]
-#[cfg(feature = "sdk")]
 mod codes;
 pub mod executor;
 pub mod guards;

@@ -100,3 +100,18 @@ async fn describes_that_lag_and_calls_that_do_not_find_what_is_new_leave_nothing
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_assignment_whose_answer_is_lost_is_made_once() {
+    for trip in [None, Some(Trip::After(0))] {
+        let cloud = Cloud::new(3, &[24]);
+        cloud.fault(Fault::once("AssignPrivateIpAddresses", Kind::LostAfter));
+        cloud.inner().trip = trip;
+        // Longer than any answer is lost: what was assigned is not visible at first.
+        cloud.inner().state.consistency.describe_lag_ms = 20_000;
+        let mut node = Node::start(&cloud, "t3.small", ONE).await;
+        node.rest(120).await;
+        assert_eq!(cloud.applied(), ["AssignPrivateIpAddresses"], "{trip:?}");
+        assert_eq!(node.shape().await, [1], "{trip:?}");
+    }
+}
