@@ -20,6 +20,7 @@ mod look;
 mod order;
 mod plan;
 mod queue;
+mod show;
 mod state;
 mod status;
 

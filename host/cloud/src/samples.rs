@@ -151,6 +151,7 @@ impl Ledger {
             owner: owner(address),
             requested: vec![address],
             sandbox: Sandbox::default(),
+            supply_full: false,
             requested_at: self.now(),
         };
         let pool = usize::from(address.is_ipv6());

@@ -1,5 +1,10 @@
 //! The main plugin `tenure-eni`: pods whose links the daemon makes, in a node of their own.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "clippy does not recognise a suite without a harness as test code"
+)]
+
 #[path = "eni/chaos.rs"]
 mod chaos;
 #[path = "eni/node.rs"]

@@ -140,7 +140,8 @@ impl Engine {
         let feed = Feed::new(began, node.claims.through());
         let committer = Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows), feed);
         let committer = Arc::new(committer);
-        let (undo, abandoned) = undo::channel(Arc::clone(&committer), &ports);
+        let (clock, links) = (Arc::clone(&ports.clock), Arc::clone(&ports.links));
+        let (undo, abandoned) = undo::channel(Arc::clone(&committer), clock, links);
         let engine = Self {
             networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, began),

@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 
 use crate::admission::Turn;
 use crate::committer::Committer;
-use crate::engine::Ports;
 use crate::ports::{Clock, LinkKey, Links};
 use crate::slot::{self, Slot};
 use crate::states::undone;
@@ -56,10 +55,13 @@ struct Desk {
     links: Arc<dyn Links>,
 }
 
-pub(crate) fn channel(committer: Arc<Committer>, ports: &Ports) -> (Sender, Abandoned) {
+pub(crate) fn channel(
+    committer: Arc<Committer>,
+    clock: Arc<dyn Clock>,
+    links: Arc<dyn Links>,
+) -> (Sender, Abandoned) {
     let (sender, orphans) = mpsc::unbounded_channel();
-    let desk = Desk { committer, clock: Arc::clone(&ports.clock), links: Arc::clone(&ports.links) };
-    (sender, Abandoned { orphans, desk })
+    (sender, Abandoned { orphans, desk: Desk { committer, clock, links } })
 }
 
 impl Abandoned {

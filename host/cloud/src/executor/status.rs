@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::core::Core;
 use crate::budget::{Rate, Unit};
 use crate::port::Limits;
 use crate::reconcile::Quarantined;
-use crate::seen::{Duty, Evidence, Fact, Standing};
+use crate::seen::{Duty, Evidence, Standing};
 use crate::situation::Barred;
 
 /// Everything that an executor knows and does. Times are readings of the boot clock.
@@ -105,62 +104,4 @@ pub struct PlanStatus {
     pub begun: Vec<String>,
     /// The effects that were refused, with the reason.
     pub refused: Vec<String>,
-}
-
-impl Core {
-    /// What is known and what is being done.
-    pub(super) fn status(&self) -> Status {
-        let (now, open) = (self.now(), self.open());
-        let state = self.state();
-        let seen = &state.seen;
-        let net = |interface: &str, (net, fact): (&IpNet, &Fact)| NetStatus {
-            net: *net,
-            evidence: fact.by,
-            confirmed: fact.at,
-            standing: seen.standing_of(interface, *net).unwrap_or(Standing::Confirmed),
-        };
-        let interface = |(id, known): (&str, &crate::seen::Known)| InterfaceStatus {
-            id: id.to_owned(),
-            device: known.facts.as_ref().and_then(|facts| Some(facts.attachment.as_ref()?.device)),
-            subnet: known.facts.as_ref().map(|facts| facts.subnet.clone()).unwrap_or_default(),
-            duty: known.facts.as_ref().map(|facts| seen.duty(facts)),
-            evidence: known.fact.by,
-            confirmed: known.fact.at,
-            standing: known.fact.standing(seen.window()),
-            carries: known.carries.iter().map(|carried| net(id, carried)).collect(),
-        };
-        let intent = |intent: &std::sync::Arc<tenure_ledger::Intent>| IntentStatus {
-            id: intent.id.to_string(),
-            kind: intent.kind.name(),
-            attributes: intent.attributes.to_string(),
-            step: state.steps.get(intent.id.as_str()).cloned(),
-        };
-        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
-            call,
-            subnet: subnet.map(str::to_owned),
-            why: grudge.why.clone(),
-            left: grudge.until.saturating_sub(now),
-        });
-        Status {
-            now,
-            confirmed: seen.last(),
-            trouble: seen.trouble().map(str::to_owned),
-            limits: state.limits,
-            interfaces: seen.interfaces().map(interface).collect(),
-            quarantine: state.quarantine.clone(),
-            odd: state.odd.clone(),
-            leaked: state.leaked.all().map(|(id, since)| (id.to_owned(), since)).collect(),
-            intents: open.iter().map(intent).collect(),
-            plan: state.plan.clone(),
-            rates: state.budget.rates(now).collect(),
-            backoffs: state
-                .budget
-                .backoffs(now)
-                .map(|(subnet, unit, left)| (subnet.to_owned(), unit, left))
-                .collect(),
-            barred: barred.collect(),
-            calls: state.calls.clone(),
-            ends: state.ends.clone(),
-        }
-    }
 }

@@ -13,7 +13,7 @@ use tenure_cloud::port::Limits;
 use tenure_cloud::witness::{Verdict, Witness};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Add, Define, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
-use tenure_fixtures::ports::{ManualJournal, Silent};
+use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent};
 use tenure_ledger::{Book, Page};
 use tenure_types::{
     ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
@@ -214,6 +214,7 @@ impl Node {
                 owner: owner(pod),
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
+                supply_full: false,
                 requested_at: self.engine.now(),
             },
             policy: PolicyName::new("aws-eni").unwrap(),
@@ -287,6 +288,7 @@ fn engine(cloud: &Arc<Cloud>, state: Recovered, journal: ManualJournal) -> (Arc<
         catalogue: policy::catalogue(),
         journal: Arc::new(journal),
         observer: Arc::new(Silent),
+        links: Arc::new(NoLinks),
     };
     let settings = Settings {
         cooldown: Duration::from_secs(30),

@@ -43,6 +43,19 @@ impl Cni for Slow {
     }
 }
 
+#[tonic::async_trait]
+impl Eni for Slow {
+    async fn add(&self, _: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        Err(Status::unimplemented(""))
+    }
+    async fn check(&self, _: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        Err(Status::unimplemented(""))
+    }
+    async fn status(&self, _: Request<Invocation>) -> Result<Response<Answer>, Status> {
+        Err(Status::unimplemented(""))
+    }
+}
+
 /// The time limit for a stop that nothing holds up, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
