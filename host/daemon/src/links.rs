@@ -125,6 +125,8 @@ impl Links for KernelLinks {
 
     fn list(&self) -> Answer<'_, Vec<LinkKey>> {
         Box::pin(async {
+            // Without the capabilities there is nothing to be done about them, and the unit allows no netlink.
+            capabilities::check()?;
             let shown = PodLink::list().await.map_err(|refusal| told(&refusal))?;
             Ok(shown.iter().filter_map(|(host, alias)| key(host, alias)).collect())
         })

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         .test("each_version_is_answered_as_it_demands", NEEDS, versions)
         .test("check_finds_each_difference", NEEDS, differences)
         .test("what_somebody_takes_away_comes_back", NEEDS, drift)
+        .test("a_pod_has_its_way_once_its_add_is_answered", NEEDS, at_once)
         .test("fifty_pods_at_once", NEEDS, fifty)
         .test("portmap_works_after_it", CHAIN, portmap)
         .test("gc_ends_the_links_of_what_is_not_listed", NEEDS, gc)
@@ -206,6 +207,20 @@ fn drift() -> anyhow::Result<()> {
     }
     let log = node.daemon.log("repaired what somebody changed");
     ensure!(log.contains("table 9000") && log.contains("rule 512"), "{log}");
+    Ok(())
+}
+
+/// Packets are led to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
+fn at_once() -> anyhow::Result<()> {
+    let node = Node::start()?;
+    for number in 0..10 {
+        let name = format!("pod-{number}");
+        let sandbox = node.sandbox(&name)?;
+        node.plugin(&name)?.call("ADD", &sandbox, &config())?.result()?;
+        let (links, of_v4, of_v6) = (node.links()?, node.routes("-4")?, node.routes("-6")?);
+        ensure!(links.len() == number + 1, "{links:?}");
+        ensure!(of_v4 == links && of_v6 == links, "links {links:?}, routes {of_v4:?} and {of_v6:?}");
+    }
     Ok(())
 }
 

@@ -23,6 +23,9 @@ impl Kernel {
     /// # Errors
     /// When the kernel, `nft` or /proc/sys does not answer.
     pub async fn look(&self, wanted: &Wanted) -> Result<Seen, Error> {
+        // Where there are pods and no interfaces, nothing is translated or marked: no process is run for each pod. Where nothing is
+        // wanted at all, everything is taken back.
+        let only_pods = wanted.links.is_empty() && !wanted.rules.is_empty();
         let links = self.links().await?;
         let names = names(&links);
         let mut sysctls = BTreeMap::new();
@@ -34,8 +37,7 @@ impl Kernel {
             routes: self.routes(&names).await?,
             rules: self.rules().await?,
             sysctls,
-            // A node without interfaces has no table, and need not have nft.
-            table: if wanted.links.is_empty() { None } else { nft::read().await? },
+            table: if only_pods { None } else { nft::read().await? },
             links,
         })
     }
