@@ -6,11 +6,15 @@
 //!   ens6 (device 1) ──────────────────────── p… ┴─ vpc0, a bridge with the gateway of each subnet
 //! ```
 //!
+//! The VPC leads each address and prefix of an attached interface to that interface, as the real one does: nobody need answer
+//! for it there.
+//!
 //! A node's namespace is one that its user made and named; without a name, it is the double's own. The primary interface of a
 //! named namespace comes configured, as an image of an operating system would have it; everything else comes down and bare, as
 //! a new card does. Cables follow the account: they come when an attachment is complete, and go when it is not.
 
 mod commands;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +27,7 @@ use crate::state::{State, Status, Time};
 use crate::world::{Shared, World};
 
 use commands::{Cable, Namespace, Subnets};
+use ways::Ways;
 
 /// The wire of a double. Dropping it removes the VPC's namespace, and all cables with it.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub(crate) struct Wire {
     vpc: Namespace,
     /// The cables that are plugged, or could not be: those are not tried again.
     plugged: BTreeMap<String, Cable>,
+    /// The ways that are laid.
+    laid: BTreeMap<String, Ways>,
 }
 
 impl Wire {
@@ -46,7 +53,12 @@ impl Wire {
             ))
         })?;
         // From here on, dropping it cleans up.
-        let wire = Self { shared, vpc: Namespace(namespace.to_owned()), plugged: BTreeMap::new() };
+        let wire = Self {
+            shared,
+            vpc: Namespace(namespace.to_owned()),
+            plugged: BTreeMap::new(),
+            laid: BTreeMap::new(),
+        };
         commands::furnish(&wire.vpc, &subnets).iter().try_for_each(|command| commands::run(command))?;
         Ok(wire)
     }
@@ -97,6 +109,22 @@ impl Wire {
             if !self.plugged.contains_key(&id) {
                 self.all("plug", &id, &commands::plug(&cable, &self.vpc), world, now);
                 self.plugged.insert(id, cable);
+            }
+        }
+        self.lead(world, now);
+    }
+
+    /// Leads what has changed to where it belongs.
+    fn lead(&mut self, world: &mut World, now: Time) {
+        let wanted = ways::ways(&world.state);
+        let laid = std::mem::replace(&mut self.laid, wanted);
+        for (id, ways) in laid.iter().filter(|(id, _)| !self.laid.contains_key(*id)) {
+            self.all("lift", id, &ways.lift(&self.vpc), world, now);
+        }
+        for (id, ways) in &self.laid {
+            let commands = ways.lay(laid.get(id), &self.vpc);
+            if !commands.is_empty() {
+                self.all("lay", id, &commands, world, now);
             }
         }
     }

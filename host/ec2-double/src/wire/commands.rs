@@ -29,7 +29,7 @@ pub(super) struct Cable {
 }
 
 /// The bridge in the VPC's namespace.
-const BRIDGE: &str = "vpc0";
+pub(super) const BRIDGE: &str = "vpc0";
 
 /// The gateway of every IPv6 subnet.
 const GATEWAY_SIX: &str = "fe80:ec2::1/64";
@@ -121,7 +121,8 @@ fn gateway(subnet: Ipv4Net) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(subnet.network()).saturating_add(1))
 }
 
-fn words(text: &str) -> Vec<String> {
+/// The words of a command.
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
