@@ -20,6 +20,7 @@
 
 mod apply;
 mod error;
+mod hosts;
 mod keep;
 mod kernel;
 mod link;

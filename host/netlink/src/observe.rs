@@ -42,8 +42,11 @@ impl Kernel {
         })
     }
 
-    /// All links.
-    pub(crate) async fn links(&self) -> Result<Vec<Link>, Error> {
+    /// All links of the namespace.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub async fn links(&self) -> Result<Vec<Link>, Error> {
         let answers = self.dump("list the links", Message::GetLink(wire::get_links())).await?;
         let links = answers.iter().filter_map(|answer| match answer {
             Message::NewLink(message) => wire::read_link(message),

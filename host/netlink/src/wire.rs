@@ -10,7 +10,7 @@ pub(crate) use address::{read_address, write_address};
 pub(crate) use link::{
     NewVeth, get_link, get_links, read_link, read_link_name, remove_link, set_alias, set_link, veth,
 };
-pub(crate) use neighbour::{read_neighbour, write_neighbour};
+pub(crate) use neighbour::{read_answered, read_neighbour, write_neighbour};
 pub(crate) use route::{read_route, write_route};
 pub(crate) use rule::{read_rule, write_rule};
 

@@ -33,16 +33,30 @@ pub(crate) fn read_neighbour(message: &NeighbourMessage) -> Option<(IpAddr, Mac,
     if message.header.state != NeighbourState::Permanent {
         return None;
     }
-    let (mut address, mut mac) = (None, None);
-    for attribute in &message.attributes {
-        match attribute {
-            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => address = Some(IpAddr::V4(*ip)),
-            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => address = Some(IpAddr::V6(*ip)),
-            NeighbourAttribute::LinkLayerAddress(bytes) => {
-                mac = <[u8; 6]>::try_from(bytes.as_slice()).ok().map(Mac);
-            }
-            _ => {}
-        }
-    }
-    Some((address?, mac?, message.header.ifindex))
+    let mac = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::LinkLayerAddress(bytes) => <[u8; 6]>::try_from(bytes.as_slice()).ok().map(Mac),
+        _ => None,
+    });
+    Some((address(message)?, mac?, message.header.ifindex))
+}
+
+/// The address and link index of a neighbour that has answered, or whose hardware address was set.
+pub(crate) fn read_answered(message: &NeighbourMessage) -> Option<(IpAddr, u32)> {
+    let answered = [
+        NeighbourState::Reachable,
+        NeighbourState::Stale,
+        NeighbourState::Delay,
+        NeighbourState::Probe,
+        NeighbourState::Permanent,
+    ];
+    answered.contains(&message.header.state).then_some(())?;
+    Some((address(message)?, message.header.ifindex))
+}
+
+fn address(message: &NeighbourMessage) -> Option<IpAddr> {
+    message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    })
 }

@@ -1,0 +1,36 @@
+//! The single hosts that the kernel knows the way to: whoever wants to know whether an address is in use on this node.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use rtnetlink::packet_route::RouteNetlinkMessage as Message;
+use rtnetlink::packet_route::neighbour::NeighbourMessage;
+
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::observe::names;
+use crate::wire;
+
+impl Kernel {
+    /// Each address that a route of its own in the main table or in [our tables](crate::numbers::OWN_TABLES) leads to, or
+    /// that answered as a neighbour, with the link behind which it is.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub async fn hosts(&self) -> Result<BTreeMap<IpAddr, String>, Error> {
+        let names = names(&self.links().await?);
+        let neighbours =
+            self.dump("list the neighbours", Message::GetNeighbour(NeighbourMessage::default())).await?;
+        let neighbours = neighbours.iter().filter_map(|answer| match answer {
+            Message::NewNeighbour(message) => wire::read_answered(message),
+            _ => None,
+        });
+        let named = |index: u32| names.get(&index).cloned().unwrap_or_default();
+        let mut hosts: BTreeMap<IpAddr, String> =
+            neighbours.map(|(address, index)| (address, named(index))).collect();
+        let routes = self.routes(&names).await?.into_iter();
+        let to_hosts = routes.filter(|route| route.to.prefix_len() == route.to.max_prefix_len());
+        hosts.extend(to_hosts.map(|route| (route.to.addr(), route.device)));
+        Ok(hosts)
+    }
+}
