@@ -1,6 +1,7 @@
 //! The container runtime, queried over CRI for its sandboxes. A runtime that does not answer proves nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,10 @@ use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Status};
 
 use crate::v1::runtime_service_client::RuntimeServiceClient;
-use crate::v1::{ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest};
+use crate::v1::{
+    ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest,
+    PodSandboxStatusResponse,
+};
 
 /// The deadline of an answer: a loaded runtime lists slowly, but only a timer or an operator waits for it.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -82,6 +86,33 @@ impl Runtime {
         .await
     }
 
+    /// The addresses of all running pods, by sandbox; for those that are `known`, the runtime is not asked again.
+    ///
+    /// # Errors
+    /// As [`sandboxes`](Self::sandboxes).
+    pub(crate) async fn addresses(
+        &self,
+        mut known: HashMap<String, Vec<IpAddr>>,
+    ) -> Result<HashMap<String, Vec<IpAddr>>, Error> {
+        self.in_time(async {
+            let mut client = self.client().await?;
+            let mut addresses = HashMap::new();
+            for sandbox in list(&mut client).await? {
+                if sandbox.state() != PodSandboxState::SandboxReady {
+                    continue;
+                }
+                let known = known.remove(&sandbox.id).filter(|addresses| !addresses.is_empty());
+                let of = match known {
+                    Some(of) => of,
+                    None => addresses_of(&mut client, sandbox.id.clone()).await?,
+                };
+                addresses.insert(sandbox.id, of);
+            }
+            Ok(addresses)
+        })
+        .await
+    }
+
     async fn client(&self) -> Result<RuntimeServiceClient<Channel>, Error> {
         let address = format!("unix:{}", self.socket.display());
         let endpoint = Endpoint::from_shared(address).map_err(|error| self.unreachable(&error))?;
@@ -111,18 +142,32 @@ async fn list(client: &mut RuntimeServiceClient<Channel>) -> Result<Vec<PodSandb
     Ok(answer.into_inner().items)
 }
 
-async fn has_network(
+async fn has_network(client: &mut RuntimeServiceClient<Channel>, sandbox: String) -> Result<bool, Error> {
+    let Some(status) = status(client, sandbox).await? else { return Ok(false) };
+    let options = || status.status?.linux?.namespaces?.options;
+    Ok(options().is_none_or(|options| options.network() != NamespaceMode::Node))
+}
+
+async fn addresses_of(
+    client: &mut RuntimeServiceClient<Channel>,
+    sandbox: String,
+) -> Result<Vec<IpAddr>, Error> {
+    let network = status(client, sandbox).await?.and_then(|status| status.status?.network);
+    let Some(network) = network else { return Ok(Vec::new()) };
+    let all = std::iter::once(network.ip).chain(network.additional_ips.into_iter().map(|more| more.ip));
+    Ok(all.filter_map(|address| address.parse().ok()).collect())
+}
+
+/// What the runtime says of a sandbox; `None` if it has ended meanwhile.
+async fn status(
     client: &mut RuntimeServiceClient<Channel>,
     pod_sandbox_id: String,
-) -> Result<bool, Error> {
-    let answer = match client.pod_sandbox_status(PodSandboxStatusRequest { pod_sandbox_id }).await {
-        Ok(answer) => answer.into_inner(),
-        // It has ended meanwhile.
-        Err(status) if status.code() == Code::NotFound => return Ok(false),
-        Err(status) => return Err(silent(&status)),
-    };
-    let options = || answer.status?.linux?.namespaces?.options;
-    Ok(options().is_none_or(|options| options.network() != NamespaceMode::Node))
+) -> Result<Option<PodSandboxStatusResponse>, Error> {
+    match client.pod_sandbox_status(PodSandboxStatusRequest { pod_sandbox_id }).await {
+        Ok(answer) => Ok(Some(answer.into_inner())),
+        Err(status) if status.code() == Code::NotFound => Ok(None),
+        Err(status) => Err(silent(&status)),
+    }
 }
 
 fn silent(status: &Status) -> Error {

@@ -10,8 +10,8 @@ use tonic::{Request, Response, Status};
 use crate::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use crate::v1::{
     LinuxPodSandboxStatus, ListPodSandboxRequest, ListPodSandboxResponse, Namespace, NamespaceMode,
-    NamespaceOption, PodSandbox, PodSandboxState, PodSandboxStatus, PodSandboxStatusRequest,
-    PodSandboxStatusResponse,
+    NamespaceOption, PodIp, PodSandbox, PodSandboxNetworkStatus, PodSandboxState, PodSandboxStatus,
+    PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
 /// Sandboxes by id: those whose id starts with `host` are in the host's network, those that start with `old` have
@@ -53,6 +53,14 @@ impl RuntimeService for Fake {
         let network = if in_hosts { NamespaceMode::Node } else { NamespaceMode::Pod };
         let namespaces = Namespace { options: Some(NamespaceOption { network: network.into() }) };
         let linux = Some(LinuxPodSandboxStatus { namespaces: Some(namespaces) });
-        Ok(Response::new(PodSandboxStatusResponse { status: Some(PodSandboxStatus { linux }) }))
+        let pod_ip = |ip: &str| PodIp { ip: ip.to_owned() };
+        let network = match in_hosts {
+            true => PodSandboxNetworkStatus::default(),
+            false => {
+                PodSandboxNetworkStatus { ip: "10.0.0.7".to_owned(), additional_ips: vec![pod_ip("fd00::7")] }
+            }
+        };
+        let status = PodSandboxStatus { network: Some(network), linux };
+        Ok(Response::new(PodSandboxStatusResponse { status: Some(status) }))
     }
 }

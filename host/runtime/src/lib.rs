@@ -7,9 +7,11 @@
 //! netns (the kernel) ──┐
 //!                      ├─▶ sandboxes ─▶ traces of each allocation ─▶ leaks ─▶ the engine
 //! cri (the runtime) ───┤
-//!                      └─▶ living (may unknown containers be running?) ◀── strangers (all namespaces of the node)
+//!                      ├─▶ living (may unknown containers be running?) ◀── strangers (all namespaces of the node)
+//!                      └─▶ addresses (of running pods)
 //! ```
 
+mod addresses;
 mod cri;
 #[cfg(test)]
 mod fake;
@@ -21,6 +23,7 @@ mod strangers;
 mod traces;
 mod v1;
 
+pub use addresses::Addresses;
 pub use cri::{PodName, Runtime};
 pub use leaks::Leaks;
 pub use living::who_may_live;

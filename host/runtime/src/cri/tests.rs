@@ -1,4 +1,5 @@
 use super::*;
+use crate::addresses::Addresses;
 use crate::fake::Fake;
 
 #[tokio::test]
@@ -23,4 +24,24 @@ async fn a_runtime_that_is_not_there_says_nothing() {
     let runtime = Runtime::at("/nonexistent/cri.sock".into());
     assert_eq!(runtime.sandboxes().await.unwrap_err().code, ErrorCode::Unreachable);
     assert_eq!(runtime.has_pods().await.unwrap_err().code, ErrorCode::Unreachable);
+}
+
+#[tokio::test]
+async fn the_addresses_of_running_pods_are_known_and_not_asked_for_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::at(directory.path().join("cri.sock"));
+    let serving = Fake(vec!["host-1", "old-1", "pod-1"]).serve(&runtime.socket);
+    let of_pod: Vec<IpAddr> = vec!["10.0.0.7".parse().unwrap(), "fd00::7".parse().unwrap()];
+    let addresses = Addresses::of(runtime.clone());
+    for _ in 0..2 {
+        let seen = addresses.look().await.unwrap();
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), of_pod);
+        assert!(seen.values().all(|sandbox| sandbox == "pod-1"), "{seen:?}");
+    }
+    let known = HashMap::from([("pod-1".to_owned(), vec!["10.0.0.9".parse().unwrap()])]);
+    let seen = runtime.addresses(known.clone()).await.unwrap();
+    assert_eq!(seen.get("pod-1"), known.get("pod-1"), "it was asked again");
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    serving.abort();
+    assert_eq!(addresses.look().await.unwrap_err().code, ErrorCode::Unreachable);
 }
