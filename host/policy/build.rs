@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// The policies to build, by their folder in `plugins/`: the embedded ones, and one that is shipped beside the daemon.
 const POLICIES: [&str; 3] = ["host-local", "highest-first", "delegated"];
 
+/// The policy that is embedded with the feature `aws`.
+const AWS: &str = "aws-eni";
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let workspace = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
@@ -15,7 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target =
         out.ancestors().find(|path| path.ends_with("build")).and_then(|build| build.ancestors().nth(2));
     let builder = tenure_sdk_build::Builder::new(&workspace, target.unwrap_or(&out).join("wasm"))?;
-    for policy in POLICIES {
+    let aws = std::env::var_os("CARGO_FEATURE_AWS").map(|_| AWS);
+    for policy in POLICIES.into_iter().chain(aws) {
         let component = builder.component(&format!("tenure-{policy}"))?;
         std::fs::write(out.join(format!("{policy}.wasm")), component)?;
     }

@@ -52,7 +52,8 @@ pub struct Policies {
 impl Policies {
     /// A daemon's policies, compiled in child processes and kept under the state directory.
     ///
-    /// A file may take an embedded policy's name, which it then replaces.
+    /// A file may take an embedded policy's name, which it then replaces. A policy among `files` that is embedded itself
+    /// joins those that every daemon has.
     ///
     /// # Errors
     /// `Internal` if the sandbox cannot be created.
@@ -74,14 +75,26 @@ impl Policies {
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
         state_directory: &Path,
     ) -> Result<Self, Error> {
-        let embedded = embedded::ALL.into_iter().map(|(name, bytes)| {
-            let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?;
-            Ok(catalogued(name, CatalogueSource::Embedded(bytes), sha256(bytes).into()))
-        });
-        let embedded = embedded.collect::<Result<Sources, Error>>()?;
+        let (mut built_in, mut configured) = (Vec::new(), Vec::new());
+        for (name, bytes) in embedded::ALL {
+            built_in.push((
+                PolicyName::new(name).map_err(|error| Error::new(ErrorCode::Internal, error))?,
+                bytes,
+            ));
+        }
+        for (name, source) in files {
+            match source {
+                CatalogueSource::Embedded(bytes) => built_in.push((name, bytes)),
+                source => configured.push((name, source)),
+            }
+        }
+        let embedded: Sources = built_in
+            .into_iter()
+            .map(|(name, bytes)| catalogued(name, CatalogueSource::Embedded(bytes), sha256(bytes).into()))
+            .collect();
         let runtime = Arc::new(runtime);
         let kept = KeptComponents::new(state_directory.join("policies"));
-        let given = Given { files: files.into_iter().collect(), ..Given::default() };
+        let given = Given { files: configured, ..Given::default() };
         let bytes = Arc::new(Bytes::new(sources(&embedded, &given), kept, runtime.limits().component));
         let trusted = Arc::new(Trusted::default());
         let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
@@ -103,11 +116,13 @@ impl Policies {
         self.runtime.grant(grants);
     }
 
-    /// Replaces the catalogue's files, and starts loading those that are new.
+    /// Replaces the catalogue's files, and starts loading those that are new. Embedded policies among them are those of the
+    /// start.
     ///
     /// A policy that serves a network continues to serve it, whether or not the catalogue still names it.
     pub fn set_files(&self, files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>) {
-        self.give(|given| given.files = files.into_iter().collect());
+        let files = files.into_iter().filter(|(_, source)| !matches!(source, CatalogueSource::Embedded(_)));
+        self.give(|given| given.files = files.collect());
     }
 
     /// Makes the catalogue anew, and starts loading what is new in it.

@@ -12,21 +12,26 @@ pub const HOST_LOCAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-loc
 /// Assigns the highest free address first.
 pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highest-first.wasm"));
 
-/// All of them by name.
-pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
+/// Chooses, assigns and releases addresses of AWS network interfaces. Only in the catalogue of a daemon that is given it.
+#[cfg(feature = "aws")]
+pub const AWS_ENI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/aws-eni.wasm"));
 
-/// Their names, sorted.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    let mut names = ALL.map(|(name, _)| name);
-    names.sort_unstable();
-    names.into_iter()
-}
+/// Those that every daemon has in its catalogue, by name.
+pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
 /// Whether a digest is that of an embedded policy.
 pub(crate) fn has(digest: &str) -> bool {
     static DIGESTS: LazyLock<Vec<String>> =
-        LazyLock::new(|| ALL.iter().map(|(_, bytes)| sha256(bytes)).collect());
+        LazyLock::new(|| ALL.iter().map(|(_, bytes)| *bytes).chain(given()).map(sha256).collect());
     DIGESTS.iter().any(|embedded| embedded == digest)
+}
+
+/// Those that only some daemons have in their catalogue.
+fn given() -> Option<&'static [u8]> {
+    #[cfg(feature = "aws")]
+    return Some(AWS_ENI);
+    #[cfg(not(feature = "aws"))]
+    None
 }
 
 /// Whether a stamp is the embedded host-local's, whatever its name in the catalogue.
