@@ -89,6 +89,9 @@ conditions! {
     /// The CNI plugin's socket is missing, or something else has replaced it.
     SocketMissing = "socket-missing", NotReady,
         "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+    /// The network of the node's AWS interfaces has fewer addresses than `aws.ready_addresses`, or they are not known yet.
+    SupplyMissing = "supply-missing", NotReady,
+        "it clears by itself once EC2 has assigned addresses; if it persists, see `tenurectl cloud`";
     /// A reload refused the configuration; the previous one stays in force.
     ConfigurationRefused = "configuration-refused", Degraded,
         "fix the file and run `tenurectl reload`; until then a restart would fail";
@@ -123,6 +126,12 @@ conditions! {
     /// The ledger refused what a delegate gave for a network, such as an address that somebody has; it was given back.
     DelegateRejected = "delegate-rejected", Degraded,
         "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
+    /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
+    CloudUnreachable = "cloud-unreachable", Degraded,
+        "check the node's way to EC2 and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
+    /// EC2 no longer shows addresses that are in use or may be; they stay with their pods, and no other pod gets them.
+    CloudQuarantine = "cloud-quarantine", Degraded,
+        "find out who took them from the interface, and assign them again, or delete the pods that `tenurectl cloud` names";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";
