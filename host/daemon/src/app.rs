@@ -29,9 +29,9 @@ use crate::live::Live;
 use crate::node::Node;
 use crate::observer::Observing;
 use crate::parts::{
-    Admin, Adoption, Checkpoint, Claims, Cni, CniFiles, ConfiguredNetworks, Datapath, Decisions, Exchanges,
-    FollowedFiles, Hangups, Health, Kept, Lapses, LeakWatch, NetworkSetup, PolicyFiles, Ready, Scraping,
-    SpoolReplay, Supervisor, Tidying, Undo, Vetting,
+    Admin, Adoption, Aws, Checkpoint, Claims, Cni, CniFiles, ConfiguredNetworks, Datapath, Decisions,
+    Exchanges, FollowedFiles, Given, Hangups, Health, Kept, Lapses, LeakWatch, NetworkSetup, PolicyFiles,
+    Ready, Scraping, SpoolReplay, Supervisor, Tidying, Undo, Vetting,
 };
 use crate::policies;
 use crate::replay::Replay;
@@ -158,6 +158,7 @@ impl App {
         // What the daemon reports about itself.
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
         let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
+        let cloud = Arc::new(watch::Sender::default());
         let node = Arc::new(Node {
             engine: Arc::clone(&engine),
             disk,
@@ -205,8 +206,21 @@ impl App {
         parts.add(files, &[undo, configured]);
         parts.add(Lapses::build(Arc::clone(&engine)), &[undo]);
         parts.add(Tidying::build(Arc::clone(&engine)), &[undo]);
-        // Nobody says yet what the node's interfaces are: only pods are kept.
-        let (_, interfaces) = watch::channel(Arc::default());
+        let network = config.aws.network();
+        // Without interfaces, only pods are kept.
+        let (described, interfaces) = watch::channel(network.is_none().then(Arc::default));
+        if let Some(network) = network {
+            let given = Given {
+                config: config.aws.clone(),
+                network,
+                engine: Arc::clone(&engine),
+                clock: Arc::clone(&clock),
+                runtime: runtime.clone(),
+                handle: cloud,
+                node: described,
+            };
+            parts.add(Aws::build(given, &conditions), &[undo, configured]);
+        }
         let counted = Arc::clone(&metrics);
         parts.add(Datapath::build(Arc::clone(&engine), kept, interfaces, counted, &conditions), &[undo]);
 

@@ -3,6 +3,7 @@
 //! The book's configuration reference is generated from the comments below (`tenured --config-reference`).
 
 mod agents;
+mod aws;
 mod compare;
 mod delegates;
 mod networks;
@@ -19,6 +20,7 @@ use tenure_observe::http::Address;
 use tenure_observe::logging::{Filter, Format};
 
 pub(crate) use self::agents::{AgentTable, Claims};
+pub(crate) use self::aws::Aws;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
 pub(crate) use self::networks::NetworkTable;
@@ -50,6 +52,8 @@ pub(crate) struct Config {
     pub(crate) claims: Claims,
     /// IPAM binaries of others that may be run, by name. `[networks.NAME]` names one as its `delegate`; no other binary is ever run for a network.
     pub(crate) delegates: BTreeMap<String, DelegateTable>,
+    /// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
+    pub(crate) aws: Aws,
     /// The container runtime, as a second source on which sandboxes exist.
     pub(crate) runtime: Runtime,
     /// The CNI configurations of the node.
@@ -138,7 +142,7 @@ pub(crate) struct PolicyTable {
     pub(crate) networks: Vec<String>,
     /// The worlds that it may use besides `policy`, if it exports them: `planner`, `stateful`. By default none if there is a `path`, and both for a policy that is loaded with `tenurectl policy load`. One that is not granted is never called.
     pub(crate) worlds: Option<Vec<World>>,
-    /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. Nothing carries out plans yet.
+    /// The kinds of effects that its plans may contain, such as `assign-prefix`; a plan with any other fails. The built-in `aws-eni` may do all that concerns interfaces, if `aws.network` is set and this table does not name others.
     #[schemars(with = "Vec<String>")]
     pub(crate) effects: Vec<String>,
     /// Milliseconds of CPU time that one of its calls may take; at most, and by default, `sandbox.deadline_ms`.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod app;
+mod aws;
 mod capabilities;
 mod check;
 mod clock;

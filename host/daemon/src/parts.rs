@@ -11,6 +11,7 @@
 
 mod admin;
 mod adoption;
+mod aws;
 mod checkpoint;
 mod claims;
 mod cni;
@@ -40,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::admin::Admin;
 pub(crate) use self::adoption::Adoption;
+pub(crate) use self::aws::{Aws, Given};
 pub(crate) use self::checkpoint::Checkpoint;
 pub(crate) use self::claims::Claims;
 pub(crate) use self::cni::Cni;

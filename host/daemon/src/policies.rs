@@ -26,6 +26,19 @@ pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
     })
 }
 
+/// The policy for AWS network interfaces.
+const AWS_ENI: &str = "aws-eni";
+
+/// What it may do, if the configuration says nothing else.
+const AWS_EFFECTS: [EffectKind; 6] = [
+    EffectKind::AttachInterface,
+    EffectKind::DetachInterface,
+    EffectKind::AssignAddress,
+    EffectKind::ReleaseAddress,
+    EffectKind::AssignPrefix,
+    EffectKind::ReleasePrefix,
+];
+
 /// The policies that the configuration names, with their files.
 pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
     let file = |(name, table): (&String, &PolicyTable)| {
@@ -37,12 +50,26 @@ pub(crate) fn files(config: &Config) -> Vec<(PolicyName, CatalogueSource)> {
         // Names were checked when the configuration was read.
         Some((PolicyName::new(name).ok()?, source))
     };
-    config.policies.iter().filter_map(file).collect()
+    config.policies.iter().filter_map(file).chain(built_in(config)).collect()
+}
+
+/// The policy that is built in for what is configured.
+#[cfg(feature = "aws")]
+fn built_in(config: &Config) -> Option<(PolicyName, CatalogueSource)> {
+    let source = CatalogueSource::Embedded(tenure_policy::embedded::AWS_ENI);
+    config.aws.network.as_ref()?;
+    Some((PolicyName::new(AWS_ENI).ok()?, source))
+}
+
+/// The policy that is built in for what is configured.
+#[cfg(not(feature = "aws"))]
+fn built_in(_: &Config) -> Option<(PolicyName, CatalogueSource)> {
+    None
 }
 
 /// What the configuration grants each policy that it names.
 pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
-    let grants = config.policies.iter().filter_map(|(name, table)| {
+    let granted = config.policies.iter().filter_map(|(name, table)| {
         let may = |world: World| match &table.worlds {
             Some(worlds) => worlds.contains(&world),
             // Loading a policy is an operator's word for what it brings along; a file of the configuration brings less.
@@ -59,7 +86,14 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
         };
         Some((PolicyName::new(name).ok()?, grants))
     });
-    grants.collect()
+    let mut granted: HashMap<PolicyName, Grants> = granted.collect();
+    if let Some(name) = config.aws.network.as_ref().and_then(|_| PolicyName::new(AWS_ENI).ok()) {
+        let grants = granted.entry(name).or_default();
+        if grants.effects.is_empty() {
+            grants.effects = AWS_EFFECTS.to_vec();
+        }
+    }
+    granted
 }
 
 /// The keys that policies must be signed with. They were checked when the configuration was read.

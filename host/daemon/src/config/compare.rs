@@ -11,6 +11,7 @@ use super::{Claims, Config, Log, Runtime};
 /// [`Config::on_top_of`] implements this, and the configuration reference documents it.
 pub(crate) fn is_live(key: &str) -> bool {
     !(key.starts_with("sandbox.")
+        || key.starts_with("aws.")
         || matches!(
             key,
             "runtime.socket" | "metrics.listen" | "log.format" | "claims.socket_mode" | "claims.socket_group"
@@ -23,6 +24,7 @@ impl Config {
         let before = before.clone();
         Self {
             sandbox: before.sandbox,
+            aws: before.aws,
             runtime: Runtime { socket: before.runtime.socket, ..self.runtime },
             metrics: before.metrics,
             log: Log { format: before.log.format, ..self.log },
@@ -94,6 +96,8 @@ mod tests {
         exclusive = true
         [delegates.azure]
         path = "/opt/cni/bin/azure-ipam"
+        [aws]
+        network = "pods"
         [runtime]
         socket = "/run/cri.sock"
         grace_seconds = 1
@@ -111,7 +115,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 19, "{every:?}");
+        assert_eq!(every.len(), 20, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);
@@ -119,6 +123,7 @@ mod tests {
         assert_eq!(
             later,
             [
+                "aws.network",
                 "log.format",
                 "metrics.listen",
                 "runtime.socket",

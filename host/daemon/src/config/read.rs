@@ -108,6 +108,7 @@ impl Config {
             policy(table).map_err(|(field, message)| (key(field), message))?;
             self.grants(table).map_err(|(field, message)| (key(&field), message))?;
         }
+        self.aws.check().map_err(|(field, message)| (format!("aws.{field}"), message))?;
         self.claims.check().map_err(|(field, message)| (format!("claims.{field}"), message))?;
         for (name, table) in &self.agents {
             let key = |field: &str| format!("agents.{name}{field}");

@@ -1,7 +1,7 @@
 //! Keeps the kernel as the node's interfaces and pods want it: rules, routes, addresses and the nftables table.
 //!
 //! The pods are the engine's allocations that have a link. What the node's interfaces are is for somebody else to say, through a
-//! channel; as long as nobody does, only pods are kept. A node without either is not touched.
+//! channel; as long as somebody is about to, nothing is touched. A node without pods and interfaces is not touched either.
 //!
 //! ```text
 //! interfaces (watch) ─┐
@@ -12,7 +12,7 @@
 
 mod kept;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,12 +32,15 @@ use super::{Kind, Part, Report};
 /// How often links of ended allocations are looked for, even if none is known to be left.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
+/// The label of ranges that names the interface that their addresses are on.
+const INTERFACE: &str = "interface";
+
 /// Keeps the kernel, and the links in it.
 pub(crate) struct Datapath {
     engine: Arc<Engine>,
     kept: Arc<Kept>,
     /// The node without its pods.
-    node: watch::Receiver<Arc<Node>>,
+    node: watch::Receiver<Option<Arc<Node>>>,
     metrics: Arc<Metrics>,
     report: Report,
 }
@@ -46,11 +49,11 @@ pub(crate) struct Datapath {
 type Latest = Arc<Mutex<(Arc<Wanted>, Done)>>;
 
 impl Datapath {
-    /// `node` is the node without its pods.
+    /// `node` is the node without its pods; nothing, as long as that is not known.
     pub(crate) fn build(
         engine: Arc<Engine>,
         kept: Arc<Kept>,
-        node: watch::Receiver<Arc<Node>>,
+        node: watch::Receiver<Option<Arc<Node>>>,
         metrics: Arc<Metrics>,
         conditions: &Arc<Conditions>,
     ) -> Self {
@@ -80,6 +83,10 @@ impl Datapath {
     /// Keeps the kernel, from the first link or interface on.
     async fn keep(&self) -> anyhow::Result<()> {
         let (mut questions, mut node) = (self.kept.questions(), self.node.clone());
+        // A node whose interfaces are not known yet may have rules of theirs from before.
+        if node.wait_for(Option::is_some).await.is_err() {
+            return std::future::pending().await;
+        }
         let latest = loop {
             let latest = self.describe(&mut questions, &mut node, None);
             if !latest.0.rules.is_empty() {
@@ -113,14 +120,15 @@ impl Datapath {
     fn describe(
         &self,
         questions: &mut watch::Receiver<u64>,
-        node: &mut watch::Receiver<Arc<Node>>,
+        node: &mut watch::Receiver<Option<Arc<Node>>>,
         before: Option<&Arc<Wanted>>,
     ) -> (Arc<Wanted>, Done) {
         // The number first: what is allocated after that has a question of its own.
         let through = *questions.borrow_and_update();
-        let mut node = Node::clone(&node.borrow_and_update());
-        let left_out;
+        let mut node = node.borrow_and_update().as_deref().cloned().unwrap_or_default();
+        let (left_out, coming);
         (node.pods, left_out) = self.pods();
+        coming = self.coming(&node);
         let (wanted, failure) = match Wanted::of(&node) {
             // Always a new one: by this, the keeper's answer is known.
             Ok(wanted) => (wanted, None),
@@ -128,7 +136,7 @@ impl Datapath {
                 (before.map(|before| before.as_ref().clone()).unwrap_or_default(), Some(invalid.to_string()))
             }
         };
-        (Arc::new(wanted), Done { through, failure, left_out: Arc::new(left_out) })
+        (Arc::new(wanted), Done { through, failure, left_out: Arc::new(left_out), coming: Arc::new(coming) })
     }
 
     /// The pods that have a link, and those that packets cannot be led to: two networks may have the same address.
@@ -147,6 +155,20 @@ impl Datapath {
             pods.push(Pod { addresses, link });
         }
         (pods, left_out)
+    }
+
+    /// The host ends of pods whose addresses are those of an interface that is not described yet: its link is about to come.
+    fn coming(&self, node: &Node) -> BTreeSet<String> {
+        let carried = |address: &IpAddr| {
+            let interfaces = node.primary.iter().chain(&node.secondary);
+            interfaces.flat_map(|interface| &interface.carries).any(|net| net.contains(address))
+        };
+        let waits = |assigned: &AssignedAddress| {
+            assigned.source.range_attributes.get(INTERFACE).is_some() && !carried(&assigned.ip())
+        };
+        let linked = self.engine.linked().into_iter();
+        let waiting = linked.filter(|allocation| allocation.addresses.iter().any(waits));
+        waiting.filter_map(|allocation| Some(allocation.link()?.host.to_string())).collect()
     }
 
     /// Counts and logs what the keeper reports, and answers those who wait for it.
@@ -207,7 +229,7 @@ impl Datapath {
 /// Waits for a question, or for other interfaces. Nobody may be there who says what the interfaces are.
 async fn changed(
     questions: &mut watch::Receiver<u64>,
-    node: &mut watch::Receiver<Arc<Node>>,
+    node: &mut watch::Receiver<Option<Arc<Node>>>,
 ) -> anyhow::Result<()> {
     let other_interfaces = async {
         if node.changed().await.is_err() {

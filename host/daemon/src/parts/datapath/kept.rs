@@ -6,11 +6,16 @@
 //! a link is made ──▶ ask: 7 ──▶ the node is described anew ──▶ the keeper plans and applies ──▶ done: 7 ──▶ the ADD is answered
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long the link of an interface may take to come, once EC2 has attached it.
+const COMING: Duration = Duration::from_secs(20);
 
 /// Who asks the keeper, and what it answers.
 #[derive(Debug, Default)]
@@ -28,6 +33,14 @@ pub(super) struct Done {
     pub(super) failure: Option<String>,
     /// The host ends that nothing is led to, with the reason.
     pub(super) left_out: Arc<BTreeMap<String, String>>,
+    /// The host ends of pods whose interface is about to come.
+    pub(super) coming: Arc<BTreeSet<String>>,
+}
+
+impl Done {
+    fn is_coming(&self, host: &str) -> bool {
+        self.failure.is_none() && self.coming.contains(host)
+    }
 }
 
 impl Kept {
@@ -48,8 +61,11 @@ impl Kept {
     pub(crate) async fn leads_to(&self, host: &str) -> Result<()> {
         let number = self.ask();
         let mut done = self.done.subscribe();
-        let Ok(done) = done.wait_for(|done| done.through >= number).await else {
-            return Err(Error::new(ErrorCode::NotReady, "the datapath is not kept"));
+        let is_led = done.wait_for(|done| done.through >= number && !done.is_coming(host));
+        let done = match timeout(COMING, is_led).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => return Err(Error::new(ErrorCode::NotReady, "the datapath is not kept")),
+            Err(_) => return Err(no_way("the link of its address's interface has not come")),
         };
         let why = done.failure.as_ref().or_else(|| done.left_out.get(host));
         why.map_or(Ok(()), |why| Err(no_way(why)))
@@ -76,7 +92,7 @@ impl Kept {
     /// Answers all questions: nobody keeps the kernel any more, for this reason.
     pub(super) fn fail(&self, why: String) {
         let through = *self.asked.borrow();
-        self.answer(Done { through, failure: Some(why), left_out: Arc::default() });
+        self.answer(Done { through, failure: Some(why), left_out: Arc::default(), coming: Arc::default() });
     }
 }
 
@@ -92,7 +108,12 @@ mod tests {
 
     fn done(through: u64, failure: Option<&str>) -> Done {
         let left_out = [("eni-left".to_owned(), "10.0.0.2 is another pod's".to_owned())];
-        Done { through, failure: failure.map(str::to_owned), left_out: Arc::new(left_out.into()) }
+        Done {
+            through,
+            failure: failure.map(str::to_owned),
+            left_out: Arc::new(left_out.into()),
+            coming: Arc::default(),
+        }
     }
 
     #[test]

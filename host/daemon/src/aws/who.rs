@@ -1,0 +1,118 @@
+//! Who this node is to AWS, and what its instance type can have: asked once, and kept in the checkpoint for a start at which
+//! nobody answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_cloud::Ec2;
+use tenure_cloud::identity::{self, Identity};
+use tenure_cloud::limits::{self, Source, find};
+use tenure_cloud::metadata::{Metadata, MetadataError};
+use tenure_cloud::port::Limits;
+use tenure_engine::Engine;
+use tenure_netlink::Kernel;
+use tenure_types::Object;
+use tokio::time::sleep;
+
+/// How long to wait before the metadata service is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How often EC2 is asked for the limits, as long as it has not said them.
+const ASK_LIMITS: Duration = Duration::from_secs(300);
+
+/// Finds out who the node is.
+pub(crate) struct Who<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) metadata: &'a dyn Metadata,
+}
+
+impl Who<'_> {
+    /// Who the node is. Asks until the metadata service says it, or what was kept is this instance's; `told` hears of each
+    /// failure.
+    pub(crate) async fn is_it(&self, told: impl Fn(String)) -> Identity {
+        loop {
+            match self.metadata.identity().await {
+                Ok(identity) => {
+                    self.keep(&identity).await;
+                    return identity;
+                }
+                Err(error) => match self.kept().await {
+                    Some(identity) => {
+                        tracing::warn!(%error, instance = identity.instance, "the metadata service does not say who this node is; using what it said before");
+                        return identity;
+                    }
+                    None => told(words(&error)),
+                },
+            }
+            sleep(ASK_AGAIN).await;
+        }
+    }
+
+    async fn keep(&self, identity: &Identity) {
+        let attributes = match identity.attributes() {
+            Ok(attributes) => attributes,
+            Err(error) => {
+                return tracing::warn!(%error, "the instance's identity cannot be kept for the next start");
+            }
+        };
+        let object = Object { kind: identity::KIND.to_owned(), name: identity.instance.clone(), attributes };
+        let objects = self.engine.objects();
+        let others = objects.iter().filter(|other| other.kind == identity::KIND && other.name != object.name);
+        let gone: Vec<_> = others.map(|other| (other.kind.clone(), other.name.clone())).collect();
+        if let Err(error) = self.engine.objects_seen(&[object], &gone).await {
+            tracing::warn!(%error, "the instance's identity cannot be kept for the next start");
+        }
+    }
+
+    /// What was kept, if it is of this instance: a copy of its disk in another one has another hardware address.
+    async fn kept(&self) -> Option<Identity> {
+        let objects = self.engine.objects();
+        let kept = objects.iter().find(|object| object.kind == identity::KIND)?;
+        let identity = Identity::from_attributes(&kept.attributes)?;
+        let links = Kernel::connect().ok()?.links().await.ok()?;
+        let is_here = |mac: &str| links.iter().any(|link| link.mac.is_some_and(|of| of.to_string() == mac));
+        is_here(&identity.mac).then_some(identity)
+    }
+}
+
+fn words(error: &MetadataError) -> String {
+    format!("the instance metadata service does not say who this node is: {error}")
+}
+
+/// What the instance type can have: `tell` gets what is known at once, and what EC2 says as soon as it does.
+pub(crate) async fn limits(engine: &Engine, ec2: &Arc<dyn Ec2>, instance_type: &str, tell: impl Fn(Limits)) {
+    let kept = engine.objects().iter().find_map(|object| {
+        let is_it = object.kind == limits::KIND && object.name == instance_type;
+        is_it.then(|| Limits::from_attributes(&object.attributes)).flatten()
+    });
+    let mut is_told = false;
+    loop {
+        let found = find(instance_type, kept, Some(ec2.as_ref())).await;
+        let is_guess = matches!(found.source, Source::Table | Source::Assumed);
+        // What was a guess before may have been corrected by EC2's refusals since.
+        if !(is_guess && is_told) {
+            tell(found.limits);
+        }
+        is_told = true;
+        if let Some(error) = &found.failure {
+            tracing::warn!(
+                instance_type,
+                cause = error.message,
+                "EC2 does not say what the instance type can have"
+            );
+        }
+        match found.source {
+            Source::Kept => return,
+            Source::Service => {
+                let Ok(attributes) = found.limits.attributes() else { return };
+                let (kind, name) = (limits::KIND.to_owned(), instance_type.to_owned());
+                let kept = engine.objects_seen(&[Object { kind, name, attributes }], &[]).await;
+                if let Err(error) = kept {
+                    tracing::warn!(%error, "the limits cannot be kept for the next start");
+                }
+                return;
+            }
+            Source::Table | Source::Assumed => sleep(ASK_LIMITS).await,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The second witness: which addresses the kernel and the container runtime name, whatever the ledger says.
+//!
+//! It is asked while a plan is made, so it answers from its latest look. One that is too old, and a runtime that does not
+//! answer, are no evidence that anything is unused.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tenure_cloud::witness::{Verdict, Witness};
+use tenure_engine::ports::Clock;
+use tenure_netlink::Kernel;
+use tenure_runtime::{Addresses, Runtime};
+use tokio::time::sleep;
+
+/// How often to look.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// How old a look may be.
+const OLDEST: Duration = Duration::from_secs(30);
+
+/// The latest look.
+#[derive(Debug)]
+struct Look {
+    /// When it was begun.
+    at: Duration,
+    /// Who names which address, in words; or why that is not known.
+    named: Result<BTreeMap<IpAddr, String>, String>,
+}
+
+/// A witness that looks at the kernel and the runtime.
+pub(crate) struct Looking {
+    clock: Arc<dyn Clock>,
+    /// Without one, the kernel alone is looked at.
+    runtime: Option<Addresses>,
+    /// A `std::sync::Mutex`, held to read and to replace.
+    latest: Mutex<Option<Look>>,
+}
+
+impl Looking {
+    pub(crate) fn new(clock: Arc<dyn Clock>, runtime: Option<Runtime>) -> Self {
+        Self { clock, runtime: runtime.map(Addresses::of), latest: Mutex::default() }
+    }
+
+    /// Looks again and again.
+    pub(crate) async fn watch(&self) {
+        loop {
+            self.look().await;
+            sleep(EVERY).await;
+        }
+    }
+
+    async fn look(&self) {
+        let at = self.clock.monotonic();
+        let named = self.named().await;
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Look { at, named });
+    }
+
+    async fn named(&self) -> Result<BTreeMap<IpAddr, String>, String> {
+        let hosts = async { Kernel::connect()?.hosts().await };
+        let hosts = hosts.await.map_err(|error| format!("the kernel does not answer: {error}"))?;
+        let mut named: BTreeMap<IpAddr, String> = hosts
+            .into_iter()
+            .map(|(address, link)| (address, format!("the kernel reaches {address} at {link}")))
+            .collect();
+        if let Some(runtime) = &self.runtime {
+            let pods = runtime.look().await.map_err(|error| error.to_string())?;
+            named.extend(pods.into_iter().map(|(address, sandbox)| {
+                (address, format!("the container runtime has sandbox {sandbox} with {address}"))
+            }));
+        }
+        Ok(named)
+    }
+}
+
+impl Witness for Looking {
+    fn names(&self, addresses: &[IpNet]) -> Verdict {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(look) = latest.as_ref() else {
+            return Verdict::Unknown("nobody has looked at the kernel yet".to_owned());
+        };
+        let age = self.clock.monotonic().saturating_sub(look.at);
+        if age > OLDEST {
+            let seconds = age.as_secs();
+            return Verdict::Unknown(format!(
+                "the latest look at the kernel and the runtime is {seconds} s old"
+            ));
+        }
+        match &look.named {
+            Err(why) => Verdict::Unknown(why.clone()),
+            Ok(named) => {
+                let of = |net: &IpNet| named.range(net.network()..=net.broadcast()).next();
+                let who = addresses.iter().find_map(of);
+                who.map_or(Verdict::Unused, |(_, who)| Verdict::Used(who.clone()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::KernelClock;
+
+    fn with(look: Option<Look>) -> Looking {
+        let looking = Looking::new(Arc::new(KernelClock), None);
+        *looking.latest.lock().unwrap() = look;
+        looking
+    }
+
+    fn now() -> Duration {
+        KernelClock.monotonic()
+    }
+
+    #[test]
+    fn what_somebody_names_is_used_and_the_rest_is_not() {
+        let address: IpAddr = "10.0.0.20".parse().unwrap();
+        let named = BTreeMap::from([(address, "somebody".to_owned())]);
+        let looking = with(Some(Look { at: now(), named: Ok(named) }));
+        let verdict =
+            |nets: &[&str]| looking.names(&nets.iter().map(|net| net.parse().unwrap()).collect::<Vec<_>>());
+        let used = Verdict::Used("somebody".to_owned());
+        assert_eq!(verdict(&["10.0.0.20/32"]), used);
+        assert_eq!(verdict(&["10.0.1.0/28", "10.0.0.16/28"]), used);
+        assert_eq!(verdict(&["10.0.0.32/28", "10.0.0.19/32", "fd00::/80"]), Verdict::Unused);
+        assert_eq!(verdict(&[]), Verdict::Unused);
+    }
+
+    #[test]
+    fn no_look_an_old_one_and_one_in_vain_are_no_evidence() {
+        let old = now().saturating_sub(OLDEST + Duration::from_secs(1));
+        let looks = [
+            None,
+            Some(Look { at: old, named: Ok(BTreeMap::new()) }),
+            Some(Look { at: now(), named: Err("no answer".to_owned()) }),
+        ];
+        for look in looks {
+            let words = format!("{look:?}");
+            let verdict = with(look).names(&["10.0.0.20/32".parse().unwrap()]);
+            assert!(matches!(verdict, Verdict::Unknown(_)), "{words}: {verdict:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_kernel_names_what_it_has_routes_to() {
+        let looking = with(None);
+        looking.look().await;
+        let verdict = looking.names(&["203.0.113.0/28".parse().unwrap()]);
+        assert_eq!(verdict, Verdict::Unused);
+    }
+}

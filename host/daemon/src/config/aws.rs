@@ -1,0 +1,140 @@
+//! The node's AWS network interfaces in the configuration.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tenure_types::NetworkName;
+
+/// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Aws {
+    /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that.
+    pub(crate) network: Option<String>,
+    /// The EC2 service's URL. Without it, the network's setting `ec2.endpoint` is used, or else `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment, or else the region's own.
+    pub(crate) ec2_endpoint: Option<String>,
+    /// The instance metadata service's URL. Without it, `AWS_EC2_METADATA_SERVICE_ENDPOINT` in the environment is used, or else `http://169.254.169.254`.
+    pub(crate) imds_endpoint: Option<String>,
+    /// Seconds between two looks at what EC2 has, if nothing calls for one earlier.
+    #[schemars(range(min = 1))]
+    pub(crate) look_seconds: u32,
+    /// Seconds that EC2's answers may lag behind what it has done. What EC2 no longer shows is gone only when it has not been shown for so long.
+    #[schemars(range(min = 1))]
+    pub(crate) consistency_seconds: u32,
+    /// Addresses that each pool of the network must have, in use or not, before the node is ready for pods. 0: it is ready without any.
+    pub(crate) ready_addresses: u32,
+    /// With the network's setting `customNetwork.enabled`: the subnet in which interfaces are created.
+    pub(crate) subnet: Option<String>,
+    /// With `subnet`: the security groups of new interfaces. Without any, those of the primary interface.
+    pub(crate) groups: Vec<String>,
+}
+
+impl Default for Aws {
+    fn default() -> Self {
+        Self {
+            network: None,
+            ec2_endpoint: None,
+            imds_endpoint: None,
+            look_seconds: 60,
+            consistency_seconds: 60,
+            ready_addresses: 1,
+            subnet: None,
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl Aws {
+    /// The network, if there is one. The name was checked when the configuration was read.
+    pub(crate) fn network(&self) -> Option<NetworkName> {
+        self.network.as_deref().and_then(|name| NetworkName::new(name).ok())
+    }
+
+    /// Checks what the types cannot express; returns the invalid field and the reason.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let wrong = |field, message: &str| Err((field, message.to_owned()));
+        let Some(network) = &self.network else {
+            let is_set = Self { network: None, ..Self::default() } != *self;
+            return if is_set {
+                wrong("network", "is missing: nothing of AWS is used without it")
+            } else {
+                Ok(())
+            };
+        };
+        NetworkName::new(network).map_err(|error| ("network", error.to_string()))?;
+        if !cfg!(feature = "aws") {
+            return wrong("network", "this tenured was built without its feature `aws`");
+        }
+        for (field, url) in [("ec2_endpoint", &self.ec2_endpoint), ("imds_endpoint", &self.imds_endpoint)] {
+            if url.as_ref().is_some_and(|url| !is_url(url)) {
+                return wrong(field, "must be a URL such as http://127.0.0.1:8101");
+            }
+        }
+        for (field, seconds) in
+            [("look_seconds", self.look_seconds), ("consistency_seconds", self.consistency_seconds)]
+        {
+            if seconds == 0 {
+                return wrong(field, "must be at least 1");
+            }
+        }
+        if self.subnet.is_none() && !self.groups.is_empty() {
+            return wrong("groups", "needs `subnet`, whose interfaces have them");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text begins as a URL of HTTP and goes on.
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !Path::new(rest).is_absolute() && !rest.contains(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Config;
+
+    fn refusal(text: &str) -> String {
+        Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{text}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_set_without_a_network_is_refused() {
+        assert_eq!(
+            refusal("look_seconds = 5"),
+            "tenured.toml: aws.network: is missing: nothing of AWS is used without it"
+        );
+        assert_eq!(
+            refusal("[aws.more]"),
+            "tenured.toml: aws.more: unknown field `more`, expected one of `network`, `ec2_endpoint`, `imds_endpoint`, `look_seconds`, `consistency_seconds`, `ready_addresses`, `subnet`, `groups`"
+        );
+        assert!(refusal("network = \"a b\"").starts_with("tenured.toml: aws.network: "));
+    }
+
+    #[cfg(not(feature = "aws"))]
+    #[test]
+    fn a_daemon_without_the_feature_says_so() {
+        let expected = "tenured.toml: aws.network: this tenured was built without its feature `aws`";
+        assert_eq!(refusal("network = \"pods\""), expected);
+    }
+
+    #[cfg(feature = "aws")]
+    #[test]
+    fn wrong_values_are_named() {
+        let base = "network = \"pods\"\n";
+        Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{base}")).unwrap();
+        for (text, expected) in [
+            ("ec2_endpoint = \"127.0.0.1\"", "aws.ec2_endpoint: must be a URL"),
+            ("imds_endpoint = \"http://\"", "aws.imds_endpoint: must be a URL"),
+            ("look_seconds = 0", "aws.look_seconds: must be at least 1"),
+            ("consistency_seconds = 0", "aws.consistency_seconds: must be at least 1"),
+            ("groups = [\"sg-1\"]", "aws.groups: needs `subnet`"),
+        ] {
+            let refusal = refusal(&format!("{base}{text}"));
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Runs the executor of the node's AWS network interfaces, and tells the rest of the daemon what it knows.
+//!
+//! ```text
+//! the network is defined ─▶ who am I? (IMDS, or kept) ─▶ the executor ─┬─▶ the datapath: what the interfaces are
+//!                                                                      ├─▶ conditions: enough addresses, EC2 answers
+//! the kernel, the runtime ─▶ the second witness ──────────▶            └─▶ tenurectl, metrics: its status
+//! ```
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_cloud::executor::{Config, Executor, Handle, Parts, Status, Timer};
+use tenure_cloud::identity::Identity;
+use tenure_cloud::metadata::{Hint, Imds, Metadata as _};
+use tenure_cloud::situation::{CustomNetwork, NodeState};
+use tenure_engine::ports::Clock;
+use tenure_engine::{Conditions, Engine};
+use tenure_netlink::Node;
+use tenure_runtime::Runtime;
+use tenure_types::{ConditionName, NetworkName};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Kind, Part, Report};
+use crate::aws::{Describing, Looking, Who, ec2, limits, missing};
+use crate::config;
+
+/// How often to describe the interfaces to the datapath, and to look whether the node has what it must have.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The same while something is on its way, such as the link of a new interface.
+const SOON: Duration = Duration::from_millis(100);
+
+/// How often the metadata service is asked whether something has changed. It costs nothing of EC2's budget.
+const HINTS: Duration = Duration::from_secs(5);
+
+/// What the part gets.
+pub(crate) struct Given {
+    pub(crate) config: config::Aws,
+    pub(crate) network: NetworkName,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) runtime: Option<Runtime>,
+    /// Where the executor can be asked, as long as one runs.
+    pub(crate) handle: Arc<watch::Sender<Option<Handle>>>,
+    /// The node without its pods; nothing, as long as that is not known.
+    pub(crate) node: watch::Sender<Option<Arc<Node>>>,
+}
+
+/// The node's AWS network interfaces.
+pub(crate) struct Aws {
+    given: Given,
+    supply: Report,
+    unreachable: Report,
+    quarantine: Report,
+}
+
+impl Aws {
+    pub(crate) fn build(given: Given, conditions: &Arc<Conditions>) -> Self {
+        let report = |name| Report::new(conditions, name);
+        let supply = report(ConditionName::SupplyMissing);
+        // Until the ledger has been looked at.
+        supply.wrong("the addresses of the node's interfaces are not known yet");
+        Self {
+            given,
+            supply,
+            unreachable: report(ConditionName::CloudUnreachable),
+            quarantine: report(ConditionName::CloudQuarantine),
+        }
+    }
+
+    async fn serve(&self) -> anyhow::Result<()> {
+        let Given { config, network, engine, .. } = &self.given;
+        let imds = Imds::new(config.imds_endpoint.as_deref())?;
+        // What is known without anybody's answer: a node that restarts while EC2 is silent goes on as before.
+        self.describe(None).await;
+        self.look_at_supply().await;
+        let definition = self.defined().await;
+        let who = Who { engine, metadata: &imds }.is_it(|why| self.unreachable.wrong(why)).await;
+        let Identity { instance, instance_type, region, zone, vpc, .. } = &who;
+        tracing::info!(instance, instance_type, region, zone, %network, "the network's supply are this instance's interfaces");
+        let ec2 = ec2(config, &definition, region)?;
+        let witness = Arc::new(Looking::new(Arc::clone(&self.given.clock), self.given.runtime.clone()));
+        let parts = Parts {
+            engine: Arc::clone(engine),
+            ec2: Arc::clone(&ec2),
+            clock: Arc::clone(&self.given.clock),
+            timer: Arc::new(Sleep),
+            witness: Arc::clone(&witness) as _,
+        };
+        let seed = self.given.clock.now().boot_ns ^ u64::from(std::process::id());
+        let mut of = Config::new(network.clone(), instance, vpc, zone, seed);
+        of.look_every = Duration::from_secs(config.look_seconds.into());
+        of.window = Duration::from_secs(config.consistency_seconds.into());
+        let executor = Executor::new(parts, of);
+        let handle = executor.handle();
+        let custom = config
+            .subnet
+            .as_ref()
+            .map(|subnet| CustomNetwork { subnet: subnet.clone(), groups: config.groups.clone() });
+        handle.set_node(NodeState { custom, ..NodeState::default() });
+        self.given.handle.send_replace(Some(handle.clone()));
+        let know_limits = async {
+            limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = executor.run() => {}
+            () = witness.watch() => {}
+            () = self.tell(&handle) => {}
+            () = follow_hints(&imds, &handle) => {}
+            () = know_limits => {}
+        }
+        Ok(())
+    }
+
+    /// Waits until the network is defined; returns the attributes of its definition.
+    async fn defined(&self) -> tenure_types::Attributes {
+        loop {
+            if let Some(book) = self.given.engine.book(&self.given.network).await {
+                return book.network().attributes.clone();
+            }
+            self.supply.wrong(format!("network {} is not defined yet", self.given.network));
+            sleep(EVERY).await;
+        }
+    }
+
+    /// Tells the datapath and the operators what is known, again and again.
+    async fn tell(&self, handle: &Handle) {
+        loop {
+            let status = handle.status();
+            let is_partial = self.describe(Some(&status)).await;
+            let supplied = self.look_at_supply().await;
+            self.report(&status);
+            let soon = is_partial || !supplied || !status.intents.is_empty();
+            sleep(if soon { SOON } else { EVERY }).await;
+        }
+    }
+
+    /// Describes the interfaces to the datapath; returns whether something is still missing.
+    async fn describe(&self, status: Option<&Status>) -> bool {
+        let describing = Describing { engine: &self.given.engine, network: &self.given.network };
+        match describing.describe(status).await {
+            Ok(described) => {
+                self.given.node.send_if_modified(|node| {
+                    let is_new = node.as_deref() != Some(&described.node);
+                    if is_new {
+                        *node = Some(Arc::new(described.node));
+                    }
+                    is_new
+                });
+                described.is_partial
+            }
+            Err(why) => {
+                tracing::warn!(why, "cannot describe the node's interfaces; they stay as they were");
+                false
+            }
+        }
+    }
+
+    /// Reports whether the network has the addresses that it must have.
+    async fn look_at_supply(&self) -> bool {
+        let Some(book) = self.given.engine.book(&self.given.network).await else { return false };
+        let missing = missing(&book, self.given.config.ready_addresses);
+        match &missing {
+            None => self.supply.well(),
+            Some(why) => self.supply.wrong(why.clone()),
+        }
+        missing.is_none()
+    }
+
+    fn report(&self, status: &Status) {
+        let barred =
+            status.barred.iter().map(|barred| format!("EC2 refuses {}: {}", barred.call, barred.why));
+        match status.trouble.clone().into_iter().chain(barred).next() {
+            None => self.unreachable.well(),
+            Some(why) => self.unreachable.wrong(why),
+        }
+        let quarantined = status.quarantine.iter().map(|of| format!("{} of {}", of.net, of.interface));
+        let quarantined: Vec<String> = quarantined.collect();
+        match quarantined.is_empty() {
+            true => self.quarantine.well(),
+            false => self.quarantine.wrong(format!("EC2 does not show {}", quarantined.join(", "))),
+        }
+    }
+}
+
+/// Has EC2 asked when the metadata service shows something else than before.
+async fn follow_hints(imds: &Imds, handle: &Handle) {
+    let mut before: Option<Hint> = None;
+    loop {
+        if let Ok(hint) = imds.hint().await {
+            if before.as_ref().is_some_and(|before| *before != hint) {
+                handle.look_again();
+            }
+            before = Some(hint);
+        }
+        sleep(HINTS).await;
+    }
+}
+
+/// Waits by tokio's clock.
+struct Sleep;
+
+impl Timer for Sleep {
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(sleep(time))
+    }
+}
+
+#[tonic::async_trait]
+impl Part for Aws {
+    fn name(&self) -> &'static str {
+        "aws"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Restarted
+    }
+
+    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let ended = stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()));
+        self.given.handle.send_replace(None);
+        ended
+    }
+}
