@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::command::run;
 use crate::dist;
 use crate::tools;
-use crate::workspace::Workspace;
+use crate::workspace::{WHOLE, Workspace};
 
 /// Builds in release mode and measures.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn bench(workspace: &Workspace, output: &str, keep: Option<&Path>) ->
 /// # Errors
 /// When something cannot be built, or a measurement fails.
 pub(crate) fn short(workspace: &Workspace) -> Result<()> {
-    run(workspace.cargo().args(["build", "--workspace", "--all-targets"]))?;
+    run(workspace.cargo().arg("build").args(WHOLE).arg("--all-targets"))?;
     run_short(workspace)
 }
 

@@ -24,8 +24,9 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
     for folder in ["policies", "man", "completions"] {
         fs::create_dir_all(dist.join(folder))?;
     }
-    let policies = release(workspace, "tenure-daemon")?.context("the policies were not built")?;
-    release(workspace, "tenure-ctl")?;
+    let policies = release(workspace, "tenure-daemon", &["--features", "aws"])?
+        .context("the policies were not built")?;
+    release(workspace, "tenure-ctl", &[])?;
     for name in ["tenured", "tenurectl"] {
         fs::copy(workspace.target.join("release").join(name), dist.join(name))?;
     }
@@ -44,11 +45,11 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
 ///
 /// Returns the folder of the embedded policies if the package embeds them: the released policies are byte for byte those in
 /// the daemon.
-fn release(workspace: &Workspace, package: &str) -> Result<Option<PathBuf>> {
+fn release(workspace: &Workspace, package: &str, features: &[&str]) -> Result<Option<PathBuf>> {
     let mut policies = None;
     let arguments =
         ["build", "--release", "--package", package, "--message-format", "json-render-diagnostics"];
-    lines(workspace.cargo().args(arguments), |line| {
+    lines(workspace.cargo().args(arguments).args(features), |line| {
         let message: Value = serde_json::from_str(line).unwrap_or_default();
         let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
         if text("reason") == "build-script-executed" && text("package_id").contains("/host/policy#") {

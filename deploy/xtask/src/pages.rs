@@ -37,7 +37,7 @@ pub(crate) fn write_all(workspace: &Workspace) -> Result<()> {
 
 fn tools_and_daemon(workspace: &Workspace) -> Result<()> {
     crate::tools::install_book(workspace)?;
-    command::run(workspace.cargo().args(["build", "--package", "tenure-daemon"]))
+    command::run(workspace.cargo().args(["build", "--workspace", "--bin", "tenured"]))
 }
 
 /// Compares the generated pages with the committed ones.

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
-use crate::workspace::Workspace;
+use crate::workspace::{WHOLE, Workspace};
 use crate::{bench, cache, dependencies, dist, failures, fuzz, packages, pages, shape, tools};
 
 /// The state that the steps share.
@@ -28,21 +28,20 @@ const STEPS: &[Step] = &[
     Step("tools", None, |context| tools::install_all(context.workspace)),
     Step("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     Step("lints", None, |context| {
-        run(cargo(context).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+        run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))
     }),
     Step("shape", None, |context| shape::check(context.workspace)),
     Step("licences", None, |context| {
         run(cargo(context).args(["deny", "--workspace", "check", "licenses", "bans", "sources"]))
     }),
     Step("advisories", None, advisories),
-    Step("build", None, |context| run(cargo(context).args(["build", "--workspace", "--all-targets"]))),
+    Step("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
     Step("tests", Some("build"), tests),
     Step("plugin", Some("build"), plugin),
-    Step("cloud", Some("build"), cloud),
     Step("bench", Some("build"), bench),
     Step("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
     Step("reference", None, |context| {
-        run(cargo(context).args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
+        run(cargo(context).arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))
     }),
     Step("packages", None, |context| packages::check(context.workspace)),
     Step("pages", Some("build"), |context| pages::check(context.workspace)),
@@ -96,16 +95,7 @@ fn advisories(context: &mut Context<'_>) -> Result<()> {
 /// Unit, integration, end-to-end and documentation tests.
 fn tests(context: &mut Context<'_>) -> Result<()> {
     let command = cargo(context);
-    counted(context, command, &["--workspace"])
-}
-
-/// Lints, documents and tests what needs the AWS SDK, whose build takes minutes: only here.
-fn cloud(context: &mut Context<'_>) -> Result<()> {
-    const WHICH: [&str; 4] = ["--package", "tenure-cloud", "--features", "sdk"];
-    run(cargo(context).arg("clippy").args(WHICH).args(["--all-targets", "--", "--deny", "warnings"]))?;
-    run(cargo(context).arg("doc").args(WHICH).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))?;
-    let command = cargo(context);
-    counted(context, command, &[WHICH.as_slice(), &["--test", "sdk"]].concat())
+    counted(context, command, &[])
 }
 
 /// Runs the plugin's tests with the plugin as it is shipped: static, optimised, and aborting on panic.
@@ -126,7 +116,7 @@ fn plugin(context: &mut Context<'_>) -> Result<()> {
     let mut command = cargo(context);
     command.env("TENURE_BIN_DIR", shipped);
     let suites = ["--test", "acceptance", "--test", "plugins", "--test", "interrupted"];
-    counted(context, command, &[&["--workspace"], suites.as_slice()].concat())
+    counted(context, command, &suites)
 }
 
 /// Checks that each measurement of the bench runs.
@@ -142,9 +132,9 @@ fn bench(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs tests, and counts them.
+/// Runs tests of the workspace, and counts them.
 fn counted(context: &mut Context<'_>, mut command: Command, which: &[&str]) -> Result<()> {
-    let result = lines(command.args(["test", "--no-fail-fast"]).args(which), |line| {
+    let result = lines(command.args(["test", "--no-fail-fast"]).args(WHOLE).args(which), |line| {
         println!("{line}");
         context.tally.read(line);
     });

@@ -32,25 +32,36 @@ impl Node {
 
     /// A node whose daemon another program starts.
     pub(crate) fn start_under(under: Vec<&'static str>) -> anyhow::Result<Self> {
-        let enclave = Enclave::new()?;
-        let up = "echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.79.0.1/32 dev lo
-                  ip addr add fd79::1/128 dev lo nodad";
-        enclave.run("sh", &["-ec", up])?;
-        let mut node = Self { enclave, daemon: Daemon::prepare()?, running: None, under };
+        let mut node = Self::prepare(under)?;
         node.start_daemon()?;
         Ok(node)
     }
 
+    /// A node whose daemon has not been started.
+    pub(crate) fn prepare(under: Vec<&'static str>) -> anyhow::Result<Self> {
+        let enclave = Enclave::new()?;
+        let up = "echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.79.0.1/32 dev lo
+                  ip addr add fd79::1/128 dev lo nodad";
+        enclave.run("sh", &["-ec", up])?;
+        Ok(Self { enclave, daemon: Daemon::prepare()?, running: None, under })
+    }
+
     /// Starts the daemon and waits until it is ready.
     pub(crate) fn start_daemon(&mut self) -> anyhow::Result<()> {
+        self.launch_daemon()?;
+        let output = self.daemon.ctl_output(&["status", "--wait", "60"])?;
+        ensure!(output.status.success(), "not ready: {}", String::from_utf8_lossy(&output.stdout));
+        Ok(())
+    }
+
+    /// Starts the daemon.
+    pub(crate) fn launch_daemon(&mut self) -> anyhow::Result<()> {
         let command = self.daemon.command()?;
         let log = std::fs::File::options().append(true).create(true).open(self.daemon.path("tenured.log"))?;
         let mut inside = self.enclave.command("env");
         inside.args(&self.under).arg(command.get_program()).args(command.get_args());
         inside.stdin(std::process::Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.running = Some(inside.spawn()?);
-        let output = self.daemon.ctl_output(&["status", "--wait", "60"])?;
-        ensure!(output.status.success(), "not ready: {}", String::from_utf8_lossy(&output.stdout));
         Ok(())
     }
 

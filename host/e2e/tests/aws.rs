@@ -1,0 +1,136 @@
+//! A node on AWS: the built daemon with the AWS SDK, a double of EC2 and its metadata service, and traffic through real links.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "clippy does not recognise a suite without a harness as test code"
+)]
+
+#[path = "aws/crashes.rs"]
+mod crashes;
+#[path = "aws/double.rs"]
+mod double;
+#[path = "eni/node.rs"]
+#[expect(dead_code, reason = "the suite of the main plugin uses more of it")]
+mod eni;
+#[path = "aws/node.rs"]
+mod node;
+#[path = "aws/outage.rs"]
+mod outage;
+
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::ensure;
+use serde_json::Value;
+use tenure_e2e::{Need, Suite, wait};
+
+use self::node::{AwsNode, LIMIT};
+
+/// What every test needs.
+const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX];
+
+fn main() -> ExitCode {
+    Suite::new()
+        .test("pods_come_and_interfaces_grow", NEEDS, growth)
+        .test("prefixes_serve_many_pods_with_few_calls", NEEDS, prefixes)
+        .test("an_interface_without_pods_is_given_back", NEEDS, shrinking)
+        .test("a_node_is_ready_once_it_has_addresses", NEEDS, readiness)
+        .test("a_daemon_killed_at_each_call_of_growth_goes_on", NEEDS, crashes::growing)
+        .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)
+        .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
+        .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
+        .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
+        .test("what_is_denied_is_named", NEEDS, outage::denied)
+        .run()
+}
+
+/// A t3.small has three interfaces with three pods each.
+fn growth() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", "warm = { interfaces = 0, addresses = 1 }", "")?;
+    for number in 0..9 {
+        node.add(&format!("pod-{number}"))?;
+        if number % 4 == 0 {
+            node.all_have_their_way()?;
+        }
+    }
+    node.all_have_their_way()?;
+    node.all_is_well()?;
+    ensure!(node.double.interfaces()?.len() == 3, "{:?}", node.double.interfaces()?);
+    // One more does not fit, and whoever asks is told at once.
+    let sandbox = node.node.sandbox("one-too-many")?;
+    wait::holds("the full node's refusal", LIMIT, || {
+        let refused = node.try_add("one-too-many", &sandbox)?;
+        Ok(refused.to_string().contains("pool-exhausted"))
+    })?;
+    let gone: Vec<String> = node.pods.keys().cloned().collect();
+    for pod in gone {
+        node.del(&pod)?;
+    }
+    ensure!(node.node.links()?.iter().all(|link| link.starts_with("ens")), "left: {:?}", node.node.links()?);
+    node.all_is_well()
+}
+
+fn prefixes() -> anyhow::Result<()> {
+    let node = AwsNode::start("m5.large", "prefixes = true\nwarm = { prefixes = 1 }", "")?;
+    let names: Vec<String> = (0..40).map(|number| format!("pod-{number}")).collect();
+    let added: Vec<anyhow::Result<()>> = thread::scope(|scope| {
+        let add = |name: &String| {
+            let sandbox = node.node.sandbox(name)?;
+            wait::holds(&format!("pod {name}"), LIMIT, || Ok(node.try_add(name, &sandbox)?.address().is_ok()))
+        };
+        let started: Vec<_> = names.iter().map(|name| scope.spawn(move || add(name))).collect();
+        started.into_iter().map(|adding| adding.join().map_err(|_| anyhow::anyhow!("panicked"))?).collect()
+    });
+    added.into_iter().collect::<anyhow::Result<()>>()?;
+    let held = node.node.daemon.allocations("pods")?;
+    let pods: Vec<String> = held.iter().filter_map(address_of).collect();
+    ensure!(pods.len() == 40, "{held:?}");
+    node.double.all_is_well(&pods)?;
+    let calls = node.double.calls("AssignPrivateIpAddresses")?;
+    ensure!(calls <= 4, "{calls} calls for 40 pods");
+    Ok(())
+}
+
+/// The first address of an allocation.
+fn address_of(allocation: &Value) -> Option<String> {
+    let address = allocation["addresses"][0]["address"].as_str()?;
+    Some(address.split('/').next()?.to_owned())
+}
+
+fn shrinking() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", "warm = { interfaces = 0, addresses = 1 }", "")?;
+    for number in 0..5 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    ensure!(node.double.interfaces()?.len() == 2);
+    for number in 1..5 {
+        node.del(&format!("pod-{number}"))?;
+    }
+    // No interface goes within its first minute.
+    wait::holds("the second interface's end", LIMIT * 3, || Ok(node.double.interfaces()?.len() == 1))?;
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// Without an answer of EC2, a new node has no address, and says so; it has some as soon as EC2 answers.
+fn readiness() -> anyhow::Result<()> {
+    let config = node::config("warm = { interfaces = 0, addresses = 1 }", "");
+    let mut node = AwsNode::prepare("t3.small", &config)?;
+    let failing = serde_json::json!({ "call": "*", "kind": "code", "code": "InternalError", "message": "not now", "status": 500 });
+    node.double.ask("POST", "/faults", &failing)?;
+    node.node.launch_daemon()?;
+    wait::holds("a daemon without addresses", LIMIT, || {
+        Ok(node.condition("supply-missing").ok().flatten().is_some_and(|why| why.contains("has 0 of the 1")))
+    })?;
+    let output = node.node.daemon.ctl_output(&["status"])?;
+    let status: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(status["ready"] == false, "{status:#}");
+    wait::holds("what is wrong", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_some()))?;
+    node.double.ask("DELETE", "/faults", &Value::Null)?;
+    let output = node.node.daemon.ctl_output(&["status", "--wait", "60"])?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    node.add("pod-0")?;
+    node.all_have_their_way()?;
+    ensure!(node.condition("supply-missing")?.is_none() && node.condition("cloud-unreachable")?.is_none());
+    node.all_is_well()
+}

@@ -1,0 +1,106 @@
+//! EC2, its metadata service and a VPC in an enclave: the real `tenure-ec2-double`, and its control port.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::{Enclave, binaries, traffic};
+
+/// The network namespace that plays the VPC.
+pub(crate) const VPC: &str = "vpc";
+
+const CONTROL: &str = "127.0.0.1:8100";
+
+/// A running double.
+pub(crate) struct Double {
+    child: Child,
+    /// Read no further, and not closed either.
+    _told: BufReader<ChildStdout>,
+    netns: PathBuf,
+}
+
+impl Double {
+    /// Starts it in an enclave, with an instance of a type in a subnet.
+    pub(crate) fn start(enclave: &Enclave, kind: &str, subnet: &str) -> anyhow::Result<Self> {
+        let mut command = enclave.command(binaries::find("tenure-ec2-double")?);
+        command.args(["--instance", kind, "--subnet", subnet, "--wire", VPC]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut told = BufReader::new(child.stdout.take().context("its output")?);
+        let mut line = String::new();
+        while line.trim() != "ready" {
+            line.clear();
+            ensure!(told.read_line(&mut line)? > 0, "the double ended");
+        }
+        let root = enclave.outside("");
+        let netns = root.parent().context("a process's directory")?.join("ns/net");
+        let double = Self { child, _told: told, netns };
+        let timing = json!({ "create_ms": 50, "attach_ms": 200, "detach_ms": 200, "move_ms": 50 });
+        double.ask("PUT", "/timing", &timing)?;
+        double.ask(
+            "PUT",
+            "/terms",
+            &json!({ "cooldown_ms": 1000, "idle_ms": 0, "calls_per_minute": 600 }),
+        )?;
+        Ok(double)
+    }
+
+    /// Asks the control port.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {CONTROL}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        let answer = traffic::inside(&self.netns, || {
+            let mut stream = TcpStream::connect(CONTROL)?;
+            stream.write_all(request.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        })?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an HTTP answer")?;
+        if !head.starts_with("HTTP/1.1 200") {
+            bail!("{method} {path}: {answer}");
+        }
+        serde_json::from_str(body).with_context(|| format!("{method} {path}: {body}"))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.ask("GET", path, &Value::Null)
+    }
+
+    /// How often EC2 was asked for an action, and did it.
+    pub(crate) fn calls(&self, action: &str) -> anyhow::Result<usize> {
+        let journal = self.get("/journal")?;
+        let done = |call: &&Value| call["call"] == action && call["refused"].is_null();
+        Ok(journal.as_array().context("a list of calls")?.iter().filter(done).count())
+    }
+
+    /// The attached interfaces, as the double has them.
+    pub(crate) fn interfaces(&self) -> anyhow::Result<Vec<Value>> {
+        let state = self.get("/state")?;
+        let all = state["interfaces"].as_array().context("a list of interfaces")?;
+        Ok(all.iter().filter(|interface| !interface["attachment"].is_null()).cloned().collect())
+    }
+
+    /// Nothing that must never happen has happened. `pods` are the addresses that the node's pods use.
+    pub(crate) fn all_is_well(&self, pods: &[String]) -> anyhow::Result<()> {
+        let state = self.get("/state")?;
+        let instance = state["instances"][0]["id"].as_str().context("an instance")?;
+        self.ask("PUT", &format!("/instances/{instance}/pods"), &json!(pods))?;
+        let verdict = self.get("/oracle")?;
+        ensure!(verdict["violations"].as_array().is_some_and(Vec::is_empty), "{verdict:#}");
+        Ok(())
+    }
+}
+
+impl Drop for Double {
+    fn drop(&mut self) {
+        // It ends with the enclave at the latest.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

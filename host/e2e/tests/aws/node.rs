@@ -1,0 +1,149 @@
+//! A node on AWS: the daemon, its instance's interfaces as links in an enclave, and pods by the main plugin.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tenure_e2e::{Attachment, Outcome, traffic, wait};
+
+use crate::double::{Double, VPC};
+use crate::eni::Node;
+
+/// The time limit for any wait, on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The subnet of the instance's interfaces.
+const SUBNET: &str = "10.60.0.0/24";
+/// Its gateway, which answers in the VPC.
+const GATEWAY: &str = "10.60.0.1";
+
+/// A node on AWS.
+pub(crate) struct AwsNode {
+    pub(crate) node: Node,
+    pub(crate) double: Double,
+    pub(crate) pods: BTreeMap<String, (Attachment, String)>,
+}
+
+/// The configuration of a daemon: its network has these settings.
+pub(crate) fn config(settings: &str, more: &str) -> String {
+    format!(
+        "{more}
+         [addresses]
+         cooldown_seconds = 1
+         [aws]
+         network = \"pods\"
+         ec2_endpoint = \"http://127.0.0.1:8101\"
+         imds_endpoint = \"http://127.0.0.1:8102\"
+         look_seconds = 2
+         consistency_seconds = 2
+         [networks.pods]
+         policy = \"aws-eni\"
+         [networks.pods.ipam]
+         idleSeconds = 1
+         {settings}\n"
+    )
+}
+
+impl AwsNode {
+    /// A node whose daemon serves.
+    pub(crate) fn start(kind: &str, settings: &str, more: &str) -> anyhow::Result<Self> {
+        let mut node = Self::prepare(kind, &config(settings, more))?;
+        node.node.start_daemon()?;
+        Ok(node)
+    }
+
+    /// A node whose daemon has not been started.
+    pub(crate) fn prepare(kind: &str, config: &str) -> anyhow::Result<Self> {
+        let node = Node::prepare(Vec::new())?;
+        let double = Double::start(&node.enclave, kind, SUBNET)?;
+        let interfaces = double.interfaces()?;
+        let own = interfaces[0]["ipv4"][0].as_str().context("the primary interface's address")?;
+        wait::holds("the primary interface", LIMIT, || Ok(node.sh("ip link show dev ens5").is_ok()))?;
+        // What an image of an operating system does with the card that it boots with.
+        node.sh(&format!(
+            "ip addr add {own}/24 dev ens5; ip link set ens5 up; ip route add default via {GATEWAY} dev ens5"
+        ))?;
+        node.daemon.configure(config)?;
+        Ok(Self { node, double, pods: BTreeMap::new() })
+    }
+
+    /// The configuration that a runtime passes: the daemon has the network's.
+    pub(crate) fn conf() -> Value {
+        json!({
+            "cniVersion": "1.1.0", "name": "pods", "type": "tenure-eni", "mtu": 9001,
+            "ipam": { "type": "tenure" }
+        })
+    }
+
+    /// Adds a pod, as a runtime does: what is to be tried again is tried again.
+    pub(crate) fn add(&mut self, name: &str) -> anyhow::Result<String> {
+        let sandbox = self.node.sandbox(name)?;
+        let address = wait::until(&format!("pod {name}"), LIMIT, || {
+            let outcome = self.try_add(name, &sandbox)?;
+            Ok(outcome.address().ok())
+        })
+        .with_context(|| self.node.daemon.log(" "))?;
+        let address = bare(&address).to_owned();
+        self.pods.insert(name.to_owned(), (sandbox, address.clone()));
+        Ok(address)
+    }
+
+    /// Calls ADD once.
+    pub(crate) fn try_add(&self, name: &str, sandbox: &Attachment) -> anyhow::Result<Outcome> {
+        self.node.plugin(name)?.call("ADD", sandbox, &Self::conf())
+    }
+
+    /// Removes a pod.
+    pub(crate) fn del(&mut self, name: &str) -> anyhow::Result<()> {
+        let (sandbox, _) = self.pods.remove(name).context("a pod")?;
+        self.node.plugin(name)?.call("DEL", &sandbox, &Self::conf())?.silent()
+    }
+
+    /// Each pod reaches the VPC, and is reached from there.
+    pub(crate) fn all_have_their_way(&self) -> anyhow::Result<()> {
+        let vpc = self.vpc();
+        for (name, (sandbox, address)) in &self.pods {
+            let pod = self.node.pod(sandbox);
+            let address: IpAddr = address.parse()?;
+            traffic::greet(&pod, &vpc, GATEWAY.parse()?)
+                .with_context(|| format!("from {name} to the VPC"))?;
+            traffic::greet(&vpc, &pod, address).with_context(|| format!("from the VPC to {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Nothing that must never happen has happened, and every pod's address is on an interface of the node.
+    pub(crate) fn all_is_well(&self) -> anyhow::Result<()> {
+        let pods: Vec<String> = self.pods.values().map(|(_, address)| address.clone()).collect();
+        self.double.all_is_well(&pods)?;
+        let interfaces = self.double.interfaces()?;
+        let text = json!(interfaces).to_string();
+        for pod in &pods {
+            // Only where addresses are assigned one by one.
+            ensure!(text.contains(&format!("\"{pod}\"")), "{pod} is on no interface: {text}");
+        }
+        Ok(())
+    }
+
+    /// A condition's message, if the node is in it.
+    pub(crate) fn condition(&self, name: &str) -> anyhow::Result<Option<String>> {
+        let output = self.node.daemon.ctl_output(&["status"])?;
+        let status: Value = serde_json::from_slice(&output.stdout)?;
+        let conditions = status["conditions"].as_array().context("a list of conditions")?;
+        let found = conditions.iter().find(|condition| condition["name"] == name);
+        Ok(found.map(|condition| condition["message"].as_str().unwrap_or_default().to_owned()))
+    }
+
+    /// The VPC's network namespace.
+    fn vpc(&self) -> PathBuf {
+        self.node.enclave.outside(&format!("/run/netns/{VPC}"))
+    }
+}
+
+/// An address without its prefix length.
+fn bare(address: &str) -> &str {
+    address.split('/').next().unwrap_or(address)
+}

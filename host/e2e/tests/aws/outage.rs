@@ -1,0 +1,99 @@
+//! EC2, its metadata and the container runtime do not answer, or answer wrongly: what carries a pod stays.
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+use tenure_e2e::wait;
+
+use crate::node::{AwsNode, LIMIT};
+
+const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
+
+/// The calls that take something away.
+const TAKING: [&str; 3] = ["UnassignPrivateIpAddresses", "DetachNetworkInterface", "DeleteNetworkInterface"];
+
+/// A daemon that starts while nobody answers goes on with what it has, and leads packets as before.
+pub(crate) fn silent() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
+    for number in 0..5 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    node.del("pod-1")?;
+    let nothing = json!({ "call": "*", "kind": "reset" });
+    node.double.ask("POST", "/faults", &nothing)?;
+    let metadata = json!({ "call": "/", "kind": "reset" });
+    node.double.ask("POST", "/faults", &metadata)?;
+    node.node.kill_daemon()?;
+    // As after a crash of the machine's network: all that was ours is gone, too.
+    node.node.sh("ip rule flush; ip rule add pref 32766 table main; ip rule add pref 32767 table default; nft flush ruleset || true")?;
+    node.node.start_daemon()?;
+    node.all_have_their_way()?;
+    // An address was free, and still is.
+    node.add("pod-5")?;
+    node.all_have_their_way()?;
+    wait::holds("what is wrong", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_some()))?;
+    node.double.ask("DELETE", "/faults", &Value::Null)?;
+    node.add("pod-6")?;
+    wait::holds("everything well", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_none()))?;
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// The outage of amazon-vpc-cni-k8s: the runtime's socket is gone, so no pod is seen; the metadata lag behind and flap; EC2
+/// shows less and less. A full interface must not look unused.
+pub(crate) fn unreachable_runtime() -> anyhow::Result<()> {
+    let runtime = "[runtime]\nsocket = \"unix:///nonexistent/containerd.sock\"\n";
+    let mut node = AwsNode::start("t3.small", SETTINGS, runtime)?;
+    for number in 0..6 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    ensure!(node.condition("runtime-unreachable")?.is_some(), "the runtime should not be there");
+    let interfaces = node.double.interfaces()?;
+    let second = interfaces.iter().find(|interface| interface["attachment"]["device"] == 1);
+    let second = second.and_then(|interface| interface["id"].as_str()).unwrap_or_default().to_owned();
+    let lies = json!({ "describe_hides": [second], "imds_shows": { second.clone(): "flapping" } });
+    node.double.ask("PUT", "/consistency", &lies)?;
+    // Missing for longer than EC2's answers may lag behind.
+    wait::holds("the quarantine", LIMIT, || {
+        Ok(node.condition("cloud-quarantine")?.is_some_and(|why| why.contains(&second)))
+    })?;
+    node.all_have_their_way()?;
+    // Pods that end give nothing back, as long as nobody can say what else is there.
+    for pod in ["pod-1", "pod-2"] {
+        node.del(pod)?;
+    }
+    let before: Vec<usize> = TAKING.iter().map(|call| node.double.calls(call)).collect::<Result<_, _>>()?;
+    let looked = node.double.calls("DescribeNetworkInterfaces")?;
+    wait::holds("five more looks", LIMIT, || {
+        Ok(node.double.calls("DescribeNetworkInterfaces")? >= looked + 5)
+    })?;
+    let after: Vec<usize> = TAKING.iter().map(|call| node.double.calls(call)).collect::<Result<_, _>>()?;
+    ensure!(before == after, "something was taken: {before:?}, {after:?}");
+    ensure!(node.double.interfaces()?.len() == interfaces.len());
+    // A restart in the middle changes nothing.
+    node.node.kill_daemon()?;
+    node.node.start_daemon()?;
+    node.all_have_their_way()?;
+    node.double.ask("PUT", "/consistency", &json!({}))?;
+    wait::holds("the end of the quarantine", LIMIT, || Ok(node.condition("cloud-quarantine")?.is_none()))?;
+    node.add("pod-7")?;
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
+
+/// A call that the role may not make is named with EC2's words, and pods go on with what there is.
+pub(crate) fn denied() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
+    let deny = json!({ "deny": [{ "action": "CreateNetworkInterface" }] });
+    node.double.ask("PUT", "/permissions", &deny)?;
+    for number in 0..3 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    wait::holds("the refusal", LIMIT, || {
+        Ok(node.condition("cloud-unreachable")?.is_some_and(|why| why.contains("CreateNetworkInterface")))
+    })?;
+    let sandbox = node.node.sandbox("waits")?;
+    let refused = node.try_add("waits", &sandbox)?.to_string();
+    ensure!(refused.contains("not-yet") || refused.contains("pool-exhausted"), "{refused}");
+    node.all_have_their_way()?;
+    node.all_is_well()
+}
