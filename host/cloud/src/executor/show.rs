@@ -22,15 +22,22 @@ impl Core {
             confirmed: fact.at,
             standing: seen.standing_of(interface, *net).unwrap_or(Standing::Confirmed),
         };
-        let interface = |(id, known): (&str, &Known)| InterfaceStatus {
-            id: id.to_owned(),
-            device: known.facts.as_ref().and_then(|facts| Some(facts.attachment.as_ref()?.device)),
-            subnet: known.facts.as_ref().map(|facts| facts.subnet.clone()).unwrap_or_default(),
-            duty: known.facts.as_ref().map(|facts| seen.duty(facts)),
-            evidence: known.fact.by,
-            confirmed: known.fact.at,
-            standing: known.fact.standing(seen.window()),
-            carries: known.carries.iter().map(|carried| net(id, carried)).collect(),
+        let interface = |(id, known): (&str, &Known)| {
+            let facts = known.facts.as_ref();
+            let attachment = facts.and_then(|facts| facts.attachment.as_ref());
+            InterfaceStatus {
+                id: id.to_owned(),
+                card: attachment.map(|attachment| attachment.card),
+                device: attachment.map(|attachment| attachment.device),
+                mac: facts.map(|facts| facts.mac.clone()),
+                address: facts.and_then(|facts| facts.primary_address),
+                subnet: facts.map(|facts| facts.subnet.clone()).unwrap_or_default(),
+                duty: facts.map(|facts| seen.duty(facts)),
+                evidence: known.fact.by,
+                confirmed: known.fact.at,
+                standing: known.fact.standing(seen.window()),
+                carries: known.carries.iter().map(|carried| net(id, carried)).collect(),
+            }
         };
         let intent = |intent: &Arc<Intent>| IntentStatus {
             id: intent.id.to_string(),
@@ -50,6 +57,7 @@ impl Core {
             trouble: seen.trouble().map(str::to_owned),
             limits: state.limits,
             interfaces: seen.interfaces().map(interface).collect(),
+            subnets: state.subnets.clone(),
             quarantine: state.quarantine.clone(),
             odd: state.odd.clone(),
             leaked: state.leaked.all().map(|(id, since)| (id.to_owned(), since)).collect(),

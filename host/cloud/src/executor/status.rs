@@ -1,12 +1,13 @@
 //! What an executor shows: for `tenurectl cloud`, metrics and support bundles.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
 use crate::budget::{Rate, Unit};
-use crate::port::Limits;
+use crate::port::{Limits, Subnet};
 use crate::reconcile::Quarantined;
 use crate::seen::{Duty, Evidence, Standing};
 use crate::situation::Barred;
@@ -24,6 +25,8 @@ pub struct Status {
     pub limits: Option<Limits>,
     /// The interfaces, by id.
     pub interfaces: Vec<InterfaceStatus>,
+    /// The subnets of the zone, as EC2 listed them last.
+    pub subnets: Vec<Subnet>,
     /// What is in quarantine, with the reason.
     pub quarantine: Vec<Quarantined>,
     /// What EC2 has and cannot be a range.
@@ -51,8 +54,14 @@ pub struct Status {
 pub struct InterfaceStatus {
     /// Its id.
     pub id: String,
-    /// The device index; `None` if EC2 has not shown it.
+    /// The network card; `None` if EC2 has not shown it.
+    pub card: Option<u32>,
+    /// The device index on that card; `None` if EC2 has not shown it.
     pub device: Option<u32>,
+    /// The hardware address, in lower case with colons; `None` if EC2 has not shown it.
+    pub mac: Option<String>,
+    /// Its own address of IPv4, which is no pod's.
+    pub address: Option<IpAddr>,
     /// Its subnet.
     pub subnet: String,
     /// What it is to this host; `None` if EC2 has not shown it.

@@ -25,6 +25,12 @@ async fn a_node_grows_with_its_pods_and_shrinks_again() {
     node.settles("at the end").await;
     let status = node.handle.status();
     assert_eq!((status.interfaces.len(), status.trouble), (1, None));
+    let (primary, subnet) = (&status.interfaces[0], &status.subnets[0]);
+    assert_eq!((primary.card, primary.device, &primary.subnet), (Some(0), Some(0), &subnet.id));
+    let own = primary.address.unwrap();
+    assert!(subnet.ranges.iter().any(|range| range.contains(&own)), "{own} is not in {subnet:?}");
+    assert!(primary.carries.iter().all(|carried| !carried.net.contains(&own)), "{own} is no pod's");
+    assert_eq!(primary.mac.as_ref().map(|mac| mac.split(':').count()), Some(6), "{primary:?}");
     assert!(status.ends.keys().all(|(_, outcome)| *outcome == "done"), "{:?}", status.ends);
 }
 
