@@ -66,9 +66,11 @@ impl Core {
         self.engine.book(&self.config.network).await
     }
 
-    /// Whether requests wait for the network's supply.
-    pub(super) fn has_demand(&self) -> bool {
-        self.engine.demands().iter().any(|demand| demand.network == self.config.network)
+    /// How many requests wait for the network's supply.
+    pub(super) fn waiting(&self) -> u32 {
+        let demands = self.engine.demands();
+        let own = demands.iter().find(|demand| demand.network == self.config.network);
+        own.map_or(0, |demand| demand.waiting)
     }
 
     /// Misses what the ledger has, until EC2 shows it.

@@ -2,19 +2,31 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::Intent;
-use tenure_types::ErrorCode;
+use tenure_engine::Outlook;
+use tenure_ledger::{Book, Intent};
+use tenure_types::{ErrorCode, InvalidAttributes};
 
 use super::core::Core;
 use super::status::PlanStatus;
 use crate::guards::Guards;
 use crate::outlook::outlook;
+use crate::situation::Situation;
 
 impl Core {
     /// Whether there is enough to plan with: EC2 has answered, and may be called.
     pub(super) fn may_plan(&self) -> bool {
         let state = self.state();
         state.seen.last().is_some() && !state.subnets.is_empty()
+    }
+
+    /// What a plan is made from now.
+    ///
+    /// # Errors
+    /// If EC2 uses names that no plan can be told of.
+    pub(super) fn premises(&self, book: &Book) -> Result<(Situation, Outlook), InvalidAttributes> {
+        let situation = self.situation(book);
+        let outlook = outlook(&situation, book)?;
+        Ok((situation, outlook))
     }
 
     /// Has the policy plan; returns what has begun.
@@ -24,9 +36,8 @@ impl Core {
             return Vec::new();
         }
         let Some(book) = self.book().await else { return Vec::new() };
-        let situation = self.situation(&book);
-        let outlook = match outlook(&situation, &book) {
-            Ok(outlook) => outlook,
+        let (situation, outlook) = match self.premises(&book) {
+            Ok(premises) => premises,
             Err(error) => {
                 tracing::error!(%error, "EC2 uses names that no plan can be told of");
                 return Vec::new();
