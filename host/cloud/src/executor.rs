@@ -224,8 +224,8 @@ impl Handle {
     /// Has the policy plan now, and begins nothing: what would begin, what would be refused, and what that is made from.
     ///
     /// # Errors
-    /// `NoCloud` if the network's policy does not plan, and `NotReady` before EC2 has said what the node has. That nothing can
-    /// be planned is no error here, but a part of the answer.
+    /// `NoCloud` if the network's policy does not plan, `NotReady` before EC2 has said what the node has, and what the policy fails
+    /// with. That nothing can be planned is no error, but an answer.
     pub async fn explain(&self) -> Result<Explained> {
         self.0.explain().await
     }

@@ -7,6 +7,7 @@ use tenure_ledger::{Book, Intent, Shelf, Usage};
 use tenure_types::{Error, ErrorCode, PoolName, Result, Supply};
 
 use super::core::Core;
+use super::plan::is_answer;
 use crate::guards::Guards;
 
 /// A plan that begins nothing, and what it was made from.
@@ -18,7 +19,8 @@ pub struct Explained {
     pub outlook: Outlook,
     /// What has begun already, which the policy counts on.
     pub open: Vec<Arc<Intent>>,
-    /// What would begin, and what would be refused; or the policy's words if nothing can be planned.
+    /// What would begin, and what would be refused; or `PoolExhausted` or `NotYet` with the policy's words, if more is wanted and
+    /// cannot be had.
     pub planned: Result<Planned>,
 }
 
@@ -37,7 +39,8 @@ impl Core {
     /// Has the policy plan as if it were time to, and begins nothing.
     ///
     /// # Errors
-    /// `NoCloud` if the network's policy does not plan, and `NotReady` before EC2 has said what the node has.
+    /// `NoCloud` if the network's policy does not plan, `NotReady` before EC2 has said what the node has, and what the policy fails
+    /// with.
     pub(super) async fn explain(&self) -> Result<Explained> {
         let network = &self.config.network;
         if !self.engine.plans(network).await {
@@ -59,6 +62,11 @@ impl Core {
         drop(book);
         let guards = Guards::new(&situation, &*self.witness, &self.ids);
         let planned = self.engine.explain_effects(network, outlook.clone(), &guards).await;
+        if let Err(error) = &planned
+            && !is_answer(error)
+        {
+            return Err(error.clone());
+        }
         Ok(Explained { pools, outlook, open: situation.open.clone(), planned })
     }
 }

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use tenure_engine::Outlook;
 use tenure_ledger::{Book, Intent};
-use tenure_types::{ErrorCode, InvalidAttributes};
+use tenure_types::{Error, ErrorCode, InvalidAttributes};
 
 use super::core::Core;
 use super::status::PlanStatus;
 use crate::guards::Guards;
 use crate::outlook::outlook;
 use crate::situation::Situation;
+
+/// Whether a plan's error is the policy's answer that more is wanted and cannot be had, and no failure.
+pub(super) fn is_answer(error: &Error) -> bool {
+    matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet)
+}
 
 impl Core {
     /// Whether there is enough to plan with: EC2 has answered, and may be called.
@@ -58,9 +63,8 @@ impl Core {
                     planned.intents,
                 )
             }
-            // More is wanted and cannot be had: the policy's own words, and no failure.
             Err(error) => {
-                if !matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet) {
+                if !is_answer(&error) {
                     tracing::warn!(%error, "no plan could be made");
                 }
                 let words = Some(error.to_string());
