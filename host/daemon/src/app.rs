@@ -166,6 +166,7 @@ impl App {
             state_seen: Arc::clone(&seen),
             sandboxes: Arc::clone(&sandboxes),
             live: Arc::clone(&live),
+            cloud: Arc::default(),
         });
 
         // The parts, each after those that it needs.

@@ -5,6 +5,7 @@ mod app;
 mod capabilities;
 mod check;
 mod clock;
+mod cloud;
 mod config;
 mod fault;
 mod links;

@@ -1,10 +1,11 @@
 //! What the daemon knows about itself, for operators and scrapers.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
+use tenure_cloud::executor::Handle;
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
@@ -15,6 +16,7 @@ use tenure_runtime::{Sandboxes, Traces};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 
 use crate::clock::KernelClock;
+use crate::cloud::Cloud;
 use crate::live::Live;
 use crate::state_seen::StateSeen;
 
@@ -27,9 +29,17 @@ pub(crate) struct Node {
     pub(crate) state_seen: Arc<StateSeen>,
     pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) live: Arc<Live>,
+    /// The executor of plans about cloud interfaces. It is set once, when the part that knows the instance has made it; there is
+    /// none on nodes without cloud interfaces.
+    pub(crate) cloud: Arc<OnceLock<Handle>>,
 }
 
 impl Node {
+    /// The cloud interfaces, if the node uses any and its executor exists.
+    fn cloud(&self) -> Option<Cloud<'_>> {
+        self.cloud.get().map(|handle| Cloud { handle, engine: &self.engine })
+    }
+
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
     pub(crate) fn adopt(&self) -> std::io::Result<bool> {
         let was_lost = self.state_seen.adopt()?;
@@ -92,6 +102,10 @@ impl tenure_rpc::admin::Node for Node {
     async fn reload(&self) -> Result<Reloaded, Error> {
         self.live.reload().await
     }
+
+    fn cloud(&self) -> Option<Box<dyn tenure_rpc::admin::Cloud + '_>> {
+        Self::cloud(self).map(|cloud| Box::new(cloud) as _)
+    }
 }
 
 impl tenure_observe::http::Node for Node {
@@ -107,6 +121,9 @@ impl tenure_observe::http::Node for Node {
         metrics.conditions(&self.engine.whats_wrong());
         metrics.policy_meters(self.engine.meters());
         metrics.decisions(self.live.recorder.counts());
+        if let Some(cloud) = Self::cloud(self) {
+            metrics.cloud(cloud.figures().await);
+        }
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
                 metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());
