@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const PROTOS: [&str; 5] = [
+const PROTOS: [&str; 6] = [
     "tenure/v1/cni.proto",
     "tenure/v1/admin.proto",
     "tenure/v1/claims.proto",
+    "tenure/v1/cloud.proto",
     "tenure/v1/agent_cni.proto",
     "tenure/v1/eni.proto",
 ];

@@ -46,6 +46,16 @@ impl Unit {
             Assign::Ipv6Prefixes(_) => Self::Ipv6Prefix,
         }
     }
+
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Prefix => "prefix",
+            Self::Ipv6Prefix => "ipv6-prefix",
+        }
+    }
 }
 
 /// What a call takes, and from which subnet.

@@ -15,6 +15,7 @@ mod calls;
 mod carry;
 mod core;
 mod ending;
+mod explain;
 mod ids;
 mod look;
 mod order;
@@ -31,7 +32,7 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::NetworkName;
+use tenure_types::{NetworkName, Result};
 use tokio::task::JoinSet;
 
 use self::core::Core;
@@ -40,6 +41,7 @@ use crate::port::{Ec2, Limits};
 use crate::situation::NodeState;
 use crate::witness::Witness;
 
+pub use self::explain::{Explained, PoolStatus};
 pub use self::status::{IntentStatus, InterfaceStatus, NetStatus, PlanStatus, Status};
 
 /// Waits. Virtual time needs a port for it.
@@ -166,7 +168,7 @@ impl Executor {
             if core.now() >= next_plan && core.may_plan() {
                 let begun = core.plan().await;
                 core.queue(&mut queue, begun, false).await;
-                let waits = core.has_demand();
+                let waits = core.waiting() > 0;
                 next_plan = core.now() + if waits { PLAN_FOR_DEMAND } else { core.config.plan_every };
             }
             for (intent, is_resumed, key) in queue.ready() {
@@ -211,6 +213,21 @@ impl Handle {
     #[must_use]
     pub fn status(&self) -> Status {
         self.0.status()
+    }
+
+    /// The network whose plans are carried out.
+    #[must_use]
+    pub fn network(&self) -> &NetworkName {
+        &self.0.config.network
+    }
+
+    /// Has the policy plan now, and begins nothing: what would begin, what would be refused, and what that is made from.
+    ///
+    /// # Errors
+    /// `NoCloud` if the network's policy does not plan, `NotReady` before EC2 has said what the node has, and what the policy fails
+    /// with. That nothing can be planned is no error, but an answer.
+    pub async fn explain(&self) -> Result<Explained> {
+        self.0.explain().await
     }
 
     /// Something hints at a change, such as the instance's metadata or a new link: EC2 is asked at once. Nothing else is

@@ -250,3 +250,30 @@ pub enum Failure {
     /// Anything else: not done, and not to be repeated unchanged.
     Refused,
 }
+
+impl Failure {
+    /// Its name, for people and for metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::SubnetExhausted => "subnet-exhausted",
+            Self::NoBlock => "no-block",
+            Self::TooFew => "too-few",
+            Self::InterfaceFull => "interface-full",
+            Self::InstanceFull => "instance-full",
+            Self::IndexTaken => "index-taken",
+            Self::Quota => "quota",
+            Self::NotFound => "not-found",
+            Self::InUse => "in-use",
+            Self::NotAssigned => "not-assigned",
+            Self::InstanceState => "instance-state",
+            Self::Never => "never",
+            Self::Configuration => "configuration",
+            Self::TokenReused => "token-reused",
+            Self::Denied => "denied",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}

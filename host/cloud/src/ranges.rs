@@ -53,6 +53,13 @@ pub fn net_of(range: &Range) -> Option<IpNet> {
     is_it.then_some(net)
 }
 
+/// The interface of a range, and the address or prefix of it that the range stands for; `None` if it is not one of an
+/// interface.
+#[must_use]
+pub fn carried(range: &Range) -> Option<(&str, IpNet)> {
+    range.attributes().get(names::INTERFACE).zip(net_of(range))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +76,7 @@ mod tests {
         assert_eq!(range.gateway(), Some("10.0.0.1".parse().unwrap()));
         assert_eq!(range.attributes().to_string(), "device=2,interface=eni-1");
         assert_eq!(net_of(&range), Some(net("10.0.0.240/28")));
+        assert_eq!(carried(&range), Some(("eni-1", net("10.0.0.240/28"))));
         let inner = range_of(net("10.0.0.16/28"), "eni-1", 2, net("10.0.0.0/24")).unwrap();
         assert_eq!(inner.size(), 16, "its first and last are usable");
         let one = range_of(net("10.0.0.9/32"), "eni-0", 0, net("10.0.0.0/24")).unwrap();

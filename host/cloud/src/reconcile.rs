@@ -21,9 +21,8 @@ use tenure_engine::Supply;
 use tenure_ledger::{Book, RangeView};
 use tenure_types::{Pool, PoolName};
 
-use crate::names;
 use crate::port::{Interface, Status};
-use crate::ranges::{net_of, range_of};
+use crate::ranges::{carried, range_of};
 use crate::seen::{Seen, Standing};
 use crate::situation::{Situation, ranges};
 use crate::witness::{Verdict, Witness};
@@ -85,8 +84,7 @@ fn stay_or_go(
     difference: &mut Difference,
 ) {
     let range = view.range;
-    let of_interface = range.attributes().get(names::INTERFACE).zip(net_of(range));
-    let Some((id, net)) = of_interface else { return };
+    let Some((id, net)) = carried(range) else { return };
     let name = range.name();
     let is_taken = situation
         .open

@@ -188,6 +188,28 @@ again.")]
 `in-use`: somebody has the addresses. `open`: the delegate is being asked, or has to be told that its answer is not used. `leaving`: the
 delegate has to take the addresses back. The daemon does both by itself, and tries again until it succeeds.")]
     Delegates,
+    /// Show the node's AWS interfaces: their addresses, what is being done to them, and what EC2 allows.
+    #[command(after_help = "Examples:
+  tenurectl cloud
+  tenurectl cloud --output json | jq '.interfaces[] | {id, device, subnet}'
+
+Nothing is concluded from what EC2 does not show once: it is `doubtful` for a minute, and then `gone`. What is gone and may be in use is
+quarantined: it hands out nothing, and stays.")]
+    Cloud,
+    /// Show what the policy would have done to the node's AWS interfaces now, and why.
+    #[command(after_help = "Examples:
+  tenurectl plan --explain
+  tenurectl plan --explain pods --output json | jq '.effects[] | {kind, attributes, reason}'
+
+Plans are made by the daemon itself, every few seconds. This asks the policy once more and begins nothing.")]
+    Plan {
+        /// Explain the plan; nothing begins.
+        #[arg(long, required = true)]
+        explain: bool,
+        /// The network [default: the one whose addresses the interfaces carry].
+        #[arg(value_name = "NETWORK")]
+        network: Option<String>,
+    },
     /// Compare the daemon's memory with its checkpoint and with the sandboxes that exist.
     #[command(after_help = "Exits with 1 if they differ; each finding says what to do next.")]
     Check,

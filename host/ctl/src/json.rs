@@ -6,8 +6,10 @@ mod allocations;
 mod author;
 mod check;
 mod claims;
+mod cloud;
 mod delegations;
 mod networks;
+mod plan;
 mod policies;
 mod replay;
 mod states;
@@ -35,6 +37,8 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Claims(answer) => claims::claims(answer),
         Report::ReleasedClaim(done) => claims::released(done),
         Report::Delegations(answer) => delegations::delegations(answer),
+        Report::Cloud(answer) => cloud::cloud(answer),
+        Report::Plan(answer) => plan::plan(answer),
         Report::Repair(done) => repair(done),
         Report::Import(done) => import(done),
         Report::Adopted(answer) => adopted(answer),

@@ -5,6 +5,7 @@ mod allocations;
 mod author;
 mod check;
 mod claims;
+mod cloud;
 mod delegations;
 mod error;
 mod granted;
@@ -13,6 +14,7 @@ mod log;
 mod network;
 mod networks;
 mod parts;
+mod plan;
 mod policies;
 mod policy;
 mod release;
@@ -41,6 +43,8 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Claims(answer) => claims::claims(answer, now_ms),
         Report::ReleasedClaim(released) => claims::released(released),
         Report::Delegations(answer) => delegations::delegations(answer, now_ms),
+        Report::Cloud(answer) => cloud::cloud(answer, now_ms),
+        Report::Plan(answer) => plan::plan(answer),
         Report::Repair(repair) => repair::repair(repair),
         Report::Import(import) => import::import(import),
         Report::Adopted(answer) => status::adopted(answer),

@@ -22,6 +22,8 @@ pub(crate) enum Report {
     Claims(v1::ListAllClaimsResponse),
     ReleasedClaim(ReleasedClaim),
     Delegations(v1::ListDelegationsResponse),
+    Cloud(Box<v1::GetCloudResponse>),
+    Plan(Box<v1::ExplainPlanResponse>),
     Repair(Repair),
     Import(Import),
     Adopted(v1::AdoptResponse),
@@ -220,6 +222,8 @@ impl Report {
             | Self::Claims(_)
             | Self::ReleasedClaim(_)
             | Self::Delegations(_)
+            | Self::Cloud(_)
+            | Self::Plan(_)
             | Self::Address(_)
             | Self::Adopted(_)
             | Self::Policies(_)

@@ -92,6 +92,16 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
                 .await
                 .map(Report::Delegations)
         }
+        Question::Cloud => {
+            let request = v1::GetCloudRequest {};
+            let answer = daemon.call(async |mut admin| admin.get_cloud(request).await).await?;
+            Ok(Report::Cloud(Box::new(answer)))
+        }
+        Question::Plan { network, .. } => {
+            let request = v1::ExplainPlanRequest { network: network.unwrap_or_default() };
+            let answer = daemon.call(async |mut admin| admin.explain_plan(request).await).await?;
+            Ok(Report::Plan(Box::new(answer)))
+        }
         Question::Repair { from, apply } => repair::repair(daemon, &from, apply).await,
         Question::Import { source, config, apply } => {
             import::import(daemon, &source, config.as_deref(), apply).await

@@ -234,6 +234,21 @@ impl Admin for Fake {
         Ok(Response::new(v1::ListDelegationsResponse::default()))
     }
 
+    async fn get_cloud(
+        &self,
+        _: Request<v1::GetCloudRequest>,
+    ) -> Result<Response<v1::GetCloudResponse>, Status> {
+        Err(to_status(&Error::new(ErrorCode::NoCloud, "this node uses no cloud interfaces")))
+    }
+
+    async fn explain_plan(
+        &self,
+        request: Request<v1::ExplainPlanRequest>,
+    ) -> Result<Response<v1::ExplainPlanResponse>, Status> {
+        let network = request.into_inner().network;
+        Ok(Response::new(v1::ExplainPlanResponse { network, ..Default::default() }))
+    }
+
     async fn release_claim_of(
         &self,
         _: Request<v1::ReleaseClaimOfRequest>,
@@ -391,6 +406,25 @@ async fn a_reload_that_leaves_something_to_be_done_ends_with_1() {
     let output = ask(&["reload"]).await;
     assert_eq!(code(&output), 1, "{output:?}");
     assert!(text(&output.stdout).contains("not yet: networks.pods: no policy mine"), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_node_without_cloud_interfaces_says_what_would_have_to_be_set() {
+    let output = ask(&["cloud"]).await;
+    assert_eq!(code(&output), 1, "{output:?}");
+    let words = "error: no-cloud: this node uses no cloud interfaces\n next: set `network` in `[aws]` of tenured.toml";
+    assert!(text(&output.stderr).starts_with(words), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_plan_is_only_explained_and_of_the_network_that_is_named() {
+    assert_eq!(code(&ask(&["plan"]).await), 2);
+    for (arguments, network) in [(&["plan", "--explain"][..], ""), (&["plan", "--explain", "pods"], "pods")] {
+        let output = ask(&[arguments, &["--output", "json"]].concat()).await;
+        assert_eq!(code(&output), 0, "{output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["network"], network);
+    }
 }
 
 #[tokio::test]

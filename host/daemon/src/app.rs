@@ -158,7 +158,7 @@ impl App {
         // What the daemon reports about itself.
         let runtime = config.runtime.path().map(|path| Runtime::at(path.to_owned()));
         let sandboxes = Arc::new(Sandboxes::new(runtime.clone()));
-        let cloud = Arc::new(watch::Sender::default());
+        let (running, cloud) = watch::channel(None);
         let node = Arc::new(Node {
             engine: Arc::clone(&engine),
             disk,
@@ -167,6 +167,7 @@ impl App {
             state_seen: Arc::clone(&seen),
             sandboxes: Arc::clone(&sandboxes),
             live: Arc::clone(&live),
+            cloud,
         });
 
         // The parts, each after those that it needs.
@@ -216,7 +217,7 @@ impl App {
                 engine: Arc::clone(&engine),
                 clock: Arc::clone(&clock),
                 runtime: runtime.clone(),
-                handle: cloud,
+                handle: running,
                 node: described,
             };
             parts.add(Aws::build(given, &conditions), &[undo, configured]);

@@ -6,6 +6,7 @@ mod aws;
 mod capabilities;
 mod check;
 mod clock;
+mod cloud;
 mod config;
 mod fault;
 mod links;

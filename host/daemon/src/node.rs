@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
+use tenure_cloud::executor::Handle;
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
@@ -13,8 +14,10 @@ use tenure_observe::http::Readiness;
 use tenure_rpc::admin::Reloaded;
 use tenure_runtime::{Sandboxes, Traces};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
+use tokio::sync::watch;
 
 use crate::clock::KernelClock;
+use crate::cloud::Cloud;
 use crate::live::Live;
 use crate::state_seen::StateSeen;
 
@@ -27,9 +30,26 @@ pub(crate) struct Node {
     pub(crate) state_seen: Arc<StateSeen>,
     pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) live: Arc<Live>,
+    /// The executor of plans about cloud interfaces, while one runs.
+    pub(crate) cloud: watch::Receiver<Option<Handle>>,
 }
 
 impl Node {
+    /// The cloud interfaces, if the node uses any and it is known which.
+    fn cloud(&self) -> Result<Cloud<'_>, Error> {
+        if self.live.config.borrow().aws.network.is_none() {
+            return Err(Error::new(ErrorCode::NoCloud, "this node uses no cloud interfaces"));
+        }
+        let handle = self.cloud.borrow().clone();
+        let handle = handle.ok_or_else(|| {
+            Error::new(
+                ErrorCode::NotReady,
+                "it is not known yet which instance this is; see `tenurectl status`",
+            )
+        })?;
+        Ok(Cloud { handle, engine: &self.engine })
+    }
+
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
     pub(crate) fn adopt(&self) -> std::io::Result<bool> {
         let was_lost = self.state_seen.adopt()?;
@@ -92,6 +112,10 @@ impl tenure_rpc::admin::Node for Node {
     async fn reload(&self) -> Result<Reloaded, Error> {
         self.live.reload().await
     }
+
+    fn cloud(&self) -> Result<Box<dyn tenure_rpc::admin::Cloud + '_>, Error> {
+        Self::cloud(self).map(|cloud| Box::new(cloud) as _)
+    }
 }
 
 impl tenure_observe::http::Node for Node {
@@ -107,6 +131,9 @@ impl tenure_observe::http::Node for Node {
         metrics.conditions(&self.engine.whats_wrong());
         metrics.policy_meters(self.engine.meters());
         metrics.decisions(self.live.recorder.counts());
+        if let Ok(cloud) = Self::cloud(self) {
+            metrics.cloud(cloud.figures().await);
+        }
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
                 metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());

@@ -8,6 +8,9 @@ use tenure_ledger::StepKind;
 use tenure_observe::Metrics;
 use tenure_types::{ErrorCode, NetworkName, PolicyFailure, PolicyStamp};
 
+/// The verbs by which a policy is asked for a plan.
+const PLANS: [&str; 2] = ["plan", "explain"];
+
 /// Metrics, and the log.
 pub(crate) struct Observing {
     pub(crate) metrics: Arc<Metrics>,
@@ -20,6 +23,10 @@ impl Observer for Observing {
         let owner = owner.map(tracing::field::display);
         match error {
             None => tracing::debug!(verb, %network, owner, ?took, "served"),
+            // A plan is made each second while a request waits; whoever carries plans out logs what is new about it.
+            Some(error) if PLANS.contains(verb) => {
+                tracing::debug!(verb, %network, code = error.code.name(), cause = error.cause, "refused");
+            }
             Some(error) => {
                 let (code, next_step) = (error.code.name(), error.code.next_step());
                 tracing::warn!(verb, %network, owner, code, cause = error.cause, next_step, "refused");

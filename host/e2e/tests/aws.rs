@@ -93,7 +93,7 @@ fn prefixes() -> anyhow::Result<()> {
 
 /// The first address of an allocation.
 fn address_of(allocation: &Value) -> Option<String> {
-    let address = allocation["addresses"][0]["address"].as_str()?;
+    let address = allocation["addresses"][0].as_str()?;
     Some(address.split('/').next()?.to_owned())
 }
 
@@ -107,7 +107,7 @@ fn shrinking() -> anyhow::Result<()> {
         node.del(&format!("pod-{number}"))?;
     }
     // No interface goes within its first minute.
-    wait::holds("the second interface's end", LIMIT * 3, || Ok(node.double.interfaces()?.len() == 1))?;
+    wait::holds("the second interface's end", LIMIT * 3, || Ok(node.double.known()? == 1))?;
     node.all_have_their_way()?;
     node.all_is_well()
 }
@@ -124,7 +124,7 @@ fn readiness() -> anyhow::Result<()> {
     })?;
     let output = node.node.daemon.ctl_output(&["status"])?;
     let status: Value = serde_json::from_slice(&output.stdout)?;
-    ensure!(status["ready"] == false, "{status:#}");
+    ensure!(status["state"] == "not-ready", "{status:#}");
     wait::holds("what is wrong", LIMIT, || Ok(node.condition("cloud-unreachable")?.is_some()))?;
     node.double.ask("DELETE", "/faults", &Value::Null)?;
     let output = node.node.daemon.ctl_output(&["status", "--wait", "60"])?;

@@ -8,4 +8,4 @@ pub mod http;
 pub mod logging;
 mod metrics;
 
-pub use metrics::Metrics;
+pub use metrics::{CloudFigures, Metrics};

@@ -4,6 +4,7 @@
 //! series. Label values are static names, or cheap copies of names that were validated before, so that clients cannot
 //! create arbitrary series. Gauges that are counted elsewhere are set on a scrape.
 
+mod cloud;
 mod labels;
 mod meters;
 
@@ -19,11 +20,14 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
 
+use self::cloud::Cloud;
 use self::labels::{
     ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels,
     RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
+
+pub use self::cloud::CloudFigures;
 
 /// A family of histograms that share their buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
@@ -55,6 +59,7 @@ pub struct Metrics {
     spool_set_aside: Counter,
     recovery_findings: Family<FoundLabels, Counter>,
     datapath: Family<OperationLabels, Counter>,
+    cloud: Cloud,
     conditions: Family<ConditionLabels, Gauge>,
 }
 
@@ -93,6 +98,7 @@ impl Metrics {
             spool_set_aside: Counter::default(),
             recovery_findings: Family::default(),
             datapath: Family::default(),
+            cloud: Cloud::default(),
             conditions: Family::default(),
         };
         metrics.registered(version)
@@ -192,6 +198,7 @@ impl Metrics {
             "Changes of the kernel for pods and interfaces, by what they changed; outcome is applied, repaired or failed",
             self.datapath.clone(),
         );
+        registry.register_collector(Box::new(self.cloud.clone()));
         registry.register("condition", "1 while the node is in a condition, else 0", self.conditions.clone());
         self
     }
@@ -288,6 +295,11 @@ impl Metrics {
     /// Counts a change of the kernel by what it changed and what came of it: `applied`, `repaired` or `failed`.
     pub fn datapath(&self, subject: &'static str, outcome: &'static str) {
         self.datapath.get_or_create(&OperationLabels { subject, outcome }).inc();
+    }
+
+    /// Sets the figures of the node's cloud interfaces; until then, there are no such series.
+    pub fn cloud(&self, figures: CloudFigures) {
+        self.cloud.set(figures);
     }
 
     /// Sets the conditions of the node; all others become 0.

@@ -7,6 +7,7 @@ mod allocations;
 mod books;
 mod check;
 mod claims;
+mod cloud;
 mod components;
 mod delegations;
 mod exchange;
@@ -29,7 +30,7 @@ use tenure_engine::Engine;
 use tenure_types::Result;
 use tonic::{Request, Response, Status, Streaming};
 
-pub use self::node::{Node, Reloaded};
+pub use self::node::{Cloud, Node, Reloaded};
 use crate::status::to_status;
 use crate::v1;
 
@@ -231,6 +232,20 @@ impl v1::admin_server::Admin for AdminService {
         request: Request<v1::ReleaseClaimOfRequest>,
     ) -> Result<Response<v1::ReleaseClaimOfResponse>, Status> {
         told(claims::release(&self.engine, request.get_ref()).await)
+    }
+
+    async fn get_cloud(
+        &self,
+        _: Request<v1::GetCloudRequest>,
+    ) -> Result<Response<v1::GetCloudResponse>, Status> {
+        told(cloud::status(self.node.cloud()).await)
+    }
+
+    async fn explain_plan(
+        &self,
+        request: Request<v1::ExplainPlanRequest>,
+    ) -> Result<Response<v1::ExplainPlanResponse>, Status> {
+        told(cloud::explain(self.node.cloud(), &request.get_ref().network).await)
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {

@@ -35,7 +35,7 @@ pub fn plan(settings: &Settings, state: &State) -> Result<Vec<Effect>, Refusal> 
         lacks.extend(lack.map(|lack| (pool.name, lack)));
     }
     for (pool, lack) in &lacks {
-        tenure_sdk::info(&format!("pool {pool}: {}", lack.words()));
+        tenure_sdk::debug(&format!("pool {pool}: {}", lack.words()));
     }
     // Full rather than waiting: one pool without an address is enough to refuse a pod.
     lacks.sort_by_key(|(_, lack)| matches!(lack, Lack::Waiting(_)));

@@ -94,16 +94,22 @@ impl Bucket {
     }
 
     pub(super) fn rate(&self, now: Duration) -> Rate {
-        Rate { tokens: self.tokens / 1000, rate: self.rate, wait: self.until.saturating_sub(now) }
+        let tokens = self.tokens.saturating_add(self.gained(now)).min(self.size);
+        Rate { tokens: tokens / 1000, rate: self.rate, wait: self.until.saturating_sub(now) }
     }
 
     fn fill(&mut self, now: Duration) {
-        let passed = u64::try_from(now.saturating_sub(self.at).as_millis()).unwrap_or(u64::MAX);
-        let gained = passed.saturating_mul(self.rate) / 1000;
+        let gained = self.gained(now);
         // What is less than a thousandth of a token is not lost.
         if gained > 0 {
             self.tokens = self.tokens.saturating_add(gained).min(self.size);
             self.at = now;
         }
+    }
+
+    /// The tokens that came back since they were counted last.
+    fn gained(&self, now: Duration) -> u64 {
+        let passed = u64::try_from(now.saturating_sub(self.at).as_millis()).unwrap_or(u64::MAX);
+        passed.saturating_mul(self.rate) / 1000
     }
 }

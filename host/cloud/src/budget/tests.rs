@@ -18,6 +18,8 @@ fn a_burst_is_a_share_of_the_accounts_bucket_and_the_rate_is_the_published_one()
     assert_eq!(burst, 20);
     let wait = budget.admit("CreateNetworkInterface", seconds(0)).unwrap_err();
     assert!((200..=260).contains(&wait.as_millis()), "{wait:?}");
+    let tokens = [0, 2, 100].map(|at| budget.rates(seconds(at)).next().unwrap().1.tokens);
+    assert_eq!(tokens, [0, 10, 20], "what is shown has come back by then");
     assert!((49..=51).contains(&admitted(&mut budget, 0, 10)));
     let other = (0..100).filter(|_| budget.admit("AttachNetworkInterface", seconds(0)).is_ok()).count();
     assert_eq!(other, 10, "each call has its own");

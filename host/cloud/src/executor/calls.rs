@@ -32,12 +32,12 @@ impl Core {
         let outcome = match &answer {
             Ok(_) => {
                 state.budget.succeeded(action, place, now);
-                "ok".to_owned()
+                "ok"
             }
             Err(error) => {
                 state.budget.failed(error, place, now);
                 tracing::warn!(action, failure = ?error.failure, code = error.code, message = error.message, "EC2 did not do it");
-                format!("{:?}", error.failure).to_lowercase()
+                error.failure.name()
             }
         };
         *state.calls.entry((action, outcome)).or_default() += 1;

@@ -14,9 +14,8 @@ use super::ids::Numbered;
 use super::state::State;
 use super::{Config, Parts, Timer};
 use crate::budget::Unit;
-use crate::names;
 use crate::port::Ec2;
-use crate::ranges::net_of;
+use crate::ranges::carried;
 use crate::seen::Seen;
 use crate::situation::{Barred, Situation, ranges};
 use crate::witness::Witness;
@@ -66,9 +65,11 @@ impl Core {
         self.engine.book(&self.config.network).await
     }
 
-    /// Whether requests wait for the network's supply.
-    pub(super) fn has_demand(&self) -> bool {
-        self.engine.demands().iter().any(|demand| demand.network == self.config.network)
+    /// How many requests wait for the network's supply.
+    pub(super) fn waiting(&self) -> u32 {
+        let demands = self.engine.demands();
+        let own = demands.iter().find(|demand| demand.network == self.config.network);
+        own.map_or(0, |demand| demand.waiting)
     }
 
     /// Misses what the ledger has, until EC2 shows it.
@@ -77,8 +78,7 @@ impl Core {
         let now = self.now();
         let mut expected: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
         for (_, view) in ranges(&book) {
-            let interface = view.range.attributes().get(names::INTERFACE);
-            if let Some((interface, net)) = interface.zip(net_of(view.range)) {
+            if let Some((interface, net)) = carried(view.range) {
                 expected.entry(interface.to_owned()).or_default().push(net);
             }
         }

@@ -18,7 +18,7 @@ impl Core {
         }
         let is_full = self.see().await;
         // While requests wait, it matters what subnets have.
-        let waits = self.has_demand();
+        let waits = self.waiting() > 0;
         if waits || self.is_due(|state| state.subnets_at) {
             self.see_subnets().await;
         }

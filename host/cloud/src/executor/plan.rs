@@ -2,19 +2,36 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::Intent;
-use tenure_types::ErrorCode;
+use tenure_engine::Outlook;
+use tenure_ledger::{Book, Intent};
+use tenure_types::{Error, ErrorCode, InvalidAttributes};
 
 use super::core::Core;
 use super::status::PlanStatus;
 use crate::guards::Guards;
 use crate::outlook::outlook;
+use crate::situation::Situation;
+
+/// Whether a plan's error is the policy's answer that more is wanted and cannot be had, and no failure.
+pub(super) fn is_answer(error: &Error) -> bool {
+    matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet)
+}
 
 impl Core {
     /// Whether there is enough to plan with: EC2 has answered, and may be called.
     pub(super) fn may_plan(&self) -> bool {
         let state = self.state();
         state.seen.last().is_some() && !state.subnets.is_empty()
+    }
+
+    /// What a plan is made from now.
+    ///
+    /// # Errors
+    /// If EC2 uses names that no plan can be told of.
+    pub(super) fn premises(&self, book: &Book) -> Result<(Situation, Outlook), InvalidAttributes> {
+        let situation = self.situation(book);
+        let outlook = outlook(&situation, book)?;
+        Ok((situation, outlook))
     }
 
     /// Has the policy plan; returns what has begun.
@@ -24,9 +41,8 @@ impl Core {
             return Vec::new();
         }
         let Some(book) = self.book().await else { return Vec::new() };
-        let situation = self.situation(&book);
-        let outlook = match outlook(&situation, &book) {
-            Ok(outlook) => outlook,
+        let (situation, outlook) = match self.premises(&book) {
+            Ok(premises) => premises,
             Err(error) => {
                 tracing::error!(%error, "EC2 uses names that no plan can be told of");
                 return Vec::new();
@@ -47,9 +63,8 @@ impl Core {
                     planned.intents,
                 )
             }
-            // More is wanted and cannot be had: the policy's own words, and no failure.
             Err(error) => {
-                if !matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet) {
+                if !is_answer(&error) {
                     tracing::warn!(%error, "no plan could be made");
                 }
                 let words = Some(error.to_string());

@@ -42,7 +42,8 @@ impl Core {
         let intent = |intent: &Arc<Intent>| IntentStatus {
             id: intent.id.to_string(),
             kind: intent.kind.name(),
-            attributes: intent.attributes.to_string(),
+            attributes: intent.attributes.clone(),
+            since: intent.since,
             step: state.steps.get(intent.id.as_str()).cloned(),
         };
         let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {

@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) steps: BTreeMap<String, (String, Duration)>,
     pub(super) plan: Option<PlanStatus>,
     /// Calls by action and outcome.
-    pub(super) calls: BTreeMap<(&'static str, String), u64>,
+    pub(super) calls: BTreeMap<(&'static str, &'static str), u64>,
     /// Ends of intents by kind and outcome.
     pub(super) ends: BTreeMap<(&'static str, &'static str), u64>,
     /// EC2 says that this interface is full, although it seems to have room for so many.

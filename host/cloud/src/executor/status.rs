@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tenure_types::{Attributes, Moment};
 
 use crate::budget::{Rate, Unit};
 use crate::port::{Limits, Subnet};
@@ -43,8 +44,8 @@ pub struct Status {
     pub backoffs: Vec<(String, Unit, Duration)>,
     /// The calls that are not made, and why.
     pub barred: Vec<Barred>,
-    /// The number of calls by action and outcome: `ok`, or the kind of failure.
-    pub calls: BTreeMap<(&'static str, String), u64>,
+    /// The number of calls by action and outcome: `ok`, or the failure's name.
+    pub calls: BTreeMap<(&'static str, &'static str), u64>,
     /// The number of ended intents by kind and outcome: `done` or `undone`.
     pub ends: BTreeMap<(&'static str, &'static str), u64>,
 }
@@ -96,8 +97,10 @@ pub struct IntentStatus {
     pub id: String,
     /// What it does.
     pub kind: &'static str,
-    /// Its target, and how much.
-    pub attributes: String,
+    /// Its target, how much, and the policy's reason.
+    pub attributes: Attributes,
+    /// When it began, maybe in an earlier boot.
+    pub since: Moment,
     /// What it is doing, and since when; `None` while it waits for another one on the same interface.
     pub step: Option<(String, Duration)>,
 }

@@ -1,6 +1,7 @@
 use tenure_types::EffectKind;
 
 use super::*;
+use crate::names;
 use crate::samples::{Ledger, intent, interface, net, seconds, situation, subnet};
 
 struct Says(Verdict);

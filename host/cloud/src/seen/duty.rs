@@ -33,6 +33,16 @@ impl Duty {
         }
     }
 
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Managed => "managed",
+            Self::Foreign(_) => "foreign",
+        }
+    }
+
     /// Whether addresses may be assigned to it and taken from it.
     #[must_use]
     pub fn is_managed(&self) -> bool {

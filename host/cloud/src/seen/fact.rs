@@ -42,6 +42,27 @@ pub enum Standing {
     },
 }
 
+impl Standing {
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Doubtful { .. } => "doubtful",
+            Self::Gone { .. } => "gone",
+        }
+    }
+
+    /// When the first describe was sent that did not show it.
+    #[must_use]
+    pub fn since(self) -> Option<Duration> {
+        match self {
+            Self::Confirmed => None,
+            Self::Doubtful { since } | Self::Gone { since } => Some(since),
+        }
+    }
+}
+
 /// A fact about EC2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {

@@ -6,6 +6,7 @@
 
 mod cloud;
 mod crashes;
+mod explained;
 mod node;
 mod outage;
 mod policy;

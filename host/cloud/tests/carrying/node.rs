@@ -115,11 +115,15 @@ impl Node {
         }
     }
 
+    /// Nothing is carried out any more. Its calls are cut off where they are.
+    pub(crate) async fn stop(&mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+
     /// The process ends, and another begins with what is durable.
     pub(crate) async fn crash(&mut self) {
-        self.task.abort();
-        // Its calls are cut off where they are.
-        let _ = (&mut self.task).await;
+        self.stop().await;
         let mut state = Recovered::default();
         for page in self.engine.images().pages(1) {
             match page {

@@ -45,7 +45,7 @@ pub(crate) struct Given {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) runtime: Option<Runtime>,
     /// Where the executor can be asked, as long as one runs.
-    pub(crate) handle: Arc<watch::Sender<Option<Handle>>>,
+    pub(crate) handle: watch::Sender<Option<Handle>>,
     /// The node without its pods; nothing, as long as that is not known.
     pub(crate) node: watch::Sender<Option<Arc<Node>>>,
 }

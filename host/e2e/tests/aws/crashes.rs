@@ -107,11 +107,7 @@ fn shrink(side: &str) -> anyhow::Result<()> {
         hold(&node, next, side)?;
     }
     kill_at_held(&mut node)?;
-    let is_gone = || {
-        let state = node.double.get("/state")?;
-        Ok(state["interfaces"].as_array().is_some_and(|interfaces| interfaces.len() == 1))
-    };
-    wait::holds("the end of the second interface", LIMIT, is_gone)?;
+    wait::holds("the end of the second interface", LIMIT, || Ok(node.double.known()? == 1))?;
     node.all_have_their_way()?;
     node.add("pod-9")?;
     node.all_have_their_way()?;

@@ -86,6 +86,12 @@ impl Double {
         Ok(all.iter().filter(|interface| !interface["attachment"].is_null()).cloned().collect())
     }
 
+    /// The number of interfaces in the account, attached or not.
+    pub(crate) fn known(&self) -> anyhow::Result<usize> {
+        let state = self.get("/state")?;
+        Ok(state["interfaces"].as_array().context("a list of interfaces")?.len())
+    }
+
     /// Nothing that must never happen has happened. `pods` are the addresses that the node's pods use.
     pub(crate) fn all_is_well(&self, pods: &[String]) -> anyhow::Result<()> {
         let state = self.get("/state")?;

@@ -87,6 +87,46 @@ fn a_policy_is_metered_by_its_digest_for_as_long_as_it_serves() {
     "#);
 }
 
+fn figures() -> CloudFigures {
+    CloudFigures {
+        calls: vec![("AttachNetworkInterface", "throttled", 2), ("DescribeSubnets", "ok", 1)],
+        intents: vec![("attach-interface", "done", 3)],
+        interfaces: vec![("confirmed", 2), ("doubtful", 0)],
+        addresses: vec![("held", 4), ("free", 1)],
+        open: 5,
+        quarantined: 6,
+        refused: 7,
+        confirmed_age: Some(Duration::from_millis(1500)),
+    }
+}
+
+#[test]
+fn a_node_with_cloud_interfaces_has_their_figures() {
+    let metrics = Metrics::new("0.1.0");
+    assert_eq!(lines(&metrics, "tenure_cloud"), "", "a node without them has no such series");
+    metrics.cloud(CloudFigures { quarantined: 9, confirmed_age: None, ..figures() });
+    assert!(!lines(&metrics, "tenure_cloud_confirmed").contains("age"), "nothing was ever confirmed");
+    metrics.cloud(figures());
+    let series = lines(&metrics, "tenure_cloud")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect::<Vec<_>>()
+        .join("\n");
+    insta::assert_snapshot!(series, @r#"
+    tenure_cloud_addresses{state="free"} 1
+    tenure_cloud_addresses{state="held"} 4
+    tenure_cloud_calls_total{call="AttachNetworkInterface",outcome="throttled"} 2
+    tenure_cloud_calls_total{call="DescribeSubnets",outcome="ok"} 1
+    tenure_cloud_confirmed_age_seconds 1.5
+    tenure_cloud_effects_refused 7
+    tenure_cloud_intents_open 5
+    tenure_cloud_intents_total{kind="attach-interface",outcome="done"} 3
+    tenure_cloud_interfaces{standing="confirmed"} 2
+    tenure_cloud_interfaces{standing="doubtful"} 0
+    tenure_cloud_quarantined 6
+    "#);
+}
+
 /// Metrics with every series used once: a family appears only with its first series.
 fn used() -> Metrics {
     let metrics = Metrics::new("0.1.0");
@@ -100,6 +140,7 @@ fn used() -> Metrics {
     metrics.policy_shadowed("same");
     metrics.policy_meters(vec![metered("0123456789abcdef", 1)]);
     metrics.recovered("clean");
+    metrics.cloud(figures());
     metrics.conditions(&[]);
     metrics
 }
@@ -127,6 +168,14 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_checkpoint_log_bytes Size of the checkpoint's log.
     # HELP tenure_checkpoint_sync_duration_seconds Time of one sync of the checkpoint's log.
     # HELP tenure_checkpoint_sync_failures Syncs that failed.
+    # HELP tenure_cloud_addresses Addresses on interfaces, by state.
+    # HELP tenure_cloud_calls Calls of the cloud; outcome is ok or the kind of the failure.
+    # HELP tenure_cloud_confirmed_age_seconds Age of the cloud's last answer that counts.
+    # HELP tenure_cloud_effects_refused Effects of the last plan that were refused.
+    # HELP tenure_cloud_intents Intents that have ended; outcome is done or undone.
+    # HELP tenure_cloud_intents_open Intents that have not ended.
+    # HELP tenure_cloud_interfaces Interfaces, by how sure it is that they are there.
+    # HELP tenure_cloud_quarantined Addresses and prefixes that the cloud does not show, and that may be in use.
     # HELP tenure_condition 1 while the node is in a condition, else 0.
     # HELP tenure_policy_call_duration_seconds Time of one call of a policy, its instance included.
     # HELP tenure_policy_call_failures Calls in which a policy failed, by kind.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tenure_ledger::Book;
 use tenure_runtime::Traces;
-use tenure_types::{Allocation, Error};
+use tenure_types::{Allocation, Error, NetworkName};
+
+use crate::v1;
 
 /// The result of reloading the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,4 +50,23 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// `InvalidConfig` if it is refused; then nothing has changed.
     async fn reload(&self) -> Result<Reloaded, Error>;
+    /// The cloud interfaces of the node.
+    ///
+    /// # Errors
+    /// `NoCloud` if it uses none, and `NotReady` as long as it is not known which it has.
+    fn cloud(&self) -> Result<Box<dyn Cloud + '_>, Error>;
+}
+
+/// The cloud interfaces of a node, whose data is what operators see of it.
+#[tonic::async_trait]
+pub trait Cloud: Send + Sync {
+    /// The network whose addresses the interfaces carry.
+    fn network(&self) -> &NetworkName;
+    /// What is known of them, and what is done to them.
+    async fn status(&self) -> v1::GetCloudResponse;
+    /// What the network's policy would have done now; nothing begins.
+    ///
+    /// # Errors
+    /// `NoCloud` if it does not plan, `NotReady` as long as too little is known to plan, and whatever it fails with.
+    async fn explain(&self) -> Result<v1::ExplainPlanResponse, Error>;
 }
