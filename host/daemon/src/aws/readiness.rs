@@ -8,7 +8,7 @@ pub(crate) fn missing(book: &Book, each: u32) -> Option<String> {
     let short = book.pools().iter().enumerate().find_map(|(index, pool)| {
         let usable = |view: tenure_ledger::RangeView<'_>| match view.draining {
             true => view.held,
-            false => u64::try_from(view.range.size()).unwrap_or(u64::MAX),
+            false => u64::from(view.range.size()),
         };
         let has = book.ranges(index).map(usable).fold(0_u64, u64::saturating_add);
         (has < u64::from(each)).then(|| (pool.name.to_string(), has))
