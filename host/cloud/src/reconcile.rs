@@ -3,6 +3,7 @@
 //! | EC2 | ledger | |
 //! |---|---|---|
 //! | shows it | has no range | a range is added, unless an open intent is about to |
+//! | shows it, and a witness names an address of it that the ledger has for nobody, or does not know | has no range, or one that drains | quarantine: the range drains, so that an import can take the address over |
 //! | shows it on an interface that serves no new pods | has a range | the range drains |
 //! | shows it | has a range that drains | the range is opened again |
 //! | is in doubt | has a range | nothing changes |
@@ -43,14 +44,14 @@ pub struct Difference {
     pub odd: Vec<String>,
 }
 
-/// A range of which EC2 knows nothing any more, and which may be in use all the same.
+/// A range that may be in use although EC2 knows nothing of it any more, or although the ledger knows of nobody who uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
     /// The interface.
     pub interface: String,
     /// The address or prefix.
     pub net: IpNet,
-    /// When EC2 was first asked and did not show it.
+    /// When that was first seen.
     pub since: Duration,
     /// Why it stays.
     pub why: String,
@@ -61,11 +62,11 @@ pub struct Quarantined {
 pub fn difference(situation: &Situation, book: &Book, witness: &dyn Witness) -> Difference {
     let mut difference = Difference::default();
     for (pool, view) in ranges(book) {
-        stay_or_go(situation, witness, (pool, view), &mut difference);
+        stay_or_go(situation, book, witness, (pool, view), &mut difference);
     }
     for (id, known) in situation.seen.interfaces() {
         if let Some(facts) = &known.facts {
-            adopt(situation, book, (id, facts), &mut difference);
+            adopt(situation, book, witness, (id, facts), &mut difference);
         }
         // What the ledger has not has no reason to stay.
         let own = situation.ledger_of(id, book);
@@ -79,6 +80,7 @@ pub fn difference(situation: &Situation, book: &Book, witness: &dyn Witness) -> 
 
 fn stay_or_go(
     situation: &Situation,
+    book: &Book,
     witness: &dyn Witness,
     (pool, view): (&Pool, RangeView<'_>),
     difference: &mut Difference,
@@ -105,7 +107,19 @@ fn stay_or_go(
                 difference.changes.push((drain(true), format!("interface {id} serves no new pods")));
             }
             if !retired && view.draining {
-                difference.changes.push((drain(false), format!("EC2 shows {net} on interface {id}")));
+                // Where the ledger has owners, it was asked about all of them; nobody else came meanwhile.
+                let is_in_use = view.held + view.cooling > 0;
+                match stranger(book, witness, net).filter(|stranger| stranger.is_named || !is_in_use) {
+                    None => {
+                        difference.changes.push((drain(false), format!("EC2 shows {net} on interface {id}")));
+                    }
+                    Some(Stranger { why, .. }) => difference.quarantine.push(Quarantined {
+                        interface: id.to_owned(),
+                        net,
+                        since: situation.now,
+                        why,
+                    }),
+                }
             }
         }
         Some(Standing::Gone { since }) => {
@@ -137,7 +151,35 @@ fn stay_or_go(
     }
 }
 
-fn adopt(situation: &Situation, book: &Book, (id, facts): (&str, &Interface), difference: &mut Difference) {
+/// Somebody whom the ledger does not know and who uses an address of a range, or may.
+struct Stranger {
+    /// Whether a witness names the address; otherwise no witness can say.
+    is_named: bool,
+    /// What is known, in words.
+    why: String,
+}
+
+fn stranger(book: &Book, witness: &dyn Witness, net: IpNet) -> Option<Stranger> {
+    match witness.named(net) {
+        Err(why) => {
+            let why = format!("whether somebody uses it is not known: {why}");
+            Some(Stranger { is_named: false, why })
+        }
+        Ok(named) => {
+            let (_, by) = named.into_iter().find(|(address, _)| book.holder(*address).is_none())?;
+            let why = format!("the ledger does not know who uses it: {by}");
+            Some(Stranger { is_named: true, why })
+        }
+    }
+}
+
+fn adopt(
+    situation: &Situation,
+    book: &Book,
+    witness: &dyn Witness,
+    (id, facts): (&str, &Interface),
+    difference: &mut Difference,
+) {
     let seen: &Seen = &situation.seen;
     let is_usable = facts.status == Status::InUse && seen.duty(facts).is_managed();
     if !is_usable || situation.open_on(id).next().is_some() {
@@ -150,8 +192,15 @@ fn adopt(situation: &Situation, book: &Book, (id, facts): (&str, &Interface), di
         }
         match supply(situation, book, facts, *net) {
             Ok(None) => {}
-            Ok(Some(changes)) => {
+            Ok(Some(mut changes)) => {
                 let why = format!("EC2 shows {net} on interface {id}, and the ledger does not have it");
+                if let Some(Stranger { why, .. }) = stranger(book, witness, *net) {
+                    if let [Supply::Add { pool, range }] = changes.as_slice() {
+                        changes.push(drains(pool.clone(), range.name().clone()));
+                    }
+                    let (interface, since) = (id.to_owned(), situation.now);
+                    difference.quarantine.push(Quarantined { interface, net: *net, since, why });
+                }
                 difference.changes.extend(changes.into_iter().map(|change| (change, why.clone())));
             }
             Err(why) => difference.odd.push(format!("{net} on interface {id} cannot be a range: {why}")),

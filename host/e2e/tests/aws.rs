@@ -12,6 +12,8 @@ mod double;
 #[path = "eni/node.rs"]
 #[expect(dead_code, reason = "the suite of the main plugin uses more of it")]
 mod eni;
+#[path = "aws/moving.rs"]
+mod moving;
 #[path = "aws/node.rs"]
 mod node;
 #[path = "aws/outage.rs"]
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
         .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
+        .test("a_node_moves_over_from_ipamd", NEEDS, moving::from_ipamd)
         .test("what_is_denied_is_named", NEEDS, outage::denied)
         .run()
 }

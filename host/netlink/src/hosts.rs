@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use rtnetlink::packet_route::RouteNetlinkMessage as Message;
 use rtnetlink::packet_route::neighbour::NeighbourMessage;
 
@@ -13,7 +14,7 @@ use crate::wire;
 
 impl Kernel {
     /// Each address that a route of its own in the main table or in [our tables](crate::numbers::OWN_TABLES) leads to, or
-    /// that answered as a neighbour, with the link behind which it is.
+    /// that answered as a neighbour, with the link behind which it is. A neighbour in the subnet of its link is another machine.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -25,9 +26,17 @@ impl Kernel {
             Message::NewNeighbour(message) => wire::read_answered(message),
             _ => None,
         });
+        let own = self.addresses(&names).await?;
+        let is_outside = |address: IpAddr, link: &str| {
+            let of_link = own.iter().filter(|own| own.device == link);
+            let mut subnets = of_link.filter_map(|own| IpNet::new(own.address, own.length).ok());
+            subnets.any(|subnet| subnet.contains(&address))
+        };
         let named = |index: u32| names.get(&index).cloned().unwrap_or_default();
-        let mut hosts: BTreeMap<IpAddr, String> =
-            neighbours.map(|(address, index)| (address, named(index))).collect();
+        let mut hosts: BTreeMap<IpAddr, String> = neighbours
+            .map(|(address, index)| (address, named(index)))
+            .filter(|(address, link)| !is_outside(*address, link))
+            .collect();
         let routes = self.routes(&names).await?.into_iter();
         let to_hosts = routes.filter(|route| route.to.prefix_len() == route.to.max_prefix_len());
         hosts.extend(to_hosts.map(|route| (route.to.addr(), route.device)));

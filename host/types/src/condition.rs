@@ -129,9 +129,10 @@ conditions! {
     /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
         "check the node's way to EC2 and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
-    /// EC2 no longer shows addresses that are in use or may be; they stay with their pods, and no other pod gets them.
+    /// Addresses of the node's interfaces are in use or may be, although EC2 no longer shows them or the ledger does not know by
+    /// whom; they stay with whoever has them, and no other pod gets them.
     CloudQuarantine = "cloud-quarantine", Degraded,
-        "find out who took them from the interface, and assign them again, or delete the pods that `tenurectl cloud` names";
+        "see `tenurectl cloud`: assign again what was taken from an interface, or delete its pods; import what another IPAM gave out";
     /// The container runtime does not answer, so leaked addresses are not detected.
     RuntimeUnreachable = "runtime-unreachable", Degraded,
         "start the runtime or fix `runtime.socket`; until then the daemon frees no leaked address";

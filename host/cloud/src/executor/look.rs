@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::core::Core;
 use crate::names::INSTANCE_TAG;
 use crate::port::Which;
-use crate::reconcile::{self, Difference};
+use crate::reconcile::{self, Difference, Quarantined};
 
 /// How often the subnets are described, and leaked interfaces looked for.
 const RARELY: Duration = Duration::from_secs(300);
@@ -88,13 +88,17 @@ impl Core {
 
     fn take_in(&self, difference: Difference) {
         let mut state = self.state();
-        for quarantined in &difference.quarantine {
-            if !state.quarantine.contains(quarantined) {
-                let (interface, net, why) = (&quarantined.interface, quarantined.net, &quarantined.why);
+        let mut quarantine = difference.quarantine;
+        for now in &mut quarantine {
+            let is_it = |before: &&Quarantined| before.interface == now.interface && before.net == now.net;
+            let before = state.quarantine.iter().find(is_it);
+            if before.is_none_or(|before| before.why != now.why) {
+                let (interface, net, why) = (&now.interface, now.net, &now.why);
                 tracing::warn!(interface, %net, why, "quarantined");
             }
+            now.since = before.map_or(now.since, |before| before.since);
         }
-        state.quarantine = difference.quarantine;
+        state.quarantine = quarantine;
         for odd in difference.odd.iter().filter(|odd| !state.odd.contains(odd)) {
             tracing::warn!(odd);
         }

@@ -11,8 +11,12 @@ use crate::witness::Verdict;
 struct Says(Verdict);
 
 impl Witness for Says {
-    fn names(&self, _: &[ipnet::IpNet]) -> Verdict {
-        self.0.clone()
+    fn named(&self, net: ipnet::IpNet) -> Result<Vec<(std::net::IpAddr, String)>, String> {
+        match &self.0 {
+            Verdict::Unused => Ok(Vec::new()),
+            Verdict::Used(by) => Ok(vec![(net.addr(), by.clone())]),
+            Verdict::Unknown(why) => Err(why.clone()),
+        }
     }
 }
 

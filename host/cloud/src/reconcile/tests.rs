@@ -7,8 +7,12 @@ use crate::samples::{Ledger, intent, interface, net, seconds, situation, subnet}
 struct Says(Verdict);
 
 impl Witness for Says {
-    fn names(&self, _: &[IpNet]) -> Verdict {
-        self.0.clone()
+    fn named(&self, net: ipnet::IpNet) -> Result<Vec<(std::net::IpAddr, String)>, String> {
+        match &self.0 {
+            Verdict::Unused => Ok(Vec::new()),
+            Verdict::Used(by) => Ok(vec![(net.addr(), by.clone())]),
+            Verdict::Unknown(why) => Err(why.clone()),
+        }
     }
 }
 
@@ -144,4 +148,34 @@ fn what_is_gone_and_may_be_in_use_is_quarantined_and_never_withdrawn() {
     assert_eq!(found_by(unknown, &situation, &drained).0, [""; 0], "once is enough");
     situation.seen.described(&enis, seconds(1070));
     assert_eq!(found(&situation, &drained), ["open 10.0.0.6/32", "open 10.0.0.32/28"], "it is back");
+}
+
+#[test]
+fn what_somebody_uses_whom_the_ledger_does_not_know_is_handed_out_to_nobody() {
+    let situation = situation(&[primary(), secondary()]);
+    let mut ledger = Ledger::of(&[primary()]);
+    let used = || Verdict::Used("the kernel reaches it at eni1234".to_owned());
+    let adopted = ["add 10.0.0.6/32 to ipv4", "add 10.0.0.32/28 to ipv4"];
+    let drained = [adopted[0], "drain 10.0.0.6/32", adopted[1], "drain 10.0.0.32/28"];
+    for verdict in [used(), Verdict::Unknown("the runtime does not answer".to_owned())] {
+        let (words, difference) = found_by(verdict, &situation, &ledger);
+        assert_eq!(words, drained);
+        let nets: Vec<_> = difference.quarantine.iter().map(|quarantined| quarantined.net).collect();
+        assert_eq!(nets, [net("10.0.0.6/32"), net("10.0.0.32/28")]);
+        assert!(difference.quarantine[0].why.contains("use"), "{:?}", difference.quarantine);
+    }
+    // It stays so, until an import has told the ledger who that is.
+    ledger = Ledger::of(&[primary(), secondary()]);
+    ledger.drain("10.0.0.6/32");
+    let (words, difference) = found_by(used(), &situation, &ledger);
+    assert_eq!((words.len(), difference.quarantine.len()), (0, 1));
+    let mut imported = Ledger::of(&[primary(), secondary()]);
+    imported.hold("10.0.0.6");
+    imported.drain("10.0.0.6/32");
+    assert_eq!(found_by(used(), &situation, &imported).0, ["open 10.0.0.6/32"]);
+    assert_eq!(
+        found_by(used(), &situation, &Ledger::of(&[primary(), secondary()])).0,
+        [""; 0],
+        "no open range is closed"
+    );
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_cloud::executor::{Config, Executor, Handle, Parts, Timer};
 use tenure_cloud::port::Limits;
-use tenure_cloud::witness::{Verdict, Witness};
+use tenure_cloud::witness::Witness;
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Add, Define, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
 use tenure_fixtures::ports::{ManualJournal, NoLinks, Silent};
@@ -53,13 +53,13 @@ pub(crate) struct Routes {
 }
 
 impl Witness for Routes {
-    fn names(&self, addresses: &[IpNet]) -> Verdict {
+    fn named(&self, net: IpNet) -> Result<Vec<(IpAddr, String)>, String> {
         if let Some(why) = self.unknown.lock().unwrap().clone() {
-            return Verdict::Unknown(why);
+            return Err(why);
         }
         let pods = self.pods.lock().unwrap();
-        let named = pods.iter().find(|pod| addresses.iter().any(|net| net.contains(*pod)));
-        named.map_or(Verdict::Unused, |pod| Verdict::Used(format!("a route to {pod}")))
+        let named = pods.iter().filter(|pod| net.contains(*pod));
+        Ok(named.map(|pod| (*pod, format!("a route to {pod}"))).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cloud::witness::{Verdict, Witness};
+use tenure_cloud::witness::Witness;
 use tenure_engine::ports::Clock;
 use tenure_netlink::Kernel;
 use tenure_runtime::{Addresses, Runtime};
@@ -47,12 +47,13 @@ impl Looking {
     /// Looks again and again.
     pub(crate) async fn watch(&self) {
         loop {
-            self.look().await;
             sleep(EVERY).await;
+            self.look().await;
         }
     }
 
-    async fn look(&self) {
+    /// Looks once.
+    pub(crate) async fn look(&self) {
         let at = self.clock.monotonic();
         let named = self.named().await;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Look { at, named });
@@ -76,31 +77,22 @@ impl Looking {
 }
 
 impl Witness for Looking {
-    fn names(&self, addresses: &[IpNet]) -> Verdict {
+    fn named(&self, net: IpNet) -> Result<Vec<(IpAddr, String)>, String> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(look) = latest.as_ref() else {
-            return Verdict::Unknown("nobody has looked at the kernel yet".to_owned());
-        };
+        let look = latest.as_ref().ok_or("nobody has looked at the kernel yet")?;
         let age = self.clock.monotonic().saturating_sub(look.at);
         if age > OLDEST {
-            let seconds = age.as_secs();
-            return Verdict::Unknown(format!(
-                "the latest look at the kernel and the runtime is {seconds} s old"
-            ));
+            return Err(format!("the latest look at the kernel and the runtime is {} s old", age.as_secs()));
         }
-        match &look.named {
-            Err(why) => Verdict::Unknown(why.clone()),
-            Ok(named) => {
-                let of = |net: &IpNet| named.range(net.network()..=net.broadcast()).next();
-                let who = addresses.iter().find_map(of);
-                who.map_or(Verdict::Unused, |(_, who)| Verdict::Used(who.clone()))
-            }
-        }
+        let named = look.named.as_ref().map_err(Clone::clone)?.range(net.network()..=net.broadcast());
+        Ok(named.map(|(address, who)| (*address, who.clone())).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tenure_cloud::witness::Verdict;
+
     use super::*;
     use crate::clock::KernelClock;
 

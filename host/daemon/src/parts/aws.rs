@@ -84,6 +84,8 @@ impl Aws {
         tracing::info!(instance, instance_type, region, zone, %network, "the network's supply are this instance's interfaces");
         let ec2 = ec2(config, &definition, region)?;
         let witness = Arc::new(Looking::new(Arc::clone(&self.given.clock), self.given.runtime.clone()));
+        // What others use must be known before anything is taken for unused.
+        witness.look().await;
         let parts = Parts {
             engine: Arc::clone(engine),
             ec2: Arc::clone(&ec2),
@@ -179,11 +181,14 @@ impl Aws {
             None => self.unreachable.well(),
             Some(why) => self.unreachable.wrong(why),
         }
-        let quarantined = status.quarantine.iter().map(|of| format!("{} of {}", of.net, of.interface));
-        let quarantined: Vec<String> = quarantined.collect();
-        match quarantined.is_empty() {
-            true => self.quarantine.well(),
-            false => self.quarantine.wrong(format!("EC2 does not show {}", quarantined.join(", "))),
+        // Each has a reason of its own; the first is told, and all are in the status.
+        match status.quarantine.as_slice() {
+            [] => self.quarantine.well(),
+            [first, others @ ..] => {
+                let (net, interface, why) = (first.net, &first.interface, &first.why);
+                let more = if others.is_empty() { String::new() } else { format!("; {} more", others.len()) };
+                self.quarantine.wrong(format!("{net} of {interface}: {why}{more}"));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::{Enclave, binaries, traffic};
 
@@ -13,6 +13,7 @@ use tenure_e2e::{Enclave, binaries, traffic};
 pub(crate) const VPC: &str = "vpc";
 
 const CONTROL: &str = "127.0.0.1:8100";
+const EC2: &str = "127.0.0.1:8101";
 
 /// A running double.
 pub(crate) struct Double {
@@ -50,22 +51,41 @@ impl Double {
     /// Asks the control port.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = self.send(CONTROL, &format!("{method} {path}"), "application/json", &body)?;
+        serde_json::from_str(&answer).with_context(|| format!("{method} {path}: {answer}"))
+    }
+
+    /// Has the account assign addresses to the primary interface, as another daemon would; returns them.
+    pub(crate) fn assign(&self, count: usize) -> anyhow::Result<Vec<String>> {
+        let primary = self.interfaces()?;
+        let id = primary[0]["id"].as_str().context("the primary interface")?;
+        self.ask("PUT", "/signature", &json!({ "required": false }))?;
+        let call = format!(
+            "Action=AssignPrivateIpAddresses&Version=2016-11-15&NetworkInterfaceId={id}&SecondaryPrivateIpAddressCount={count}"
+        );
+        self.send(EC2, "POST /", "application/x-www-form-urlencoded", &call)?;
+        self.ask("PUT", "/signature", &json!({ "required": true }))?;
+        let addresses = self.interfaces()?;
+        let addresses = addresses[0]["ipv4"].as_array().context("its addresses")?;
+        Ok(addresses.iter().skip(1).filter_map(|of| of.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Sends a request, and returns the body of the answer.
+    fn send(&self, to: &str, what: &str, kind: &str, body: &str) -> anyhow::Result<String> {
         let length = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {CONTROL}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{what} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
         );
         let answer = traffic::inside(&self.netns, || {
-            let mut stream = TcpStream::connect(CONTROL)?;
+            let mut stream = TcpStream::connect(to)?;
             stream.write_all(request.as_bytes())?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         })?;
         let (head, body) = answer.split_once("\r\n\r\n").context("an HTTP answer")?;
-        if !head.starts_with("HTTP/1.1 200") {
-            bail!("{method} {path}: {answer}");
-        }
-        serde_json::from_str(body).with_context(|| format!("{method} {path}: {body}"))
+        ensure!(head.starts_with("HTTP/1.1 200"), "{what}: {answer}");
+        Ok(body.to_owned())
     }
 
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {

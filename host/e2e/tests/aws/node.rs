@@ -18,7 +18,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The subnet of the instance's interfaces.
 const SUBNET: &str = "10.60.0.0/24";
 /// Its gateway, which answers in the VPC.
-const GATEWAY: &str = "10.60.0.1";
+pub(crate) const GATEWAY: &str = "10.60.0.1";
 
 /// A node on AWS.
 pub(crate) struct AwsNode {
@@ -138,7 +138,7 @@ impl AwsNode {
     }
 
     /// The VPC's network namespace.
-    fn vpc(&self) -> PathBuf {
+    pub(crate) fn vpc(&self) -> PathBuf {
         self.node.enclave.outside(&format!("/run/netns/{VPC}"))
     }
 }
