@@ -41,6 +41,7 @@ mod states;
 mod strikes;
 mod supply;
 mod undo;
+mod unsettled;
 mod within;
 mod wrong;
 

@@ -49,7 +49,8 @@ impl Engine {
             turn.place().await?;
             return self.ports.journal.barrier().durable().await;
         };
-        let alone = slot.alone().await;
+        // Whatever policy serves the network, the release stands.
+        let alone = slot.alone_behind().await;
         turn.place().await?;
         let meant =
             self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
