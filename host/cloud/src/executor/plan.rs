@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tenure_ledger::Intent;
 use tenure_types::ErrorCode;
 
+use super::PLAN_AT_REST;
 use super::core::Core;
 use super::status::PlanStatus;
-use crate::guards::Guards;
+use crate::guards::{self, Guards};
 use crate::outlook::outlook;
 
 impl Core {
@@ -15,6 +16,13 @@ impl Core {
     pub(super) fn may_plan(&self) -> bool {
         let state = self.state();
         state.seen.last().is_some() && !state.subnets.is_empty()
+    }
+
+    /// Whether the policy need not be asked: it had nothing to do a short while ago, and only time has passed since.
+    pub(super) async fn is_at_rest(&self) -> bool {
+        let Some((through, at)) = self.state().rests else { return false };
+        let is_recent = self.now().saturating_sub(at) < PLAN_AT_REST;
+        is_recent && !self.has_demand() && self.book().await.is_some_and(|book| book.through() == through)
     }
 
     /// Has the policy plan; returns what has begun.
@@ -32,12 +40,21 @@ impl Core {
                 return Vec::new();
             }
         };
+        let through = book.through();
         // Whoever shares the book makes the next change copy it.
         drop(book);
         let guards = Guards::new(&situation, &*self.witness, &self.ids);
         let planned = self.engine.plan_effects(network, outlook, &guards).await;
+        let rests =
+            matches!(&planned, Ok(planned) if planned.intents.is_empty() && planned.refused.is_empty());
+        self.state().rests = rests.then_some((through, situation.now));
         let (status, intents) = match planned {
             Ok(planned) => {
+                // It may have been refused because EC2's word is too old.
+                let ago = situation.now.saturating_sub(situation.seen.last().unwrap_or_default());
+                if !planned.refused.is_empty() && ago > guards::FRESH {
+                    self.look_again.notify_one();
+                }
                 let refused = planned.refused.into_iter();
                 let refused = refused
                     .map(|(effect, why)| format!("{} {}: {why}", effect.kind.name(), effect.attributes));

@@ -10,5 +10,6 @@ mod node;
 mod outage;
 mod policy;
 mod random;
+mod rest;
 mod shortages;
 mod usual;
