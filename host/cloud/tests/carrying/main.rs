@@ -4,8 +4,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 
+mod burst;
 mod cloud;
 mod crashes;
+mod hours;
+mod ipamd;
 mod node;
 mod outage;
 mod policy;
