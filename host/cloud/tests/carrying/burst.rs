@@ -138,6 +138,7 @@ async fn the_last_of_100_pods_has_its_address_after_a_few_round_trips() {
         let refused = |of: &Outcome| format!("{:.2} s", of.refused.as_secs_f64());
         if case.fit < PODS {
             line("the rest refused after", refused(&one), refused(&other));
+            assert!(one.refused < Duration::from_secs(2), "they wait for nothing: {:?}", one.refused);
         }
         assert_eq!((one.served.len(), other.served.len()), (case.fit, case.fit), "{}", case.kind);
         // Create, attach, keep, look: for all interfaces at the same time, after the pods have gathered.
