@@ -16,6 +16,7 @@ mod carry;
 mod core;
 mod ending;
 mod gather;
+mod gathered;
 mod ids;
 mod look;
 mod order;

@@ -10,7 +10,7 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::{Book, Intent};
 use tokio::sync::Notify;
 
-use super::gather::Gathered;
+use super::gathered::Gathered;
 use super::ids::Numbered;
 use super::state::State;
 use super::{Config, Parts, Timer};

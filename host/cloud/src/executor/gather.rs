@@ -5,11 +5,8 @@
 //! the others ─▶ wait for that answer            │ refused as a whole ─▶ each makes a call of its own
 //! ```
 //!
-//! Each intent is durable, checked and ended on its own; only the call is shared. What has gathered is behind a
-//! `std::sync::Mutex`, held to add and to take.
+//! Each intent is durable, checked and ended on its own; only the call is shared.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -20,36 +17,6 @@ use crate::port::{CallError, Failure};
 
 /// How long others are waited for: the intents of a plan begin together.
 const MOMENT: Duration = Duration::from_millis(20);
-
-/// The answer that intents share, once there is one.
-type Shared = watch::Receiver<Option<Result<(), CallError>>>;
-
-/// An interface, and whether it is about IPv6.
-type Key = (String, bool);
-
-/// What is to be taken off interfaces, with where the answer will be.
-#[derive(Debug, Default)]
-pub(super) struct Gathered(Mutex<BTreeMap<Key, (Vec<IpNet>, Shared)>>);
-
-impl Gathered {
-    /// Joins those that wait; `None` if this one is the first, which then has to make the call.
-    fn join(&self, key: &Key, net: IpNet, answer: &Shared) -> Option<Shared> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((nets, shared)) = all.get_mut(key)
-            && shared.has_changed().is_ok()
-        {
-            nets.push(net);
-            return Some(shared.clone());
-        }
-        all.insert(key.clone(), (vec![net], answer.clone()));
-        None
-    }
-
-    fn take(&self, key: &Key) -> Vec<IpNet> {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-        taken.map(|(nets, _)| nets).unwrap_or_default()
-    }
-}
 
 impl Core {
     /// Takes an address or a prefix off an interface, together with what others take off it at the same time.
