@@ -91,6 +91,8 @@ pub struct Budget {
     subnets: BTreeMap<(String, Unit), Pause>,
     /// By call, and by subnet if only that is wrong.
     grudges: BTreeMap<(&'static str, Option<String>), Grudge>,
+    /// How long each denied call is not made.
+    denied: BTreeMap<&'static str, Pause>,
 }
 
 impl Budget {
@@ -98,7 +100,8 @@ impl Budget {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let jitter = Jitter::new(seed);
-        Self { jitter, buckets: BTreeMap::new(), subnets: BTreeMap::new(), grudges: BTreeMap::new() }
+        let (buckets, subnets, grudges, denied) = Default::default();
+        Self { jitter, buckets, subnets, grudges, denied }
     }
 
     /// Takes a token for a call.
@@ -114,6 +117,7 @@ impl Budget {
     pub fn succeeded(&mut self, call: &'static str, place: Option<Place<'_>>, now: Duration) {
         self.buckets.entry(call).or_insert_with(|| Bucket::of(call, now)).succeeded();
         self.grudges.remove(&(call, None));
+        self.denied.remove(call);
         if let Some((subnet, unit)) = place {
             self.grudges.remove(&(call, Some(subnet.to_owned())));
             self.subnets.remove(&(subnet.to_owned(), unit));
@@ -138,7 +142,13 @@ impl Budget {
                     }
                 }
             }
-            Failure::Denied | Failure::Quota => self.bear(error, None, LONG, now),
+            Failure::Denied => {
+                let pause = self.denied.entry(call).or_default();
+                pause.extend(now, &mut self.jitter);
+                let until = pause.until;
+                self.bear_until(error, None, until);
+            }
+            Failure::Quota => self.bear(error, None, LONG, now),
             Failure::Configuration => self.bear(error, place.map(|(subnet, _)| subnet), LONG, now),
             Failure::InstanceState => self.bear(error, None, NOT_RUNNING, now),
             _ => {}
@@ -191,6 +201,10 @@ impl Budget {
 
     fn bear(&mut self, error: &CallError, subnet: Option<&str>, time: Duration, now: Duration) {
         let until = now.saturating_add(self.jitter.around(time));
+        self.bear_until(error, subnet, until);
+    }
+
+    fn bear_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
         let grudge = Grudge { until, failure: error.failure, why: error.to_string() };
         self.grudges.insert((error.action, subnet.map(str::to_owned)), grudge);
     }

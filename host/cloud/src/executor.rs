@@ -16,6 +16,8 @@ mod carry;
 mod core;
 mod ending;
 mod explain;
+mod gather;
+mod gathered;
 mod ids;
 mod look;
 mod order;
@@ -109,6 +111,9 @@ impl Config {
     }
 }
 
+/// How often a plan is made although the last one found nothing to do, and nothing has changed since but the time.
+const PLAN_AT_REST: Duration = Duration::from_secs(30);
+
 /// How often a plan is made while requests wait: something may have cooled down.
 const PLAN_FOR_DEMAND: Duration = Duration::from_secs(1);
 
@@ -166,7 +171,7 @@ impl Executor {
                 });
             }
             if core.now() >= next_plan && core.may_plan() {
-                let begun = core.plan().await;
+                let begun = if core.is_at_rest().await { Vec::new() } else { core.plan().await };
                 core.queue(&mut queue, begun, false).await;
                 let waits = core.waiting() > 0;
                 next_plan = core.now() + if waits { PLAN_FOR_DEMAND } else { core.config.plan_every };
@@ -187,12 +192,17 @@ impl Executor {
                 Some(ended) = tasks.join_next() => match ended {
                     Ok(Ended::Looked) => {
                         is_looking = false;
+                        core.state().rests = None;
                         next_look = core.now() + core.until_next_look();
                         next_plan = core.now();
                     }
                     Ok(Ended::Carried(key)) => {
                         queue.ended(key.as_deref());
-                        next_plan = core.now();
+                        // Whoever waits is served at once. What is merely to be kept warm has time until the next plan, so
+                        // that one call serves the pods of several seconds.
+                        if core.waiting() > 0 {
+                            next_plan = core.now();
+                        }
                     }
                     // A task that panicked: its intent stays open, and is carried on after a restart.
                     Err(error) => tracing::error!(%error, "a task of the executor failed"),
@@ -238,11 +248,15 @@ impl Handle {
 
     /// Tells what the rest of the daemon knows of the node.
     pub fn set_node(&self, node: NodeState) {
-        self.0.state().node = node;
+        let mut state = self.0.state();
+        state.node = node;
+        state.rests = None;
     }
 
     /// Tells what the instance type can have.
     pub fn set_limits(&self, limits: Limits) {
-        self.0.state().limits = Some(limits);
+        let mut state = self.0.state();
+        state.limits = Some(limits);
+        state.rests = None;
     }
 }

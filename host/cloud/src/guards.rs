@@ -93,4 +93,4 @@ impl Outside for Guards<'_> {
     }
 }
 
-pub(crate) use self::take::{detach, release};
+pub(crate) use self::take::{FRESH, detach, release};

@@ -28,6 +28,9 @@ pub(crate) fn request(request: &Request) -> sdk::Request {
         attributes.set("pod.name", &*pod.name);
         attributes.set("pod.uid", &*pod.uid);
     }
+    if request.supply_full {
+        attributes.set("supply.state", "full");
+    }
     let (network, requested) = (request.network.as_str().into(), request.requested.clone());
     sdk::Request { network, requested, attributes }
 }

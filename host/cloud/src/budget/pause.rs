@@ -1,4 +1,4 @@
-//! For how long a subnet is not asked for what it did not have.
+//! For how long a subnet is not asked for what it did not have, and a call not made that was denied.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::jitter::Jitter;
 /// The first pause.
 const FIRST: Duration = Duration::from_secs(30);
 
-/// The longest.
-const LONGEST: Duration = Duration::from_secs(600);
+/// The longest: pods may be waiting, and somebody else ends the cause without a word. ipamd waits as long.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A pause, and how long the next one is.
 #[derive(Debug, Default)]

@@ -142,12 +142,7 @@ impl Core {
                 self.call(action, place, || ec2.assign(interface, what)).await.map(Answer::Assigned)
             }
             (Request::Unassign, Aim::Release { interface, net }) => {
-                let action = match net {
-                    ipnet::IpNet::V4(_) => "UnassignPrivateIpAddresses",
-                    ipnet::IpNet::V6(_) => "UnassignIpv6Addresses",
-                };
-                let nets = [*net];
-                self.call(action, None, || ec2.unassign(interface, &nets)).await.map(|()| Answer::Done)
+                self.unassign(interface, *net).await.map(|()| Answer::Done)
             }
             (Request::Detach { attachment }, _) => {
                 let sent = self.call("DetachNetworkInterface", None, || ec2.detach(attachment)).await;

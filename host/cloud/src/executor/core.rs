@@ -10,6 +10,7 @@ use tenure_engine::ports::Clock;
 use tenure_ledger::{Book, Intent};
 use tokio::sync::Notify;
 
+use super::gathered::Gathered;
 use super::ids::Numbered;
 use super::state::State;
 use super::{Config, Parts, Timer};
@@ -31,6 +32,8 @@ pub(super) struct Core {
     pub(super) ids: Numbered,
     /// Whoever wants EC2 to be asked.
     pub(super) look_again: Notify,
+    /// What is to be taken off interfaces with one call.
+    pub(super) gathered: Gathered,
     state: Mutex<State>,
 }
 
@@ -41,7 +44,18 @@ impl Core {
         let wall = parts.clock.now().wall_ms;
         let ids = Numbered::new(&config.instance, wall, config.seed);
         let Parts { engine, ec2, clock, timer, witness } = parts;
-        Self { engine, ec2, clock, timer, witness, config, ids, look_again: Notify::new(), state }
+        Self {
+            engine,
+            ec2,
+            clock,
+            timer,
+            witness,
+            config,
+            ids,
+            look_again: Notify::new(),
+            gathered: Gathered::default(),
+            state,
+        }
     }
 
     /// The boot clock's reading.

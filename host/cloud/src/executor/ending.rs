@@ -5,6 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tenure_engine::Supply;
 use tenure_ledger::{Book, Intent};
+use tenure_types::EffectKind;
 
 use super::core::Core;
 use crate::names;
@@ -55,6 +56,10 @@ impl Core {
             self.rest(Duration::from_secs(1)).await;
         }
         tracing::warn!(intent = %intent.id, kind = intent.kind.name(), why, "undone");
+        if intent.kind == EffectKind::AttachInterface {
+            // Should anything of it be left after all, it is found soon.
+            self.state().sweeps = 0;
+        }
         self.forget(intent, "undone");
     }
 

@@ -7,8 +7,18 @@ use crate::names::INSTANCE_TAG;
 use crate::port::Which;
 use crate::reconcile::{self, Difference, Quarantined};
 
-/// How often the subnets are described, and leaked interfaces looked for.
+/// How often the subnets are described while something cannot be had of them, and leaked interfaces are looked for while there may
+/// be some.
 const RARELY: Duration = Duration::from_secs(300);
+
+/// How often both are done otherwise: no call of a node at rest takes from the account's budget without need.
+const HOURLY: Duration = Duration::from_secs(3600);
+
+/// The longest time between two looks, jittered: within the time for which EC2's word about an address counts.
+const QUIETEST: Duration = Duration::from_secs(900);
+
+/// The sweeps after a start, and after an interface had to be undone, before they become rare.
+const SWEEPS: u32 = 2;
 
 impl Core {
     /// Asks EC2 what the node has, and takes it in.
@@ -18,35 +28,50 @@ impl Core {
         }
         let is_full = self.see().await;
         // While requests wait, it matters what subnets have.
-        let waits = self.waiting() > 0;
-        if waits || self.is_due(|state| state.subnets_at) {
+        if self.waiting() > 0 || self.wants_subnets() {
             self.see_subnets().await;
         }
         if !is_full {
+            self.state().quiet = 0;
             return;
         }
         self.state().learn();
         self.reconcile().await;
-        let keeps = self.state().settings.keep_leaked || self.state().settings.fixed;
-        if !keeps && self.is_due(|state| state.swept_at) {
+        if self.may_sweep() {
             self.sweep().await;
         }
     }
 
-    /// How long until EC2 is asked again: what is in doubt is asked for once the window has passed.
+    /// How long until EC2 is asked again: what is in doubt is asked for once the window has passed, and a node at rest asks less
+    /// and less often.
     pub(super) fn until_next_look(&self) -> Duration {
+        let (waits, every) = (self.waiting() > 0, self.config.look_every);
         let mut state = self.state();
-        let every = match (state.seen.trouble().is_some(), state.seen.has_doubts()) {
-            (true, _) => self.config.look_every / 4,
-            (false, true) => self.config.look_every.min(self.config.window),
-            (false, false) => self.config.look_every,
+        // What is in quarantine may be explained any time.
+        let doubts = state.seen.has_doubts() || !state.quarantine.is_empty();
+        let every = match (state.seen.trouble().is_some(), doubts) {
+            (true, _) => every / 4,
+            (false, true) => every.min(self.config.window),
+            (false, false) if waits => every,
+            (false, false) => every.saturating_mul(1 << state.quiet.min(8)).min(QUIETEST.max(every)),
         };
         state.budget.around(every)
     }
 
-    fn is_due(&self, last: impl Fn(&super::state::State) -> Option<Duration>) -> bool {
-        let now = self.now();
-        last(&self.state()).is_none_or(|last| now.saturating_sub(last) >= RARELY)
+    fn wants_subnets(&self) -> bool {
+        let (now, state) = (self.now(), self.state());
+        let lacks = state.plan.as_ref().is_some_and(|plan| plan.words.is_some())
+            || state.budget.backoffs(now).next().is_some();
+        let every = if lacks { RARELY } else { HOURLY };
+        state.subnets_at.is_none_or(|last| now.saturating_sub(last) >= every)
+    }
+
+    fn may_sweep(&self) -> bool {
+        let (now, state) = (self.now(), self.state());
+        let may_be = state.sweeps < SWEEPS || state.leaked.all().next().is_some();
+        let every = if may_be { RARELY } else { HOURLY };
+        let is_due = state.swept_at.is_none_or(|last| now.saturating_sub(last) >= every);
+        is_due && !state.settings.keep_leaked && !state.settings.fixed
     }
 
     async fn see_subnets(&self) {
@@ -88,6 +113,7 @@ impl Core {
 
     fn take_in(&self, difference: Difference) {
         let mut state = self.state();
+        state.quiet = if difference.changes.is_empty() { state.quiet.saturating_add(1) } else { 0 };
         let mut quarantine = difference.quarantine;
         for now in &mut quarantine {
             let is_it = |before: &&Quarantined| before.interface == now.interface && before.net == now.net;
@@ -117,6 +143,7 @@ impl Core {
         let due = {
             let mut state = self.state();
             state.swept_at = Some(asked);
+            state.sweeps = state.sweeps.saturating_add(1);
             state.leaked.described(&shown, &self.config.instance, &open, asked)
         };
         for interface in due {

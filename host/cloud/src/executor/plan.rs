@@ -6,9 +6,10 @@ use tenure_engine::Outlook;
 use tenure_ledger::{Book, Intent};
 use tenure_types::{Error, ErrorCode, InvalidAttributes};
 
+use super::PLAN_AT_REST;
 use super::core::Core;
 use super::status::PlanStatus;
-use crate::guards::Guards;
+use crate::guards::{self, Guards};
 use crate::outlook::outlook;
 use crate::situation::Situation;
 
@@ -34,6 +35,13 @@ impl Core {
         Ok((situation, outlook))
     }
 
+    /// Whether the policy need not be asked: it had nothing to do a short while ago, and only time has passed since.
+    pub(super) async fn is_at_rest(&self) -> bool {
+        let Some((through, at)) = self.state().rests else { return false };
+        let is_recent = self.now().saturating_sub(at) < PLAN_AT_REST;
+        is_recent && self.waiting() == 0 && self.book().await.is_some_and(|book| book.through() == through)
+    }
+
     /// Has the policy plan; returns what has begun.
     pub(super) async fn plan(&self) -> Vec<Arc<Intent>> {
         let network = &self.config.network;
@@ -48,12 +56,21 @@ impl Core {
                 return Vec::new();
             }
         };
+        let through = book.through();
         // Whoever shares the book makes the next change copy it.
         drop(book);
         let guards = Guards::new(&situation, &*self.witness, &self.ids);
         let planned = self.engine.plan_effects(network, outlook, &guards).await;
+        let rests =
+            matches!(&planned, Ok(planned) if planned.intents.is_empty() && planned.refused.is_empty());
+        self.state().rests = rests.then_some((through, situation.now));
         let (status, intents) = match planned {
             Ok(planned) => {
+                // It may have been refused because EC2's word is too old.
+                let ago = situation.now.saturating_sub(situation.seen.last().unwrap_or_default());
+                if !planned.refused.is_empty() && ago > guards::FRESH {
+                    self.look_again.notify_one();
+                }
                 let refused = planned.refused.into_iter();
                 let refused = refused
                     .map(|(effect, why)| format!("{} {}: {why}", effect.kind.name(), effect.attributes));

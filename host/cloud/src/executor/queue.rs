@@ -1,9 +1,10 @@
-//! The intents that are to be carried out: on the same interface one after the other.
+//! The intents that are to be carried out: on the same interface one after the other, but what is released together.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Intent};
+use tenure_types::EffectKind;
 
 use super::core::Core;
 use crate::names;
@@ -16,20 +17,28 @@ type Entry = (Arc<Intent>, bool, Option<String>);
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Entry>,
-    busy: BTreeSet<String>,
+    /// How many intents change an interface now; more than one only if all of them release something.
+    busy: BTreeMap<String, (bool, usize)>,
 }
 
 impl Queue {
-    /// Takes those whose interface nobody changes.
+    /// Takes those that may begin: on the same interface in their order, and releases together.
     pub(super) fn ready(&mut self) -> Vec<Entry> {
         let (mut ready, mut rest) = (Vec::new(), VecDeque::new());
-        for (intent, is_resumed, key) in self.waiting.drain(..) {
-            match key {
-                Some(key) if self.busy.contains(&key) => rest.push_back((intent, is_resumed, Some(key))),
-                key => {
-                    self.busy.extend(key.clone());
-                    ready.push((intent, is_resumed, key));
-                }
+        let mut behind = BTreeSet::new();
+        for entry in self.waiting.drain(..) {
+            let Some(key) = entry.2.clone() else {
+                ready.push(entry);
+                continue;
+            };
+            let releases = matches!(entry.0.kind, EffectKind::ReleaseAddress | EffectKind::ReleasePrefix);
+            let (of_busy, count) = self.busy.get(&key).copied().unwrap_or((releases, 0));
+            if behind.contains(&key) || (count > 0 && !(releases && of_busy)) {
+                behind.insert(key);
+                rest.push_back(entry);
+            } else {
+                self.busy.insert(key, (releases, count + 1));
+                ready.push(entry);
             }
         }
         self.waiting = rest;
@@ -38,7 +47,11 @@ impl Queue {
 
     /// An intent ended.
     pub(super) fn ended(&mut self, key: Option<&str>) {
-        if let Some(key) = key {
+        let Some((key, (_, count))) = key.and_then(|key| Some((key, self.busy.get_mut(key)?))) else {
+            return;
+        };
+        *count = count.saturating_sub(1);
+        if *count == 0 {
             self.busy.remove(key);
         }
     }

@@ -22,6 +22,10 @@ pub(super) struct State {
     pub(super) subnets: Vec<Subnet>,
     pub(super) subnets_at: Option<Duration>,
     pub(super) swept_at: Option<Duration>,
+    /// The sweeps since the start, or since an interface was undone.
+    pub(super) sweeps: u32,
+    /// The looks in succession that found nothing new.
+    pub(super) quiet: u32,
     pub(super) limits: Option<Limits>,
     pub(super) settings: Settings,
     pub(super) node: NodeState,
@@ -36,6 +40,8 @@ pub(super) struct State {
     /// What each intent is doing, in words, and since when.
     pub(super) steps: BTreeMap<String, (String, Duration)>,
     pub(super) plan: Option<PlanStatus>,
+    /// How far the network's book was, and when, if there was nothing to plan then.
+    pub(super) rests: Option<(u64, Duration)>,
     /// Calls by action and outcome.
     pub(super) calls: BTreeMap<(&'static str, &'static str), u64>,
     /// Ends of intents by kind and outcome.
@@ -53,6 +59,8 @@ impl State {
             subnets: Vec::new(),
             subnets_at: None,
             swept_at: None,
+            sweeps: 0,
+            quiet: 0,
             limits,
             settings: Settings::default(),
             node: NodeState::default(),
@@ -64,6 +72,7 @@ impl State {
             unused: BTreeMap::new(),
             steps: BTreeMap::new(),
             plan: None,
+            rests: None,
             calls: BTreeMap::new(),
             ends: BTreeMap::new(),
             full: None,

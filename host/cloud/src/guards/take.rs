@@ -17,8 +17,11 @@ use crate::witness::{Verdict, Witness};
 /// How old an interface must be before it is detached, in seconds, as in ipamd.
 const LEAST_AGE: u64 = 60;
 
-/// For how long EC2's word counts.
-const FRESH: Duration = Duration::from_secs(300);
+/// For how long EC2's word about a whole interface counts.
+pub(crate) const FRESH: Duration = Duration::from_secs(300);
+
+/// For how long it counts for one address or prefix, which EC2 takes off no other interface than the one that is named.
+const FRESH_FOR_ONE: Duration = Duration::from_secs(1200);
 
 /// An interface that EC2 confirmed, that is in use, and that is this host's.
 ///
@@ -77,7 +80,7 @@ pub(crate) fn detach(
     nets.extend(situation.seen.get(id).into_iter().flat_map(|known| known.carries.keys()));
     nets.sort_unstable();
     nets.dedup();
-    confirmed(situation, id, &nets)?;
+    confirmed(situation, id, &nets, FRESH)?;
     floor(situation, &own, book, taken)?;
     named(witness, &nets)
 }
@@ -99,7 +102,7 @@ pub(crate) fn release(
     let (id, net) = of_interface.ok_or_else(|| format!("range {name} is not of an interface"))?;
     usable(situation, id)?;
     unused(&format!("range {name}"), view.held, view.cooling)?;
-    confirmed(situation, id, &[net])?;
+    confirmed(situation, id, &[net], FRESH_FOR_ONE)?;
     floor(situation, &[(pool, view)], book, taken)?;
     named(witness, &[net])
 }
@@ -113,10 +116,10 @@ fn unused(what: &str, held: u64, cooling: u64) -> Result<(), String> {
 }
 
 /// The first witness: EC2 showed it all, and not too long ago.
-fn confirmed(situation: &Situation, id: &str, nets: &[IpNet]) -> Result<(), String> {
+fn confirmed(situation: &Situation, id: &str, nets: &[IpNet], fresh: Duration) -> Result<(), String> {
     let ago = situation.now.saturating_sub(situation.seen.last().unwrap_or_default());
-    if ago > FRESH {
-        let (ago, fresh) = (ago.as_secs(), FRESH.as_secs());
+    if ago > fresh {
+        let (ago, fresh) = (ago.as_secs(), fresh.as_secs());
         return Err(format!("EC2 last confirmed this {ago} s ago, which counts for {fresh} s"));
     }
     match nets.iter().find(|net| situation.seen.standing_of(id, **net) != Some(Standing::Confirmed)) {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 /// How long a call is on its way, each way.
-const WAY: Duration = Duration::from_millis(30);
+pub(crate) const WAY: Duration = Duration::from_millis(30);
 
 /// When the process is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl Cloud {
         self.inner().denied.insert(action);
     }
 
+    /// Allows everything again.
+    pub(crate) fn allow(&self) {
+        self.inner().denied.clear();
+    }
+
     /// What is on an instance besides interfaces' own addresses: by interface.
     pub(crate) fn carried(&self, instance: &str) -> BTreeMap<String, BTreeSet<IpNet>> {
         let inner = self.inner();
@@ -127,7 +132,8 @@ impl Cloud {
             .collect()
     }
 
-    async fn call<T>(
+    /// A call: counted when it arrives, whatever becomes of it.
+    pub(crate) async fn call<T>(
         &self,
         action: &'static str,
         changes: bool,
@@ -147,15 +153,19 @@ impl Cloud {
         }
         let now = self.now();
         let kind = self.inner().faults.strike(action, now);
+        *self.inner().calls.entry(action).or_default() += 1;
         if let Some(Kind::LostBefore) = kind {
             self.inner().changes.extend(changes.then(|| (action.to_owned(), "lost")));
             sleep(WAY).await;
             return Err(lost());
         }
+        if let Some(Kind::DelayBefore { delay_ms }) = kind {
+            sleep(Duration::from_millis(delay_ms)).await;
+        }
+        let now = self.now();
         let answer = {
             let mut inner = self.inner();
-            let Inner { state, oracle, calls, denied, .. } = &mut *inner;
-            *calls.entry(action).or_default() += 1;
+            let Inner { state, oracle, denied, .. } = &mut *inner;
             let answer = match &kind {
                 _ if state.rules.throttling && !state.throttle.admit(action, false, now) => {
                     Err(Refusal::throttled())
@@ -179,6 +189,9 @@ impl Cloud {
         };
         if changes && self.inner().trip == Some(Trip::After(number)) {
             self.die().await;
+        }
+        if let Some(Kind::DelayAfter { delay_ms }) = kind {
+            sleep(Duration::from_millis(delay_ms)).await;
         }
         sleep(WAY).await;
         match kind {

@@ -4,12 +4,16 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 
+mod burst;
 mod cloud;
 mod crashes;
 mod explained;
+mod hours;
+mod ipamd;
 mod node;
 mod outage;
 mod policy;
 mod random;
+mod rest;
 mod shortages;
 mod usual;

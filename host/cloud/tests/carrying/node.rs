@@ -212,10 +212,14 @@ impl Node {
     }
 
     fn request(&self, pod: u32) -> Add {
+        self.request_of(&format!("c{pod}"))
+    }
+
+    pub(crate) fn request_of(&self, container: &str) -> Add {
         Add {
             request: Request {
                 network: network(),
-                owner: owner(pod),
+                owner: owner_of(container),
                 requested: Vec::new(),
                 sandbox: Sandbox::default(),
                 supply_full: false,
@@ -333,8 +337,12 @@ pub(crate) fn network() -> NetworkName {
 }
 
 fn owner(pod: u32) -> Owner {
+    owner_of(&format!("c{pod}"))
+}
+
+pub(crate) fn owner_of(container: &str) -> Owner {
     Owner::Attachment {
-        container: ContainerId::new(format!("c{pod}")).unwrap(),
+        container: ContainerId::new(container).unwrap(),
         interface: InterfaceName::new("eth0").unwrap(),
     }
 }

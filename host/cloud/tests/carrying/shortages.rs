@@ -129,7 +129,7 @@ async fn limits_that_were_wrong_are_learnt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_denied_is_shown_and_not_repeated() {
+async fn what_is_denied_is_shown_and_rarely_repeated() {
     let cloud = Cloud::new(1, &[24]);
     cloud.deny("CreateNetworkInterface");
     let mut node = Node::start(&cloud, "t3.small", ONE).await;
@@ -138,7 +138,7 @@ async fn what_is_denied_is_shown_and_not_repeated() {
     }
     assert!(node.add_within(3, 300).await.is_err());
     let calls = cloud.inner().calls["CreateNetworkInterface"];
-    assert!(calls <= 2, "{calls} calls");
+    assert!(calls <= 5, "{calls} calls in 5 minutes");
     let status = node.handle.status();
     assert!(
         status.barred.iter().any(|barred| barred.why.contains("UnauthorizedOperation")),

@@ -15,6 +15,9 @@ use crate::supply::{Counts, Duty, Interface, Run, Supply};
 /// How old an interface must be before it is detached, in seconds, as in ipamd.
 const LEAST_AGE: u32 = 60;
 
+/// For how many idle times the first of a surplus is kept, so that others go with it.
+const PATIENCE: u32 = 3;
+
 /// The most steps of one plan. What is left is for the next.
 const MOST_STEPS: usize = 128;
 
@@ -42,7 +45,7 @@ pub(super) fn shrink(supply: &Supply, rule: &Rule, is_steady: bool) -> Vec<Step>
 }
 
 /// Takes what is surplus. Whether the pool has what it needs.
-fn surplus(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>) -> bool {
+fn surplus<'a>(supply: &'a Supply, rule: &Rule, victims: &mut Victims<'a>) -> bool {
     let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
     let own = supply.counts(Some(rule.unit));
     if rule.wanted(&own) == 0 {
@@ -93,8 +96,9 @@ fn convert(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>, is_idle: imp
     }
 }
 
-fn own_surplus(supply: &Supply, rule: &Rule, mut counts: Counts, victims: &mut Victims<'_>) {
+fn own_surplus<'a>(supply: &'a Supply, rule: &Rule, mut counts: Counts, victims: &mut Victims<'a>) {
     let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
+    let mut chosen = Vec::new();
     for interface in packing(supply) {
         if matches!(rule.target, Target::Interfaces(_)) {
             let removable =
@@ -108,16 +112,29 @@ fn own_surplus(supply: &Supply, rule: &Rule, mut counts: Counts, victims: &mut V
             }
             continue;
         }
-        let runs: Vec<&Run> =
-            victims.left(interface).filter(|run| run.unit == rule.unit && is_idle(run)).collect();
-        for run in runs {
+        for run in victims.left(interface).filter(|run| run.unit == rule.unit && is_idle(run)) {
             let rest = counts.without(run);
             if rule.is_kept_by(&rest) {
-                victims.take(run);
+                chosen.push(run);
                 counts = rest;
             }
         }
     }
+    if is_time(supply, rule, chosen.len()) {
+        chosen.into_iter().for_each(|run| victims.take(run));
+    }
+}
+
+/// Whether so many ranges have been surplus for long enough to give them back: then one call gives back what pods have left in
+/// minutes, and what the next pods need has not gone.
+fn is_time(supply: &Supply, rule: &Rule, surplus: usize) -> bool {
+    let runs = supply.interfaces.iter().flat_map(|interface| &interface.runs);
+    let own = runs.filter(|run| run.unit == rule.unit && run.is_unused() && run.idle >= rule.idle);
+    let mut idle: Vec<u32> = own.map(|run| run.idle).collect();
+    idle.sort_unstable();
+    // Those that are needed are the ones that have been unused the longest.
+    let first = surplus.checked_sub(1).and_then(|last| idle.get(last));
+    first.is_some_and(|first| *first >= rule.idle.saturating_mul(PATIENCE))
 }
 
 /// The interfaces in the order in which they are emptied: those with the fewest used addresses and then the fewest ranges
