@@ -11,7 +11,6 @@ use tenure_types::{
 use crate::asking::DEFINITION;
 use crate::bounds::Bounds;
 use crate::engine::Engine;
-use crate::live::Prepared;
 use crate::ports::Policy;
 use crate::redefine::{Redefined, Wanted};
 
@@ -67,11 +66,10 @@ impl Engine {
         let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
         let (config, why) = (Arc::clone(&define.config), String::new());
         let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer: define.by };
-        let definition = self.defined(name, &wanted).await?;
         if define.apply {
-            let prepared = Prepared { alone, wanted, definition };
-            return self.exchange(prepared, name, define.change_ranges).await;
+            return self.exchange(alone, name, wanted, define.change_ranges).await;
         }
+        let definition = self.defined(name, &wanted).await?;
         self.inherited(&alone, name, &mut wanted).await?;
         let state = alone.hold();
         let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;

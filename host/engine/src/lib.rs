@@ -41,7 +41,6 @@ mod states;
 mod strikes;
 mod supply;
 mod undo;
-mod unsettled;
 mod within;
 mod wrong;
 

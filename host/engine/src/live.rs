@@ -35,7 +35,6 @@ mod words;
 pub use self::activate::Activate;
 pub use self::changed::Changed;
 pub use self::components::Loaded;
-pub(crate) use self::exchange::Prepared;
 pub use self::replace_state::ReplaceState;
 pub use self::run::ShadowReport;
 pub(crate) use self::run::{Reports, Runs};

@@ -8,13 +8,12 @@ use tenure_types::{
     Outcome, PolicyName, Request, Result,
 };
 
-use crate::bounds::Bounds;
 use crate::committer::defect;
 use crate::engine::Engine;
 use crate::import;
 use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
-use crate::slot::{Alone, Served, Slot};
+use crate::slot::{Alone, Served};
 use crate::states::kept;
 use crate::undo::{Changed, Undo};
 
@@ -28,9 +27,6 @@ pub struct Add {
     /// The configuration, as it is passed to the policy.
     pub config: Arc<NetworkConfig>,
 }
-
-/// The network, the policy and the configuration that a caller names.
-type Called<'a> = (&'a NetworkName, &'a PolicyName, &'a Arc<NetworkConfig>);
 
 impl Engine {
     /// Assigns addresses to an owner. A repeated ADD returns the same grant.
@@ -72,8 +68,7 @@ impl Engine {
 
         // The network: one request at a time until the decision is staged. Other networks do not wait.
         let slot = self.networks.get_or_create(&add.request.network)?;
-        let called = (&add.request.network, &add.policy, &add.config);
-        let alone = self.turn_of_add(&slot, called).await;
+        let alone = slot.alone().await;
         turn.place().await?;
         let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
         if let Some((held, ticket)) = repeated {
@@ -83,6 +78,7 @@ impl Engine {
         }
         self.admits()?;
         import::admits(alone.state().as_ref())?;
+        let called = (&add.request.network, &add.policy, &add.config);
         let (policy, book) = self.define(&alone, called, now).await?;
         if let Some(delegate) = policy.delegate() {
             // It proposes in the policy's stead.
@@ -101,7 +97,7 @@ impl Engine {
             })
             .await;
         let Outcome { proposal, state } = self.judged(&alone, &add.request, book, began, outcome).await?;
-        let (allocation, (exchange, ticket), changed) = {
+        let (allocation, ticket, changed) = {
             let mut held = alone.hold();
             let served = held.as_mut().ok_or_else(no_book)?;
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
@@ -119,18 +115,12 @@ impl Engine {
             let is_changed = kept.is_some();
             let facts: Vec<Fact> = [allocated].into_iter().chain(kept.map(Fact::from)).collect();
             let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
-            let exchange = served.unsettled.clone();
             let changed = is_changed.then(|| Changed { before: remembered, turn: held.look().into_turn() });
-            (allocation, (exchange, ticket), changed)
+            (allocation, ticket, changed)
         };
         let (owner, generation) = (add.request.owner.clone(), allocation.generation);
         let mut undo = Undo::new(&self.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
         ticket.durable().await?;
-        if let Some(exchange) = exchange {
-            // Decided by a policy that may not stay. A later sync may succeed where the exchange's has failed, but the exchange is
-            // undone all the same.
-            exchange.durable().await?;
-        }
 
         // The kernel: only what is durable is connected, so that after a crash the ledger knows each link.
         undo.durable();
@@ -173,11 +163,27 @@ impl Engine {
     pub(crate) async fn define(
         &self,
         alone: &Alone<'_>,
-        (name, policy, config): Called<'_>,
+        (name, policy, config): (&NetworkName, &PolicyName, &Arc<NetworkConfig>),
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
         let bounds = self.bounds();
-        let (policy, by, up_to_date) = self.serving(alone, (name, policy, config), &bounds)?;
+        let (policy, by, up_to_date) = {
+            let state = alone.state();
+            let choice = self.committer.choice(name).filter(|_| state.is_some());
+            let network = state.as_ref().map(|served| served.book.network());
+            // A caller's configuration never changes a network that tenured.toml or an operator has defined.
+            let is_fixed = self.is_fixed(&bounds, name, network)?;
+            let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
+            let policy = match (&*state, &choice) {
+                (Some(served), Some(choice)) if is_fixed || by.overrides() => {
+                    self.policy_of(served, choice)?
+                }
+                _ => self.named(name, policy, config, choice.as_ref())?,
+            };
+            let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
+                && choice.is_some_and(|choice| choice.policy == **policy.stamp());
+            (policy, by, is_same)
+        };
         let mut wanted = Wanted {
             policy: Arc::clone(&policy),
             by,
@@ -200,41 +206,6 @@ impl Engine {
         served.policy = Some(Arc::clone(&policy));
         self.expire(served, now);
         Ok((policy, Arc::clone(&served.book)))
-    }
-
-    /// The policy that a caller's configuration asks for, who has chosen it, and whether the network is like that already.
-    fn serving(
-        &self,
-        alone: &Alone<'_>,
-        (name, policy, config): Called<'_>,
-        bounds: &Bounds,
-    ) -> Result<(Arc<dyn Policy>, Chooser, bool)> {
-        let state = alone.state();
-        let choice = self.committer.choice(name).filter(|_| state.is_some());
-        let network = state.as_ref().map(|served| served.book.network());
-        // A caller's configuration never changes a network that tenured.toml or an operator has defined.
-        let is_fixed = self.is_fixed(bounds, name, network)?;
-        let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
-        let policy = match (&*state, &choice) {
-            (Some(served), Some(choice)) if is_fixed || by.overrides() => self.policy_of(served, choice)?,
-            _ => self.named(name, policy, config, choice.as_ref())?,
-        };
-        let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
-            && choice.is_some_and(|choice| choice.policy == **policy.stamp());
-        Ok((policy, by, is_same))
-    }
-
-    /// Waits for a network's turn, for an ADD. It may come behind an exchange, unless that has failed or the ADD redefines the
-    /// network: nobody could tell what to return to.
-    async fn turn_of_add<'slot>(&self, slot: &'slot Slot, called: Called<'_>) -> Alone<'slot> {
-        let alone = slot.alone_behind().await;
-        let Some(exchange) = alone.unsettled() else { return alone };
-        let redefines = || self.serving(&alone, called, &self.bounds()).is_ok_and(|(.., is_same)| !is_same);
-        if !exchange.has_failed() && !redefines() {
-            return alone;
-        }
-        drop(alone);
-        slot.alone().await
     }
 
     /// The policy that serves a network; after a restart, the component with the same digest is loaded again.

@@ -41,13 +41,6 @@ pub struct Redefined {
     pub removed: Vec<String>,
 }
 
-/// A redefinition that is staged and in force, and not durable yet.
-pub(crate) struct Staged {
-    pub(crate) ticket: Ticket,
-    /// Whether the network's book is as before.
-    pub(crate) keeps_book: bool,
-}
-
 impl Engine {
     /// Computes what would change.
     pub(crate) fn compare(
@@ -123,7 +116,7 @@ impl Engine {
         wanted: &Wanted,
         definition: &Definition,
         inherited: Option<StateFact>,
-    ) -> Result<Staged> {
+    ) -> Result<Ticket> {
         self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))?;
         let before = slot.as_ref().map(|served| Arc::clone(&served.book));
         let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
@@ -131,19 +124,18 @@ impl Engine {
         facts.extend(inherited.map(Fact::from));
         drop(book);
         if facts.is_empty() {
-            return Ok(Staged { ticket: self.ports.journal.barrier(), keeps_book: true });
+            return Ok(self.ports.journal.barrier());
         }
         tell(before.as_deref(), name, &facts);
         drop(before);
         let served = slot.get_or_insert_with(|| Served::new(Book::empty(name)));
         served.within = None;
-        let keeps_book = facts.iter().all(|fact| !matches!(fact, Fact::Ledger(_)));
         if let Some(choice) = facts.iter().find_map(chosen) {
-            served.watch = choice.watched.then(|| Watch::new(keeps_book));
+            let comparable = facts.iter().all(|fact| !matches!(fact, Fact::Ledger(_)));
+            served.watch = choice.watched.then(|| Watch::new(comparable));
             self.ports.observer.policy_step(name, StepKind::Chosen(choice.by));
         }
-        let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
-        Ok(Staged { ticket, keeps_book })
+        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 }
 

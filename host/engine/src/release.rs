@@ -49,8 +49,7 @@ impl Engine {
             turn.place().await?;
             return self.ports.journal.barrier().durable().await;
         };
-        // Whatever policy serves the network, the release stands.
-        let alone = slot.alone_behind().await;
+        let alone = slot.alone().await;
         turn.place().await?;
         let meant =
             self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);

@@ -1,15 +1,12 @@
 //! One network: its book and the policy that serves it, behind two locks.
 //!
 //! - The turn, a fair async lock. Changing the network or calling its policy requires it, so a slow policy delays
-//!   only its own network. An exchange of the policy gives it up before it is durable; whoever must not come behind
-//!   such an exchange waits until that is settled.
+//!   only its own network.
 //! - A `std::sync::Mutex` around the state, held to read or to change it, never across an await. Readers take only
 //!   this lock: the checkpoint's thread, CHECK and operators never wait for a policy.
 //!
 //! A policy shares the book (an `Arc`) during a call. Nobody changes the book meanwhile, because that requires the
 //! turn; so a change never copies the book.
-
-mod ahead;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,7 +17,6 @@ use crate::bounds::Bounds;
 use crate::live::Watch;
 use crate::lock::hold;
 use crate::ports::Policy;
-use crate::unsettled::Unsettled;
 
 /// One network's entry in the map; empty until the network's first fact is staged.
 #[derive(Default)]
@@ -46,15 +42,12 @@ pub(crate) struct Served {
     /// The count of the watch over the present policy; `None` if it is not watched, or has not been looked at since a
     /// restart.
     pub(crate) watch: Option<Watch>,
-    /// The exchange to the present policy, until it is durable or undone: what is decided behind it stands or falls with it.
-    pub(crate) unsettled: Option<Unsettled>,
 }
 
 impl Served {
     /// A network with this book, no policy and no imports.
     pub(crate) fn new(book: Book) -> Self {
-        let imports = Arc::default();
-        Self { book: Arc::new(book), policy: None, imports, within: None, watch: None, unsettled: None }
+        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None, watch: None }
     }
 }
 
@@ -81,9 +74,8 @@ impl Slot {
         Self { state: Mutex::new(Some(Served::new(book))), ..Self::default() }
     }
 
-    /// Waits for the network's turn, for a caller that awaits something during it. It may be behind an exchange that is
-    /// going to be undone: [`alone`](Self::alone) is not.
-    pub(crate) async fn alone_behind(&self) -> Alone<'_> {
+    /// Waits for the network's turn, for a caller that awaits something during it.
+    pub(crate) async fn alone(&self) -> Alone<'_> {
         Alone { slot: self, turn: Arc::clone(&self.turn).lock_owned().await }
     }
 

@@ -6,14 +6,20 @@ use tenure_ledger::{Chooser, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::conformance::conformance;
-use super::exchange::Reason;
 use super::vetted::Passed;
 use crate::engine::Engine;
 use crate::ports::{Policy, on_trial};
-use crate::redefine::Redefined;
+use crate::redefine::{Redefined, Wanted};
 
 /// How many requests a shadow run must have compared before its policy can be promoted.
 const ENOUGH: u64 = 16;
+
+/// Who exchanges a policy, and why.
+pub(super) struct Reason {
+    pub(super) by: Chooser,
+    /// In words; may be empty.
+    pub(super) why: String,
+}
 
 /// A policy to activate.
 #[derive(Debug, Clone)]
@@ -141,17 +147,18 @@ impl Engine {
         &self,
         name: &NetworkName,
         policy: Arc<dyn Policy>,
-        reason: Reason,
+        Reason { by, why }: Reason,
         change_ranges: bool,
         empty_state: bool,
     ) -> Result<Redefined> {
         let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let alone = slot.alone().await;
+        let before = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
+        let before = before.ok_or_else(|| Self::unknown_network(name))?;
         let stamp = Arc::clone(policy.stamp());
-        let exchanged = async {
-            let prepared = self.prepare((name, &slot), policy, reason, empty_state).await?;
-            self.exchange(prepared, name, change_ranges).await
-        }
-        .await;
+        let (config, definer) = (Arc::clone(&before.config), before.defined_by);
+        let wanted = Wanted { policy, by, why, empty_state, config, definer };
+        let exchanged = self.exchange(alone, name, wanted, change_ranges).await;
         if let Err(error) = &exchanged {
             self.note(name, StepKind::Refused, &stamp, &error.cause);
         }

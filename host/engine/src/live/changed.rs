@@ -7,7 +7,7 @@ use tenure_ledger::Chooser;
 use tenure_ledger::choices::Served;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
 
-use super::exchange::Reason;
+use super::activate::Reason;
 use crate::engine::Engine;
 use crate::ports::Policy;
 

@@ -2,21 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Choice, ChoiceFact, Chooser, Defined, Fact, LedgerFact, PolicyState, StepKind};
+use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, PolicyState, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, Result};
 
 use crate::engine::Engine;
-use crate::ports::{Policy, Ticket};
-use crate::redefine::{Redefined, Staged, Wanted};
-use crate::slot::{Alone, Served, Slot};
+use crate::ports::Ticket;
+use crate::redefine::{Redefined, Wanted};
+use crate::slot::{Alone, Served};
 use crate::states::{forgotten, undone};
-
-/// Who exchanges a policy, and why.
-pub(super) struct Reason {
-    pub(super) by: Chooser,
-    /// In words; may be empty.
-    pub(super) why: String,
-}
 
 /// What a network had before an exchange, to return to if the exchange cannot be made durable.
 struct Before(Option<Network>);
@@ -40,59 +33,19 @@ impl Before {
     }
 }
 
-/// An exchange that can begin: nobody else changes the network, and the policy has defined it.
-pub(crate) struct Prepared<'slot> {
-    pub(crate) alone: Alone<'slot>,
-    pub(crate) wanted: Wanted,
-    pub(crate) definition: Definition,
-}
-
 impl Engine {
-    /// Prepares the exchange of the policy of a network that exists, which keeps its configuration.
-    ///
-    /// The policy is asked before the network's turn, so that no request waits for it; again only if what it was asked
-    /// about has changed meanwhile.
-    pub(super) async fn prepare<'slot>(
-        &self,
-        (name, slot): (&NetworkName, &'slot Slot),
-        policy: Arc<dyn Policy>,
-        Reason { by, why }: Reason,
-        empty_state: bool,
-    ) -> Result<Prepared<'slot>> {
-        let present = || {
-            let network = slot.state().as_ref().map(|served| Arc::clone(served.book.network()));
-            network.ok_or_else(|| Self::unknown_network(name))
-        };
-        let (before, bounds) = (present()?, self.bounds());
-        let (config, definer) = (Arc::clone(&before.config), before.defined_by);
-        let mut wanted = Wanted { policy, by, why, empty_state, config, definer };
-        let definition = self.defined(name, &wanted).await;
-        let alone = slot.alone().await;
-        let now = present()?;
-        (wanted.config, wanted.definer) = (Arc::clone(&now.config), now.defined_by);
-        let is_as_before = now.config == before.config && Arc::ptr_eq(&bounds, &self.bounds());
-        let definition = if is_as_before { definition? } else { self.defined(name, &wanted).await? };
-        Ok(Prepared { alone, wanted, definition })
-    }
-
-    /// Replaces a network's policy, or applies another definition; durable when this returns.
-    ///
-    /// An exchange that changes nothing but the policy gives up the network's turn as soon as it is staged, so that no
-    /// request waits for its sync. Requests are decided by the new policy at once, but none of them is answered before the
-    /// exchange is durable; if it cannot be made durable, they fail and are undone, each by itself, as well as the exchange.
-    ///
-    /// All others keep the turn until they are durable: to undo them changes the book that requests are decided on, or the
-    /// state that they are decided with.
+    /// Replaces a network's policy, or applies another definition; durable when this returns. The network's turn is kept
+    /// until then, so that no request is served by a policy that may not stay.
     pub(crate) async fn exchange(
         &self,
-        prepared: Prepared<'_>,
+        alone: Alone<'_>,
         name: &NetworkName,
+        mut wanted: Wanted,
         change_ranges: bool,
     ) -> Result<Redefined> {
-        let Prepared { alone, mut wanted, definition } = prepared;
+        let definition = self.defined(name, &wanted).await?;
         let inherited = self.inherited(&alone, name, &mut wanted).await?;
-        let is_plain = !wanted.policy.keeps_state() && wanted.policy.delegate().is_none();
-        let (redefined, before, staged, alone) = {
+        let (redefined, before, ticket, alone) = {
             let defining = self.defining();
             let mut state = alone.hold();
             let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
@@ -100,26 +53,31 @@ impl Engine {
             self.ports.journal.health()?;
             let remembered = self.present_state(name);
             let before = Before::of(state.as_ref(), self.committer.choice(name), remembered);
-            let staged = self.redefine(&defining, &mut state, name, &wanted, &definition, inherited)?;
+            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition, inherited)?;
             if let Some(served) = state.as_mut() {
                 served.policy = Some(wanted.policy);
             }
-            (redefined, before, staged, state.look())
+            (redefined, before, ticket, state.look())
         };
-        let Staged { ticket, keeps_book } = staged;
-        let (error, alone) = if is_plain && keeps_book {
-            let exchange = alone.go_ahead(ticket);
-            let Err(error) = exchange.durable().await else { return Ok(redefined) };
-            (error, exchange.back().await)
-        } else {
-            let Err(error) = ticket.durable().await else { return Ok(redefined) };
-            (error, alone)
-        };
+        self.durable_or_undone(&alone, name, before, ticket).await?;
+        Ok(redefined)
+    }
+
+    /// Waits until an exchange is durable; if that fails, returns to what was before. The caller has kept the network's
+    /// turn since the exchange.
+    async fn durable_or_undone(
+        &self,
+        alone: &Alone<'_>,
+        name: &NetworkName,
+        before: Before,
+        ticket: Ticket,
+    ) -> Result<()> {
+        let Err(error) = ticket.durable().await else { return Ok(()) };
         tracing::error!(network = %name, %error, "undoing an exchange that could not be made durable");
         // No need to wait for the ticket: whatever follows is staged after it, and a restart finds either both or neither.
         match before.0 {
-            Some(before) => drop(self.put_back(&alone, name, before)?),
-            None => self.take_back(&alone, name)?,
+            Some(before) => drop(self.put_back(alone, name, before)?),
+            None => self.take_back(alone, name)?,
         }
         Err(error)
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tenure_ledger::{Chooser, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
-use super::exchange::Prepared;
 use super::words::shortened;
 use crate::engine::Engine;
 use crate::redefine::{Redefined, Wanted};
@@ -48,8 +47,7 @@ impl Engine {
         let network = network.ok_or_else(|| Self::unknown_network(name))?;
         let (config, definer) = (Arc::clone(&network.config), network.defined_by);
         let wanted = Wanted { policy, by, why: shortened(why), empty_state: false, config, definer };
-        let definition = self.defined(name, &wanted).await?;
-        self.exchange(Prepared { alone, wanted, definition }, name, true).await
+        self.exchange(alone, name, wanted, true).await
     }
 
     /// Rolls a watched network back, or notes why that is not possible.
