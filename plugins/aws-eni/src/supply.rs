@@ -49,6 +49,8 @@ pub struct Supply {
     pub most_pods: u32,
     /// Requests that wait.
     pub waiting: u32,
+    /// The slots of interfaces on their way that nothing is assigned to yet.
+    pub coming_slots: u32,
     /// Single addresses that have been requested from EC2.
     pub coming_addresses: u32,
     /// Prefixes that have been requested from EC2.

@@ -10,6 +10,8 @@ pub(super) struct Spots {
     subnets: Vec<Subnet>,
     room: u32,
     new_slots: u32,
+    /// The slots of interfaces on their way that nothing is assigned to yet: they come sooner than those of one more interface.
+    coming: u32,
     prefix_size: u32,
 }
 
@@ -38,6 +40,7 @@ impl Spots {
             subnets: supply.subnets.clone(),
             room: supply.interfaces_room,
             new_slots: supply.new_slots,
+            coming: supply.coming_slots,
             prefix_size: supply.prefix_size,
         }
     }
@@ -51,7 +54,7 @@ impl Spots {
 
     /// Takes the next spot for up to `most`; returns the step and how many it assigns.
     pub(super) fn next(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
-        self.on_interface(unit, most).or_else(|| self.on_new(unit, most))
+        self.on_interface(unit, most).or_else(|| self.on_new(unit, most.saturating_sub(self.coming)))
     }
 
     fn on_interface(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
@@ -95,11 +98,16 @@ impl Spots {
 
     /// Whether there is a slot left, on an interface or on a new one, whatever EC2 has.
     pub(super) fn has_slots(&self) -> bool {
-        (self.room > 0 && self.new_slots > 0) || self.interfaces.iter().any(|spot| spot.slots > 0)
+        self.coming > 0
+            || (self.room > 0 && self.new_slots > 0)
+            || self.interfaces.iter().any(|spot| spot.slots > 0)
     }
 
     /// What EC2 does not have at present, for people.
     pub(super) fn shortage(&self) -> String {
+        if self.coming > 0 {
+            return format!("{} slots of interfaces on their way are not assigned yet", self.coming);
+        }
         let told = |subnet: &Subnet| {
             let left = subnet.backoff_addresses.max(subnet.backoff_prefixes);
             match left {

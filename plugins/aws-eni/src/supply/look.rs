@@ -45,10 +45,12 @@ pub fn look(settings: &Settings, state: &State, pool: &Pool) -> Supply {
     // IPv6 addresses are on the interfaces that IPv4 needs, if there is IPv4.
     let may_attach = !is_ipv6 || !settings.ipv4;
     let new_slots = state.number(if is_ipv6 { "interfaces.ipv6.slots" } else { "interfaces.slots" });
+    let new_slots = new_slots.unwrap_or_default();
     Supply {
         interfaces: interfaces.into_values().collect(),
         interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
-        new_slots: new_slots.unwrap_or_default(),
+        new_slots,
+        coming_slots: pending.interfaces.saturating_mul(new_slots).saturating_sub(pending.interface_slots),
         prefix_size: if is_ipv6 { u32::MAX } else { IPV4_PREFIX },
         most_pods: settings.most_pods.or(state.number("pods.max")).unwrap_or(USUAL_PODS),
         waiting: state.waiting(pool.index),

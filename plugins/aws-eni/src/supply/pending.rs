@@ -17,6 +17,8 @@ pub(super) struct Pending<'a> {
     pub(super) released: BTreeSet<&'a str>,
     /// How many interfaces are being attached.
     pub(super) interfaces: u32,
+    /// How many slots of those are taken.
+    pub(super) interface_slots: u32,
     /// How many single addresses are coming.
     pub(super) addresses: u32,
     /// How many prefixes are coming.
@@ -55,7 +57,10 @@ impl<'a> Pending<'a> {
         };
         self.addresses = self.addresses.saturating_add(addresses);
         self.prefixes = self.prefixes.saturating_add(prefixes);
-        if effect.kind != EffectKind::AttachInterface && (addresses > 0 || prefixes > 0) {
+        if effect.kind == EffectKind::AttachInterface {
+            let slots = addresses.saturating_add(prefixes);
+            self.interface_slots = self.interface_slots.saturating_add(slots);
+        } else if addresses > 0 || prefixes > 0 {
             let slots = self.slots.entry(interface).or_default();
             *slots = slots.saturating_add(addresses).saturating_add(prefixes);
         }

@@ -311,3 +311,25 @@ fn a_plan_has_a_bounded_number_of_releases_and_the_next_one_has_the_rest() {
     world.apply(&second);
     assert_eq!((first.len() + second.len(), plan(&world).as_str()), (4 * 48 - 1, "nothing"));
 }
+
+#[test]
+fn what_fits_on_an_interface_on_its_way_is_worth_waiting_for() {
+    let mut world = World::with(T3_SMALL, r#"{ "warm": { "addresses": 1 } }"#, &[3], false);
+    world.hold(0, 3, 1);
+    let effects = world.plan().unwrap();
+    assert_eq!(effects.len(), 1);
+    assert_eq!(
+        (&effects[0].kind, effects[0].attributes.get("addresses")),
+        (&EffectKind::AttachInterface, Some("1"))
+    );
+    world.pending = effects;
+    world.waiting = 2;
+    assert_eq!(plan(&world), "nothing", "two more fit on it, once it is there");
+    world.waiting = 3;
+    let more = world.plan().unwrap();
+    assert_eq!((more.len(), more[0].attributes.get("addresses")), (1, Some("1")), "one does not");
+    world.waiting = 2;
+    let pending = std::mem::take(&mut world.pending);
+    world.apply(&pending);
+    assert_eq!(plan(&world), "assign 2 on eni-1");
+}
