@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
         .test("a_node_moves_over_from_ipamd", NEEDS, moving::from_ipamd)
+        .test("a_lost_state_takes_nothing_from_pods", NEEDS, outage::lost_state)
         .test("what_is_denied_is_named", NEEDS, outage::denied)
         .run()
 }

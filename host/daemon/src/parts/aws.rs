@@ -19,7 +19,7 @@ use tenure_engine::ports::Clock;
 use tenure_engine::{Conditions, Engine};
 use tenure_netlink::Node;
 use tenure_runtime::Runtime;
-use tenure_types::{ConditionName, NetworkName};
+use tenure_types::{Condition, ConditionName, NetworkName};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -144,6 +144,11 @@ impl Aws {
 
     /// Describes the interfaces to the datapath; returns whether something is still missing.
     async fn describe(&self, status: Option<&Status>) -> bool {
+        let lost = |condition: Condition| condition.name == ConditionName::StateLost;
+        if self.given.engine.conditions().list().into_iter().any(lost) {
+            // Pods that the ledger has forgotten have rules and routes; whoever keeps the kernel would take them for left over.
+            return false;
+        }
         let describing = Describing { engine: &self.given.engine, network: &self.given.network };
         match describing.describe(status).await {
             Ok(described) => {

@@ -82,6 +82,28 @@ pub(crate) fn unreachable_runtime() -> anyhow::Result<()> {
     node.all_is_well()
 }
 
+/// The state directory is lost while pods run: they keep their way and their addresses, and nothing is given back.
+pub(crate) fn lost_state() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", SETTINGS, "")?;
+    for number in 0..5 {
+        node.add(&format!("pod-{number}"))?;
+    }
+    node.node.kill_daemon()?;
+    std::fs::remove_dir_all(node.node.daemon.state_directory())?;
+    node.node.launch_daemon()?;
+    wait::holds("the loss", LIMIT, || Ok(node.condition("state-lost").ok().flatten().is_some()))?;
+    wait::holds("the pods that the ledger has forgotten", LIMIT, || {
+        Ok(node.condition("cloud-quarantine")?.is_some())
+    })?;
+    node.all_have_their_way()?;
+    let taken: Vec<usize> = TAKING.iter().map(|call| node.double.calls(call)).collect::<Result<_, _>>()?;
+    ensure!(taken == [0, 0, 0], "something was taken: {taken:?}");
+    let sandbox = node.node.sandbox("new")?;
+    let refused = node.try_add("new", &sandbox)?.to_string();
+    ensure!(refused.contains("not-ready"), "{refused}");
+    node.all_is_well()
+}
+
 /// A call that the role may not make is named with EC2's words, and pods go on with what there is.
 pub(crate) fn denied() -> anyhow::Result<()> {
     let mut node = AwsNode::start("t3.small", SETTINGS, "")?;

@@ -116,8 +116,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_a_look_that_began_later_answers() {
+    #[tokio::test]
+    async fn only_a_look_that_began_later_answers() {
         let kept = Kept::default();
         kept.answer(done(0, None));
         let mut waiting = Box::pin(kept.leads_to("eni-1"));
@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(waiting.now_or_never(), Some(Ok(())));
     }
 
-    #[test]
-    fn a_failure_is_told_to_all_and_a_link_that_is_left_out_to_its_own() {
+    #[tokio::test]
+    async fn a_failure_is_told_to_all_and_a_link_that_is_left_out_to_its_own() {
         let kept = Kept::default();
         let told = |host: &'static str, answer: Done| {
             let mut waiting = Box::pin(kept.leads_to(host));
@@ -146,5 +146,19 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         kept.fail("the watch ended".to_owned());
         assert_eq!(waiting.now_or_never().unwrap().unwrap_err().code, ErrorCode::LinkFailed);
+    }
+
+    #[tokio::test]
+    async fn a_pod_is_led_to_once_the_link_of_its_interface_has_come() {
+        let kept = Kept::default();
+        let coming =
+            |through| Done { coming: Arc::new(BTreeSet::from(["eni-1".to_owned()])), ..done(through, None) };
+        let mut waiting = Box::pin(kept.leads_to("eni-1"));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        kept.answer(coming(1));
+        assert!(waiting.as_mut().now_or_never().is_none(), "its packets would leave by another interface");
+        assert_eq!(kept.leads_to("eni-2").now_or_never(), None, "another question has another number");
+        kept.answer(done(2, None));
+        assert_eq!(waiting.now_or_never(), Some(Ok(())));
     }
 }
