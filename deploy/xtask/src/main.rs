@@ -40,7 +40,11 @@ enum Task {
     /// Runs all checks: format, lints, shape, dependencies, tests, documentation; ends with the number of tests.
     Test,
     /// Demonstrates tenure on this machine with real pods; needs root, leaves nothing behind.
-    Demo,
+    Demo {
+        /// A node on AWS instead: interfaces grow, traffic flows, EC2 and its metadata lie, nothing is lost
+        #[arg(long)]
+        aws: bool,
+    },
     /// Finds import cycles between modules, and files that are too long.
     Shape,
     /// Builds the release files in target/dist.
@@ -92,7 +96,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     match task {
         Task::Test => Ok(test::test(&workspace)),
-        Task::Demo => demo::demo(&workspace).map(|()| true),
+        Task::Demo { aws } => demo::demo(&workspace, *aws).map(|()| true),
         Task::Shape => shape::check(&workspace).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),

@@ -19,6 +19,9 @@ const MDBOOK: (&str, &str) = ("mdbook", "0.5.4");
 pub(crate) const DEMO_PACKAGES: [&str; 4] =
     ["containernetworking-plugins", "iproute2", "iputils-ping", "util-linux"];
 
+/// The packages that the demonstration of a node on AWS needs.
+pub(crate) const DEMO_AWS_PACKAGES: [&str; 3] = ["iproute2", "nftables", "util-linux"];
+
 /// Installs everything that `cargo xtask test` uses.
 ///
 /// # Errors

@@ -60,6 +60,16 @@ impl Enclave {
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.first))
     }
+
+    /// The network namespace of the enclave itself, as seen from outside.
+    pub(crate) fn network(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.first))
+    }
+
+    /// A named network namespace inside, as seen from outside.
+    pub(crate) fn named_network(&self, name: &str) -> PathBuf {
+        self.outside(&format!("/run/netns/{name}"))
+    }
 }
 
 impl Drop for Enclave {

@@ -2,10 +2,13 @@
 //!
 //! Everything happens in an [`Enclave`], which the kernel removes however the demonstration ends.
 
+mod aws;
 mod enclave;
 mod node;
 mod pod;
 mod tell;
+mod traffic;
+mod wait;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -26,33 +29,45 @@ const AFTER: usize = 8;
 /// How many pods may be added in total, before the demonstration counts as failed.
 const MOST: usize = 200;
 
-/// Builds tenure and demonstrates it.
+/// What `cargo build` is told, without AWS and with it.
+const BUILD: [&str; 6] = ["--package", "tenure-daemon", "--package", "tenure-ctl", "--package", "tenure-cni"];
+const BUILD_AWS: [&str; 4] = ["--package", "tenure-ec2-double", "--features", "tenure-daemon/aws"];
+
+/// Builds tenure and demonstrates it: with a bridge, or as the node of a cloud.
 ///
 /// # Errors
 /// When a guarantee is broken.
-pub(crate) fn demo(workspace: &Workspace) -> Result<()> {
+pub(crate) fn demo(workspace: &Workspace, aws: bool) -> Result<()> {
     ensure!(
         rustix::process::geteuid().is_root(),
         "the demonstration creates network namespaces: run it as root"
     );
     let tell = Teller::new();
     tell.act("Preparing");
-    tools::apt(&tools::DEMO_PACKAGES)?;
+    tools::apt(if aws { &tools::DEMO_AWS_PACKAGES } else { &tools::DEMO_PACKAGES })?;
     tools::rustup();
-    tell.line("building: the first time takes a few minutes, mostly for the compiler in wasmtime");
-    let packages = ["--package", "tenure-daemon", "--package", "tenure-ctl", "--package", "tenure-cni"];
-    command::run(workspace.cargo().arg("build").args(packages))?;
+    let mut build = workspace.cargo();
+    build.arg("build").args(BUILD);
+    if aws {
+        build.args(BUILD_AWS);
+        tell.line(
+            "building: the first time takes many minutes, mostly for wasmtime's compiler and the AWS SDK",
+        );
+    } else {
+        tell.line("building: the first time takes a few minutes, mostly for the compiler in wasmtime");
+    }
+    command::run(&mut build)?;
     let enclave = Enclave::new()?;
     tell.line(
         "private namespaces are ready; the kernel removes them and everything in them when this program ends",
     );
-    show(&enclave, workspace, &tell)
+    if aws { aws::show(&enclave, &workspace.binaries(), tell) } else { show(&enclave, workspace, &tell) }
 }
 
 /// Runs the demonstration in four acts.
 fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
     let binaries = workspace.binaries();
-    let runtime = Runtime { enclave, binaries: &binaries };
+    let runtime = &Runtime::bridge(enclave, &binaries);
     let node = Node::start(enclave, binaries.clone())?;
     tell.line("tenured is running, without a configuration file");
     let mut pods = first_pods(runtime, tell)?;
@@ -62,7 +77,7 @@ fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
 }
 
 /// Act one: two pods get addresses and reach each other.
-fn first_pods(runtime: Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
+fn first_pods(runtime: &Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
     tell.act("1. Two pods, through the real bridge plugin");
     let (first, second) = (runtime.add("pod-a")?, runtime.add("pod-b")?);
     for pod in [&first, &second] {
@@ -74,7 +89,7 @@ fn first_pods(runtime: Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
 }
 
 /// Act two: the policy changes while pods are added.
-fn activate(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
+fn activate(runtime: &Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
     tell.act("2. Another policy, while pods are added");
     let (come, coming) = mpsc::channel();
     let activated = &AtomicBool::new(false);
@@ -102,7 +117,7 @@ fn activate(runtime: Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<
 }
 
 /// Adds one pod after the other, until enough have been added since the activation.
-fn stream(runtime: Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
+fn stream(runtime: &Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
     let mut after = 0;
     for number in 1..=MOST {
         after += usize::from(activated.load(Ordering::Acquire));
@@ -114,7 +129,7 @@ fn stream(runtime: Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Resu
 }
 
 /// Act three: the daemon is killed, and no pod loses its address.
-fn crash<'a>(runtime: Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) -> Result<Node<'a>> {
+fn crash<'a>(runtime: &Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) -> Result<Node<'a>> {
     tell.act("3. SIGKILL");
     let before = node.allocations()?;
     let node = node.crash()?;
@@ -134,7 +149,7 @@ fn crash<'a>(runtime: Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) 
 }
 
 /// Act four: all pods are deleted.
-fn delete(runtime: Runtime<'_>, node: &Node<'_>, pods: &[Pod], tell: &Teller) -> Result<()> {
+fn delete(runtime: &Runtime<'_>, node: &Node<'_>, pods: &[Pod], tell: &Teller) -> Result<()> {
     tell.act("4. Deleting the pods");
     for pod in pods {
         runtime.delete(pod).with_context(|| node.log())?;

@@ -1,8 +1,8 @@
-//! The node of the demonstration: a daemon without configuration, in the enclave.
+//! The node of the demonstration: a daemon in the enclave.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,6 +15,8 @@ use crate::command;
 const RUN: &str = "/run/tenure";
 /// Its state directory, inside the enclave.
 const STATE: &str = "/run/tenure-state";
+/// Its configuration file, inside the enclave, if it has one.
+const CONFIG: &str = "/run/tenured.toml";
 /// Its log file, inside the enclave.
 const LOG: &str = "/run/tenured.log";
 /// How many lines of the log are shown for a failure.
@@ -29,19 +31,26 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// Writes the configuration file of the next start. Without one, the daemon has its defaults.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn configure(enclave: &Enclave, config: &str) -> Result<()> {
+        Ok(fs::write(enclave.outside(CONFIG), config)?)
+    }
+
     /// Starts the daemon and waits until it serves.
     ///
     /// # Errors
     /// When it does not, with the end of its log.
     pub(crate) fn start(enclave: &'a Enclave, binaries: PathBuf) -> Result<Self> {
         let log = File::options().create(true).append(true).open(enclave.outside(LOG))?;
-        let daemon = enclave
-            .command(binaries.join("tenured"))
-            .args(["--run-dir", RUN, "--state-dir", STATE])
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
+        let mut command = enclave.command(binaries.join("tenured"));
+        command.args(["--run-dir", RUN, "--state-dir", STATE]);
+        if fs::exists(enclave.outside(CONFIG))? {
+            command.args(["--config", CONFIG]);
+        }
+        let daemon = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
         let node = Self { enclave, binaries, daemon };
         node.ctl(&["status", "--wait", "60"])
             .with_context(|| format!("the end of the daemon's log:\n{}", node.log()))?;
@@ -64,10 +73,38 @@ impl<'a> Node<'a> {
     /// # Errors
     /// When it fails.
     pub(crate) fn ctl(&self, arguments: &[&str]) -> Result<Value> {
-        let mut ctl = self.enclave.command(self.binaries.join("tenurectl"));
-        let text = command::output(ctl.args(["--run-dir", RUN, "--output", "json"]).args(arguments))?;
+        let text = command::output(self.tenurectl(arguments).args(["--output", "json"]))?;
         serde_json::from_str(&text)
             .with_context(|| format!("tenurectl {arguments:?} did not print JSON: {text}"))
+    }
+
+    /// Runs `tenurectl` and returns what it prints for people.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub(crate) fn table(&self, arguments: &[&str]) -> Result<String> {
+        command::output(&mut self.tenurectl(arguments))
+    }
+
+    fn tenurectl(&self, arguments: &[&str]) -> Command {
+        let mut ctl = self.enclave.command(self.binaries.join("tenurectl"));
+        ctl.args(["--run-dir", RUN]).args(arguments);
+        ctl
+    }
+
+    /// The message of a condition, if the node is in it.
+    ///
+    /// # Errors
+    /// When `tenurectl` fails.
+    pub(crate) fn condition(&self, name: &str) -> Result<Option<String>> {
+        let status = self.ctl(&["status"])?;
+        let conditions =
+            status.get("conditions").and_then(Value::as_array).context("a status without conditions")?;
+        let text = |condition: &Value, key: &str| {
+            condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let found = conditions.iter().find(|condition| text(condition, "name") == name);
+        Ok(found.map(|condition| text(condition, "message")))
     }
 
     /// The container and address of each allocation, sorted.

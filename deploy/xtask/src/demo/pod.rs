@@ -1,5 +1,7 @@
-//! A pod of the demonstration: a network namespace, and the real `bridge` plugin as a runtime calls it.
+//! A pod of the demonstration: a network namespace, and a main plugin as a runtime calls it.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,6 +16,8 @@ use crate::command;
 pub(crate) const NETWORK: &str = "demo";
 /// The folder of Debian's CNI plugins.
 const PLUGINS: &str = "/usr/lib/cni";
+/// The folder of our own main plugin, inside the enclave.
+const OUR_PLUGINS: &str = "/run/cni";
 
 /// A pod.
 #[derive(Debug, Clone)]
@@ -24,22 +28,76 @@ pub(crate) struct Pod {
     pub(crate) address: String,
 }
 
-/// Adds and deletes pods, as a container runtime does.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Runtime<'a> {
-    pub(crate) enclave: &'a Enclave,
-    /// The folder of our plugin.
-    pub(crate) binaries: &'a Path,
+impl Pod {
+    /// Its address without the prefix length.
+    pub(crate) fn bare(&self) -> &str {
+        self.address.split('/').next().unwrap_or_default()
+    }
 }
 
-impl Runtime<'_> {
-    /// Adds a pod: creates its namespace, then calls CNI ADD through `bridge`.
+/// Adds and deletes pods, as a container runtime does.
+#[derive(Debug, Clone)]
+pub(crate) struct Runtime<'a> {
+    enclave: &'a Enclave,
+    /// The folder of our plugin.
+    binaries: &'a Path,
+    /// The main plugin.
+    main: String,
+    /// Where plugins look for others.
+    path: String,
+    config: Value,
+}
+
+impl<'a> Runtime<'a> {
+    /// Pods through Debian's `bridge`, which calls `tenure` for their addresses.
+    pub(crate) fn bridge(enclave: &'a Enclave, binaries: &'a Path) -> Self {
+        let config = json!({
+            "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": "demo0",
+            "ipam": { "type": "tenure", "socket": Node::socket(), "ranges": [[{ "subnet": "10.88.0.0/24" }]] },
+        });
+        let path = format!("{}:{PLUGINS}", binaries.display());
+        Self { enclave, binaries, main: format!("{PLUGINS}/bridge"), path, config }
+    }
+
+    /// Pods through `tenure-eni`, which is `tenure` under another name. The daemon has the network's configuration.
+    ///
+    /// # Errors
+    /// When the second name cannot be given.
+    pub(crate) fn eni(enclave: &'a Enclave, binaries: &'a Path) -> Result<Self> {
+        let config = json!({
+            "cniVersion": "1.1.0", "name": NETWORK, "type": "tenure-eni",
+            "ipam": { "type": "tenure", "socket": Node::socket() },
+        });
+        let folder = enclave.outside(OUR_PLUGINS);
+        fs::create_dir(&folder)?;
+        symlink(binaries.join("tenure"), folder.join("tenure-eni"))?;
+        let main = format!("{OUR_PLUGINS}/tenure-eni");
+        Ok(Self { enclave, binaries, main, path: OUR_PLUGINS.to_owned(), config })
+    }
+
+    /// Adds a pod: creates its namespace, then calls ADD.
     ///
     /// # Errors
     /// With the plugin's own error.
     pub(crate) fn add(&self, name: &str) -> Result<Pod> {
-        command::output(self.enclave.command("ip").args(["netns", "add", name]))?;
-        let result = self.call(&format!("{PLUGINS}/bridge"), "ADD", name)?;
+        self.create(name)?;
+        self.attach(name)
+    }
+
+    /// Creates a pod's namespace.
+    ///
+    /// # Errors
+    /// With the error of `ip`.
+    pub(crate) fn create(&self, name: &str) -> Result<()> {
+        command::output(self.enclave.command("ip").args(["netns", "add", name])).map(|_| ())
+    }
+
+    /// Calls ADD for a pod whose namespace is there.
+    ///
+    /// # Errors
+    /// With the plugin's own error.
+    pub(crate) fn attach(&self, name: &str) -> Result<Pod> {
+        let result = self.call(&self.main, "ADD", name)?;
         Ok(Pod { name: name.to_owned(), address: address(&result)? })
     }
 
@@ -56,7 +114,7 @@ impl Runtime<'_> {
     /// # Errors
     /// With the plugin's own error.
     pub(crate) fn delete(&self, pod: &Pod) -> Result<()> {
-        self.call(&format!("{PLUGINS}/bridge"), "DEL", &pod.name).map(|_| ())
+        self.call(&self.main, "DEL", &pod.name).map(|_| ())
     }
 
     /// Pings one pod from another; returns the round-trip time as `ping` prints it.
@@ -64,8 +122,7 @@ impl Runtime<'_> {
     /// # Errors
     /// When there is no reply.
     pub(crate) fn ping(&self, from: &Pod, to: &Pod) -> Result<String> {
-        let target = to.address.split('/').next().unwrap_or_default();
-        let arguments = ["netns", "exec", &from.name, "ping", "-c", "1", "-W", "5", target];
+        let arguments = ["netns", "exec", &from.name, "ping", "-c", "1", "-W", "5", to.bare()];
         let text = command::output(self.enclave.command("ip").args(arguments))?;
         let time = text.split("time=").nth(1).and_then(|rest| rest.lines().next());
         Ok(time.unwrap_or("an unknown time").to_owned())
@@ -73,19 +130,15 @@ impl Runtime<'_> {
 
     /// Calls a plugin as the CNI specification requires.
     fn call(&self, plugin: &str, verb: &str, pod: &str) -> Result<Value> {
-        let config = json!({
-            "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": "demo0",
-            "ipam": { "type": "tenure", "socket": Node::socket(), "ranges": [[{ "subnet": "10.88.0.0/24" }]] },
-        });
         let mut plugin: Command = self.enclave.command(plugin);
         plugin
             .env("CNI_COMMAND", verb)
             .env("CNI_CONTAINERID", pod)
             .env("CNI_NETNS", format!("/run/netns/{pod}"))
             .env("CNI_IFNAME", "eth0")
-            .env("CNI_PATH", format!("{}:{PLUGINS}", self.binaries.display()))
+            .env("CNI_PATH", &self.path)
             .env("CNI_ARGS", format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=demo;K8S_POD_NAME={pod}"));
-        let (status, printed) = command::feed(&mut plugin, &config.to_string())?;
+        let (status, printed) = command::feed(&mut plugin, &self.config.to_string())?;
         if !status.success() {
             bail!("{verb} of {pod} failed: {}", printed.trim());
         }

@@ -34,6 +34,14 @@ impl Teller {
         println!("  {}", self.paint("33", &format!("-> {text}")));
     }
 
+    /// Prints a command and what it printed.
+    pub(crate) fn shown(self, command: &str, printed: &str) {
+        self.turn(command);
+        for line in printed.lines() {
+            println!("     {line}");
+        }
+    }
+
     fn paint(self, code: &str, text: &str) -> String {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
