@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_ec2::config::http::HttpResponse;
-use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 
 use crate::codes::{self, Answer};
 use crate::port::{CallError, Failure};
@@ -50,9 +50,10 @@ pub(super) fn incomplete(action: &'static str, missing: &str) -> CallError {
     }
 }
 
-/// The error with its causes: the SDK's own words name only the first.
+/// The error with its causes: the SDK's own words name only the first, or end in all that it has.
 fn chain(error: &dyn Error) -> String {
-    DisplayErrorContext(error).to_string()
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"))
 }
 
 /// Whether a call failed because no credentials were found.
