@@ -20,10 +20,13 @@ impl Engine {
 
     async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
         self.bounds().check_operator(name)?;
-        let Some(slot) = self.networks.known(name) else { return Ok(false) };
+        let Some(slot) = self.networks.known(name) else { return self.removed_before().await };
         let ticket = {
             let mut state = slot.lock().await;
-            let Some(served) = state.as_mut() else { return Ok(false) };
+            let Some(served) = state.as_mut() else {
+                drop(state);
+                return self.removed_before().await;
+            };
             let held = served.book.allocations().len();
             if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
                 let cause = match held {
@@ -54,5 +57,10 @@ impl Engine {
         };
         ticket.durable().await?;
         Ok(true)
+    }
+
+    /// There is no such network; its removal may not be durable yet.
+    async fn removed_before(&self) -> Result<bool> {
+        self.ports.journal.barrier().durable().await.map(|()| false)
     }
 }

@@ -78,6 +78,8 @@ impl Engine {
     pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
+            // What ended the agent's last claim may not be durable yet.
+            self.ports.journal.barrier().durable().await?;
             return Ok(Declared::default());
         };
         self.observed("declare", &network, None, self.serve_declare(agent, asks, apply)).await
