@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
+use crate::delegates::reopened;
 use crate::engine::Engine;
 use crate::states::forgotten;
 
@@ -46,9 +47,12 @@ impl Engine {
             self.ports.journal.health()?;
             let (network, at) = (name.clone(), self.now());
             let removed = LedgerFact::Removed { network: network.clone(), at };
-            let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
             let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
-            facts.extend(remembered);
+            {
+                let node = self.committer.node();
+                facts.extend(forgotten(&node.states, name, at).map(Fact::from));
+                facts.extend(reopened(&node.delegations, name));
+            }
             let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
             self.networks.bury(name, place);
             *state = None;

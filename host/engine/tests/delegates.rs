@@ -16,7 +16,7 @@ use tenure_types::{ConditionName, ContainerId, Error, ErrorCode, InterfaceName};
 
 use crate::claiming::{agent, ask};
 use crate::delegating::{Foreign, start};
-use crate::support::{fits, network, poll_once};
+use crate::support::{Bench, fits, network, poll_once};
 
 #[tokio::test]
 async fn what_a_delegate_gives_is_the_ledgers() {
@@ -208,6 +208,31 @@ async fn a_delegate_takes_nothing_back_that_a_crash_would_bring_back_to_its_owne
     gc.await.unwrap();
     assert_eq!(tidy.await, 0);
     assert!(foreign.given().is_empty());
+}
+
+/// Regression: the new network counts its allocations from one, and the owner's next allocation, which another policy proposed,
+/// was taken for the one that the delegate had given in the network of that name before.
+#[tokio::test]
+async fn what_a_delegate_gave_in_a_removed_network_is_not_taken_for_the_next_allocation_of_its_owner() {
+    let (bench, foreign) = start().await;
+    let engine = &bench.engine;
+    engine.add(bench.delegated(1), fits).await.unwrap();
+    foreign.fails(true);
+    bench.tick(1);
+    engine.del(bench.del(1)).await.unwrap();
+    assert!(engine.remove_network(&network(), true).await.unwrap());
+    bench.tick(1);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "from a policy of the new network");
+    let phases = |bench: &Bench| -> Vec<Phase> {
+        bench.engine.delegations().iter().map(|pending| pending.phase).collect()
+    };
+    assert_eq!(phases(&bench), [Phase::Open]);
+    let again = bench.delegated_after_a_restart(&foreign, false);
+    assert_eq!(phases(&again), [Phase::Open]);
+    foreign.fails(false);
+    assert_eq!(again.engine.tidy().await, 0);
+    assert!(foreign.given().is_empty() && again.engine.delegations().is_empty());
+    assert_eq!(again.engine.book(&network()).await.unwrap().allocations().len(), 1);
 }
 
 #[tokio::test]
