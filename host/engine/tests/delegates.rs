@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tenure_engine::{Gc, Phase};
 use tenure_types::{ConditionName, ContainerId, Error, ErrorCode, InterfaceName};
 
-use crate::claiming::{agent, ask};
+use crate::claiming::{agent, ask, leasing};
 use crate::delegating::{Foreign, start};
 use crate::support::{Bench, fits, network, poll_once};
 
@@ -207,6 +207,32 @@ async fn a_delegate_takes_nothing_back_that_a_crash_would_bring_back_to_its_owne
     bench.journal.resolve(&Ok(()));
     gc.await.unwrap();
     assert_eq!(tidy.await, 0);
+    assert!(foreign.given().is_empty());
+}
+
+/// Regression: the lease counted from when the declaration was durable, and lapsed right after an answer that said that the claim
+/// is there.
+#[tokio::test]
+async fn a_lease_counts_from_the_answer_to_a_declaration_that_had_to_wait_for_a_delegate() {
+    let (bench, foreign) = start().await;
+    let (engine, cilium) = (&bench.engine, agent("cilium"));
+    let kept = [leasing("router", 40)];
+    engine.declare(&cilium, &[leasing("router", 40), ask("health")], true).await.unwrap();
+    bench.journal.hold();
+    let mut declare = Box::pin(engine.declare(&cilium, &kept, true));
+    assert!(poll_once(declare.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    bench.journal.hold();
+    assert!(
+        poll_once(declare.as_mut()).is_pending(),
+        "durable; the delegate has not yet taken the other one back"
+    );
+    bench.tick(41_000);
+    bench.journal.resolve(&Ok(()));
+    assert_eq!(claiming::names(&declare.await.unwrap().kept), ["router"]);
+    assert_eq!(engine.lapse().await, Ok(0));
+    bench.tick(41_000);
+    assert_eq!(engine.lapse().await, Ok(1));
     assert!(foreign.given().is_empty());
 }
 

@@ -125,13 +125,18 @@ impl Engine {
         ticket.durable().await?;
         drop(given);
         if apply {
+            let is_heard = || {
+                let now = self.now();
+                wanted.keys().for_each(|key| self.heard.asked(key, now));
+            };
             // The turns and the disk may have taken a while.
-            let heard = self.now();
-            wanted.keys().for_each(|key| self.heard.asked(key, heard));
+            is_heard();
             declared.released.iter().for_each(|key| self.heard.forget(key));
             for key in &declared.released {
                 self.settle_quietly(&key.network, &key.owner()).await;
             }
+            // And so may delegates, for whom not every caller waits.
+            is_heard();
         }
         Ok(declared)
     }
