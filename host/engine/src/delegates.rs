@@ -22,6 +22,7 @@ mod tidy;
 mod trouble;
 
 pub(crate) use self::claim::ForClaims;
+pub(crate) use self::given::reopened;
 pub(crate) use self::obtain::{Obtained, Wanting};
 pub use self::report::{Pending, Phase};
 pub(crate) use self::trouble::Delegates;

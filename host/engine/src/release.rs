@@ -76,33 +76,39 @@ impl Engine {
 
     async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
         let requested_at = Self::not_in_future(gc.requested_at, self.now());
-        let Some(slot) = self.networks.known(&gc.network) else { return Ok(0) };
-        let (freed, barrier) = {
-            let mut slot = slot.lock().await;
-            let Some(served) = slot.as_mut() else { return Ok(0) };
-            let gone: Vec<Owner> = served
-                .book
-                .allocations()
-                .filter(|allocation| End::Gc.ends(&allocation.owner))
-                .filter(|allocation| {
-                    allocation.owner.attachment().is_none_or(|(container, interface)| {
-                        !gc.valid.contains(&(container.clone(), interface.clone()))
-                    })
-                })
-                .filter(|allocation| allocation.requested_at <= requested_at)
-                .map(|allocation| allocation.owner.clone())
-                .collect();
-            for owner in &gone {
-                // The barrier below covers each ticket.
-                drop(self.release(served, owner, requested_at, "gc")?);
-            }
-            (gone.len(), self.ports.journal.barrier())
+        let freed = match self.networks.known(&gc.network) {
+            Some(slot) => match slot.lock().await.as_mut() {
+                Some(served) => self.collect(served, gc, requested_at)?,
+                None => 0,
+            },
+            None => 0,
         };
-        barrier.durable().await?;
+        // It covers each release; and if there is no such network, its removal, which may not be durable yet.
+        self.ports.journal.barrier().durable().await?;
         self.is_untidy();
         self.unlinked.notify_one();
         self.gc_at_delegates(&gc.network, &gc.valid).await;
         Ok(freed)
+    }
+
+    /// Stages and applies the ends of the attachments that the runtime no longer lists; returns how many.
+    fn collect(&self, served: &mut Served, gc: &Gc, requested_at: Moment) -> Result<usize> {
+        let gone: Vec<Owner> = served
+            .book
+            .allocations()
+            .filter(|allocation| End::Gc.ends(&allocation.owner))
+            .filter(|allocation| {
+                allocation.owner.attachment().is_none_or(|(container, interface)| {
+                    !gc.valid.contains(&(container.clone(), interface.clone()))
+                })
+            })
+            .filter(|allocation| allocation.requested_at <= requested_at)
+            .map(|allocation| allocation.owner.clone())
+            .collect();
+        for owner in &gone {
+            drop(self.release(served, owner, requested_at, "gc")?);
+        }
+        Ok(gone.len())
     }
 
     /// Stages and applies the end of an owner's allocation, if the owner has one and last requested it no later than

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
+use crate::delegates::reopened;
 use crate::engine::Engine;
 use crate::states::forgotten;
 
@@ -20,10 +21,13 @@ impl Engine {
 
     async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
         self.bounds().check_operator(name)?;
-        let Some(slot) = self.networks.known(name) else { return Ok(false) };
+        let Some(slot) = self.networks.known(name) else { return self.removed_before().await };
         let ticket = {
             let mut state = slot.lock().await;
-            let Some(served) = state.as_mut() else { return Ok(false) };
+            let Some(served) = state.as_mut() else {
+                drop(state);
+                return self.removed_before().await;
+            };
             let held = served.book.allocations().len();
             if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
                 let cause = match held {
@@ -43,9 +47,12 @@ impl Engine {
             self.ports.journal.health()?;
             let (network, at) = (name.clone(), self.now());
             let removed = LedgerFact::Removed { network: network.clone(), at };
-            let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
             let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
-            facts.extend(remembered);
+            {
+                let node = self.committer.node();
+                facts.extend(forgotten(&node.states, name, at).map(Fact::from));
+                facts.extend(reopened(&node.delegations, name));
+            }
             let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
             self.networks.bury(name, place);
             *state = None;
@@ -54,5 +61,10 @@ impl Engine {
         };
         ticket.durable().await?;
         Ok(true)
+    }
+
+    /// There is no such network; its removal may not be durable yet.
+    async fn removed_before(&self) -> Result<bool> {
+        self.ports.journal.barrier().durable().await.map(|()| false)
     }
 }

@@ -11,7 +11,7 @@ use std::pin::pin;
 
 use claiming::{addresses, agent, ask, key, leasing, named, names, wanting};
 use support::{Bench, activate, network, owner, poll_once};
-use tenure_engine::{Ask, Claimed, Gc};
+use tenure_engine::{Ask, Claimed, Declared, Gc};
 use tenure_ledger::{ClaimFact, Fact, Families, LedgerFact, Presence, Wish};
 use tenure_types::{End, Error, ErrorCode};
 
@@ -66,6 +66,52 @@ async fn a_claim_and_its_allocation_begin_and_end_together() {
     assert!(bench.engine.reap(&held, End::Operator, "nobody is there").await.unwrap());
     assert_eq!(bench.engine.claims_of(None), []);
     assert_eq!(bench.engine.book(&network()).await.unwrap().allocations().len(), 0);
+}
+
+/// Regression: an agent without claims that declared none was answered at once, although the end of its last claim was not
+/// durable, and a crash brought the claim back.
+#[tokio::test]
+async fn that_an_agent_has_no_claims_is_answered_once_that_is_durable() {
+    let bench = Bench::with_network().await;
+    let cilium = agent("cilium");
+    for apply in [true, false] {
+        bench.claimed("cilium", &ask("router")).await.unwrap();
+        bench.journal.hold();
+        {
+            let router = key("cilium", "router");
+            let mut release = pin!(bench.engine.release_claim(&router));
+            assert!(poll_once(release.as_mut()).is_pending());
+        }
+        assert_eq!(bench.engine.claims_of(None), [], "ended, and not durably");
+        let mut declare = pin!(bench.engine.declare(&cilium, &[], apply));
+        assert!(poll_once(declare.as_mut()).is_pending());
+        bench.journal.resolve(&Ok(()));
+        assert_eq!(declare.await.unwrap(), Declared::default());
+    }
+}
+
+/// Regression: as above, once the network is removed, too.
+#[tokio::test]
+async fn that_a_claim_has_ended_with_its_network_is_answered_once_that_is_durable() {
+    let bench = Bench::with_network().await;
+    let (net, router) = (network(), key("cilium", "router"));
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert!(bench.engine.release_claim(&router).await.unwrap());
+    bench.journal.hold();
+    let removing = async || bench.engine.remove_network(&net, true).await;
+    {
+        let mut remove = pin!(removing());
+        assert!(poll_once(remove.as_mut()).is_pending());
+    }
+    let mut release = pin!(bench.engine.release_claim(&router));
+    let mut remove = pin!(removing());
+    let gc = Gc { network: network(), valid: HashSet::new(), requested_at: bench.now() };
+    let mut gc = pin!(bench.engine.gc(gc));
+    assert!(poll_once(release.as_mut()).is_pending());
+    assert!(poll_once(remove.as_mut()).is_pending());
+    assert!(poll_once(gc.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    assert_eq!((release.await, remove.await, gc.await), (Ok(false), Ok(false), Ok(0)));
 }
 
 #[tokio::test]

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use tenure_engine::{Gc, Phase};
 use tenure_types::{ConditionName, ContainerId, Error, ErrorCode, InterfaceName};
 
-use crate::claiming::{agent, ask};
+use crate::claiming::{agent, ask, leasing};
 use crate::delegating::{Foreign, start};
-use crate::support::{fits, network, poll_once};
+use crate::support::{Bench, fits, network, poll_once};
 
 #[tokio::test]
 async fn what_a_delegate_gives_is_the_ledgers() {
@@ -208,6 +208,57 @@ async fn a_delegate_takes_nothing_back_that_a_crash_would_bring_back_to_its_owne
     gc.await.unwrap();
     assert_eq!(tidy.await, 0);
     assert!(foreign.given().is_empty());
+}
+
+/// Regression: the lease counted from when the declaration was durable, and lapsed right after an answer that said that the claim
+/// is there.
+#[tokio::test]
+async fn a_lease_counts_from_the_answer_to_a_declaration_that_had_to_wait_for_a_delegate() {
+    let (bench, foreign) = start().await;
+    let (engine, cilium) = (&bench.engine, agent("cilium"));
+    let kept = [leasing("router", 40)];
+    engine.declare(&cilium, &[leasing("router", 40), ask("health")], true).await.unwrap();
+    bench.journal.hold();
+    let mut declare = Box::pin(engine.declare(&cilium, &kept, true));
+    assert!(poll_once(declare.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    bench.journal.hold();
+    assert!(
+        poll_once(declare.as_mut()).is_pending(),
+        "durable; the delegate has not yet taken the other one back"
+    );
+    bench.tick(41_000);
+    bench.journal.resolve(&Ok(()));
+    assert_eq!(claiming::names(&declare.await.unwrap().kept), ["router"]);
+    assert_eq!(engine.lapse().await, Ok(0));
+    bench.tick(41_000);
+    assert_eq!(engine.lapse().await, Ok(1));
+    assert!(foreign.given().is_empty());
+}
+
+/// Regression: the new network counts its allocations from one, and the owner's next allocation, which another policy proposed,
+/// was taken for the one that the delegate had given in the network of that name before.
+#[tokio::test]
+async fn what_a_delegate_gave_in_a_removed_network_is_not_taken_for_the_next_allocation_of_its_owner() {
+    let (bench, foreign) = start().await;
+    let engine = &bench.engine;
+    engine.add(bench.delegated(1), fits).await.unwrap();
+    foreign.fails(true);
+    bench.tick(1);
+    engine.del(bench.del(1)).await.unwrap();
+    assert!(engine.remove_network(&network(), true).await.unwrap());
+    bench.tick(1);
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "from a policy of the new network");
+    let phases = |bench: &Bench| -> Vec<Phase> {
+        bench.engine.delegations().iter().map(|pending| pending.phase).collect()
+    };
+    assert_eq!(phases(&bench), [Phase::Open]);
+    let again = bench.delegated_after_a_restart(&foreign, false);
+    assert_eq!(phases(&again), [Phase::Open]);
+    foreign.fails(false);
+    assert_eq!(again.engine.tidy().await, 0);
+    assert!(foreign.given().is_empty() && again.engine.delegations().is_empty());
+    assert_eq!(again.engine.book(&network()).await.unwrap().allocations().len(), 1);
 }
 
 #[tokio::test]

@@ -78,6 +78,8 @@ impl Engine {
     pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
+            // What ended the agent's last claim may not be durable yet.
+            self.ports.journal.barrier().durable().await?;
             return Ok(Declared::default());
         };
         self.observed("declare", &network, None, self.serve_declare(agent, asks, apply)).await
@@ -123,13 +125,18 @@ impl Engine {
         ticket.durable().await?;
         drop(given);
         if apply {
+            let is_heard = || {
+                let now = self.now();
+                wanted.keys().for_each(|key| self.heard.asked(key, now));
+            };
             // The turns and the disk may have taken a while.
-            let heard = self.now();
-            wanted.keys().for_each(|key| self.heard.asked(key, heard));
+            is_heard();
             declared.released.iter().for_each(|key| self.heard.forget(key));
             for key in &declared.released {
                 self.settle_quietly(&key.network, &key.owner()).await;
             }
+            // And so may delegates, for whom not every caller waits.
+            is_heard();
         }
         Ok(declared)
     }

@@ -22,16 +22,20 @@ impl Engine {
     }
 
     async fn serve_end(&self, key: &ClaimKey, reason: &str) -> Result<bool> {
-        let Some(slot) = self.networks.known(&key.network) else { return Ok(false) };
-        let (existed, ticket) = {
-            let mut state = slot.lock().await;
-            let Some(served) = state.as_mut() else { return Ok(false) };
-            let facts = self.ending(&served.book, key, self.now(), reason);
-            match facts.is_empty() {
-                // A release that is not durable yet may have ended it.
-                true => (false, self.ports.journal.barrier()),
-                false => (true, self.committer.commit(&mut served.book, &facts)?.1),
-            }
+        // A release that is not durable yet may have ended it, and a removal its network.
+        let ended = || (false, self.ports.journal.barrier());
+        let (existed, ticket) = match self.networks.known(&key.network) {
+            None => ended(),
+            Some(slot) => match slot.lock().await.as_mut() {
+                None => ended(),
+                Some(served) => {
+                    let facts = self.ending(&served.book, key, self.now(), reason);
+                    match facts.is_empty() {
+                        true => ended(),
+                        false => (true, self.committer.commit(&mut served.book, &facts)?.1),
+                    }
+                }
+            },
         };
         ticket.durable().await?;
         self.settle_quietly(&key.network, &key.owner()).await;

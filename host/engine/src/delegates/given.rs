@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Fact, InvalidDefinition, LedgerFact, Violation};
+use tenure_ledger::{
+    Book, Delegation, DelegationFact, Delegations, Fact, InvalidDefinition, LedgerFact, Violation,
+};
 use tenure_types::cni::Success;
 use tenure_types::{
-    Allocation, Assignment, Attributes, DELEGATED, Moment, PolicyStamp, Pool, PoolName, Proposal, Range,
-    RangeError, Request, Supply,
+    Allocation, Assignment, Attributes, DELEGATED, Moment, NetworkName, PolicyStamp, Pool, PoolName,
+    Proposal, Range, RangeError, Request, Supply,
 };
 
 /// Why the ledger refuses what a delegate gave.
@@ -135,4 +137,13 @@ pub(super) fn withdrawn(book: &Book, addresses: &[IpAddr], now: Moment) -> Vec<F
         book.withdraw(&name, range.range.name(), now).ok()?
     };
     free.filter_map(of).map(Fact::from).collect()
+}
+
+/// The facts that reopen what delegates gave in a network that is being removed, where nothing is in use: they have to take it
+/// back all the same. The next network of this name counts its allocations from one again, and one of them must not be taken
+/// for an allocation of this one.
+pub(crate) fn reopened(delegations: &Delegations, network: &NetworkName) -> Vec<Fact> {
+    let given = delegations.of(network).filter(|delegation| delegation.given.is_some());
+    let open = |delegation: &Arc<Delegation>| Delegation { given: None, ..delegation.as_ref().clone() };
+    given.map(open).map(DelegationFact::Asked).map(Fact::from).collect()
 }

@@ -9,7 +9,7 @@ use tenure_engine::ports::{
     Answer, Catalogue, CatalogueEntry, Delegate, DelegateFailure, Giving, Offered, Policy, TakenIn,
 };
 use tenure_engine::{Add, Define, Recovered};
-use tenure_fixtures::ports::ManualJournal;
+use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::{Book, Component};
 use tenure_types::cni::Success;
 use tenure_types::{
@@ -183,17 +183,20 @@ impl Policy for Proposer {
     }
 }
 
-/// A catalogue with nothing but the delegate.
+/// A catalogue with the delegate, and the policies of other tests.
 struct Only(Arc<Foreign>);
 
 impl Catalogue for Only {
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        match name.delegate().filter(|_| !self.0.state().unconfigured) {
+        match name.delegate() {
+            Some(_) if self.0.state().unconfigured => {
+                Err(Error::new(ErrorCode::DelegateUnavailable, "not configured"))
+            }
             Some(delegate) => {
                 let stamp = PolicyStamp { name: name.clone(), digest: "unpinned".into() };
                 Ok(Arc::new(Proposer(delegate, Arc::new(stamp))))
             }
-            None => Err(Error::new(ErrorCode::DelegateUnavailable, "not configured")),
+            None => policy::catalogue().find(name),
         }
     }
 

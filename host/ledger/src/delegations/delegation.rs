@@ -24,7 +24,7 @@ pub struct Delegation {
     pub ipam: Arc<str>,
     /// When it was asked.
     pub since: Moment,
-    /// What it gave, once the ledger has accepted that.
+    /// What it gave, once the ledger has accepted that, and until the network is removed.
     pub given: Option<Given>,
 }
 

@@ -7,7 +7,8 @@ use super::{Delegation, Given};
 /// A fact about a delegate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DelegationFact {
-    /// A delegate is about to be asked for addresses. From now on it may have some for the owner.
+    /// A delegate is about to be asked for addresses. From now on it may have some for the owner. Staged again with the removal
+    /// of its network, for one that is not undone by then: what was given counts no more.
     Asked(Delegation),
     /// The ledger has accepted what it gave; staged with the allocation.
     Given {
