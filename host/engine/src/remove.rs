@@ -7,6 +7,8 @@ use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use crate::delegates::reopened;
 use crate::engine::Engine;
+use crate::ports::Ticket;
+use crate::slot::Served;
 use crate::states::forgotten;
 
 impl Engine {
@@ -21,50 +23,58 @@ impl Engine {
 
     async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
         self.bounds().check_operator(name)?;
-        let Some(slot) = self.networks.known(name) else { return self.removed_before().await };
-        let ticket = {
-            let mut state = slot.lock().await;
-            let Some(served) = state.as_mut() else {
-                drop(state);
-                return self.removed_before().await;
-            };
-            let held = served.book.allocations().len();
-            if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
-                let cause = match held {
-                    0 => format!("an import of network {name} has not finished"),
-                    held => format!("network {name} has {held} live allocations"),
-                };
-                return Err(Error::new(ErrorCode::NetworkInUse, cause));
-            }
-            let open = self.committer.node().effects.of(name).len();
-            if open > 0 {
-                let cause = format_args!("{open} effects of network {name} are under way");
-                return Err(Error::new(ErrorCode::NetworkInUse, cause));
-            }
-            if !apply {
-                return Ok(true);
-            }
-            self.ports.journal.health()?;
-            let (network, at) = (name.clone(), self.now());
-            let removed = LedgerFact::Removed { network: network.clone(), at };
-            let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
-            {
-                let node = self.committer.node();
-                facts.extend(forgotten(&node.states, name, at).map(Fact::from));
-                facts.extend(reopened(&node.delegations, name));
-            }
-            let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
-            self.networks.bury(name, place);
-            *state = None;
-            tracing::info!(network = %name, "removed a network");
-            ticket
+        let (existed, ticket) = match self.networks.known(name) {
+            None => self.removed_before(),
+            Some(slot) => self.stage_removal(name, &mut *slot.lock().await, apply)?,
         };
-        ticket.durable().await?;
-        Ok(true)
+        if let Some(ticket) = ticket {
+            ticket.durable().await?;
+        }
+        Ok(existed)
     }
 
     /// There is no such network; its removal may not be durable yet.
-    async fn removed_before(&self) -> Result<bool> {
-        self.ports.journal.barrier().durable().await.map(|()| false)
+    fn removed_before(&self) -> (bool, Option<Ticket>) {
+        (false, Some(self.ports.journal.barrier()))
+    }
+
+    /// Stages a network's removal; without `apply`, only checks it. Returns whether the network existed, and what to wait for.
+    fn stage_removal(
+        &self,
+        name: &NetworkName,
+        state: &mut Option<Served>,
+        apply: bool,
+    ) -> Result<(bool, Option<Ticket>)> {
+        let Some(served) = state.as_mut() else { return Ok(self.removed_before()) };
+        let held = served.book.allocations().len();
+        if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
+            let cause = match held {
+                0 => format!("an import of network {name} has not finished"),
+                held => format!("network {name} has {held} live allocations"),
+            };
+            return Err(Error::new(ErrorCode::NetworkInUse, cause));
+        }
+        let open = self.committer.node().effects.of(name).len();
+        if open > 0 {
+            let cause = format_args!("{open} effects of network {name} are under way");
+            return Err(Error::new(ErrorCode::NetworkInUse, cause));
+        }
+        if !apply {
+            return Ok((true, None));
+        }
+        self.ports.journal.health()?;
+        let (network, at) = (name.clone(), self.now());
+        let removed = LedgerFact::Removed { network: network.clone(), at };
+        let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
+        {
+            let node = self.committer.node();
+            facts.extend(forgotten(&node.states, name, at).map(Fact::from));
+            facts.extend(reopened(&node.delegations, name));
+        }
+        let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
+        self.networks.bury(name, place);
+        *state = None;
+        tracing::info!(network = %name, "removed a network");
+        Ok((true, Some(ticket)))
     }
 }

@@ -52,8 +52,12 @@ pub(super) fn incomplete(action: &'static str, missing: &str) -> CallError {
 
 /// The error with its causes: the SDK's own words name only the first, or end in all that it has.
 fn chain(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"))
+    let (mut words, mut cause) = (error.to_string(), error.source());
+    while let Some(next) = cause {
+        words = format!("{words}: {next}");
+        cause = next.source();
+    }
+    words
 }
 
 /// Whether a call failed because no credentials were found.
