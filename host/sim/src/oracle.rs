@@ -132,10 +132,7 @@ impl Oracle {
     /// A removal was answered: there is no such network.
     pub(crate) fn none_to_remove(&mut self, id: u64, network: &NetworkName) -> Result<()> {
         self.replies += 1;
-        let known = self.network(network);
-        known.is_not_there(id)?;
-        known.ended(id, false);
-        Ok(())
+        self.network(network).was_not_there(id)
     }
 
     /// The owners known to hold something in a network.

@@ -170,13 +170,14 @@ impl Known {
         self.blocks.iter_mut().for_each(Register::cut_off);
     }
 
-    /// The answer was that there is no such network.
-    pub(super) fn is_not_there(&self, id: u64) -> Result<()> {
-        let since = self.whole.since(id);
+    /// The answer to a removal was that there is no such network.
+    pub(super) fn was_not_there(&mut self, id: u64) -> Result<()> {
+        let possible = self.whole.possible().clone();
         ensure!(
-            since.contains(&Serving::Nobody),
-            "I2: the network was reported not to exist, but it can only be {since:?}"
+            self.whole.was(id, Serving::Nobody),
+            "I2: the network was reported not to exist, but {possible:?} are possible, and nobody else has removed it"
         );
+        self.blocks.iter_mut().for_each(|block| block.ended(id, true));
         Ok(())
     }
 

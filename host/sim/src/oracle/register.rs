@@ -64,6 +64,17 @@ impl<C: Change> Register<C> {
         self.possible.retain(|value| done.contains(value));
     }
 
+    /// A change was answered: it changed nothing, because the value was this. Returns whether that was possible.
+    pub(crate) fn was(&mut self, id: u64, value: C::Value) -> bool {
+        let Some(Flight { before: mut then, others, .. }) = self.flights.remove(&id) else { return false };
+        close(&mut then, &others);
+        let may_be = then.contains(&value);
+        let mut now = BTreeSet::from([value]);
+        close(&mut now, &others);
+        self.possible.retain(|value| now.contains(value));
+        may_be
+    }
+
     /// The values that were possible at some time since a change was sent; the change must still be in progress.
     pub(crate) fn since(&self, id: u64) -> BTreeSet<C::Value> {
         let Some(flight) = self.flights.get(&id) else { return BTreeSet::new() };
@@ -153,6 +164,20 @@ mod tests {
         register.ended(3, true);
         assert_eq!(possible(&register), [3], "it could not have succeeded on anything else");
         assert!(!register.found(2) && register.found(2));
+    }
+
+    #[test]
+    fn an_answer_that_nothing_was_changed_says_what_is() {
+        let mut register = Register::new(0);
+        register.sent(1, Set::To(1));
+        assert!(!register.was(1, 1), "nothing else had made it so");
+        let mut register = Register::new(0);
+        register.sent(1, Set::To(1));
+        register.sent(2, Set::To(2));
+        register.ended(1, false);
+        assert_eq!(possible(&register), [0, 1, 2]);
+        assert!(register.was(2, 1));
+        assert_eq!(possible(&register), [1]);
     }
 
     #[test]
