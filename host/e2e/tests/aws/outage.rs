@@ -92,9 +92,7 @@ pub(crate) fn lost_state() -> anyhow::Result<()> {
     std::fs::remove_dir_all(node.node.daemon.state_directory())?;
     node.node.launch_daemon()?;
     wait::holds("the loss", LIMIT, || Ok(node.condition("state-lost").ok().flatten().is_some()))?;
-    wait::holds("the pods that the ledger has forgotten", LIMIT, || {
-        Ok(node.condition("cloud-quarantine")?.is_some())
-    })?;
+    wait::holds("a daemon that serves", LIMIT, || Ok(node.condition("starting")?.is_none()))?;
     node.all_have_their_way()?;
     let taken: Vec<usize> = TAKING.iter().map(|call| node.double.calls(call)).collect::<Result<_, _>>()?;
     ensure!(taken == [0, 0, 0], "something was taken: {taken:?}");
