@@ -87,7 +87,10 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
         Some((PolicyName::new(name).ok()?, grants))
     });
     let mut granted: HashMap<PolicyName, Grants> = granted.collect();
-    if let Some(name) = config.aws.network.as_ref().and_then(|_| PolicyName::new(AWS_ENI).ok()) {
+    // What a file of that name may do is for the configuration to say, as for any file.
+    let is_built_in = config.policies.get(AWS_ENI).is_none_or(|table| table.path.is_none());
+    let built_in = config.aws.network.as_ref().filter(|_| is_built_in);
+    if let Some(name) = built_in.and_then(|_| PolicyName::new(AWS_ENI).ok()) {
         let grants = granted.entry(name).or_default();
         if grants.effects.is_empty() {
             grants.effects = AWS_EFFECTS.to_vec();
@@ -121,4 +124,25 @@ pub(crate) async fn loaded(policies: &Policies) {
 /// The error for a sandbox that this machine cannot provide, with the settings that ask for it.
 pub(crate) fn unusable(error: tenure_types::Error) -> Setting {
     Setting { keys: "sandbox.memory_mib, sandbox.concurrency", cause: error.cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_policy_may_change_interfaces_and_a_file_of_its_name_what_it_is_granted() {
+        let effects = |more: &str| {
+            let text = format!("[aws]\nnetwork = \"pods\"\n{more}");
+            // Unchecked: a build without the feature refuses the network.
+            let config: Config = toml::from_str(&text).unwrap();
+            grants(&config).remove(&PolicyName::new(AWS_ENI).unwrap()).unwrap_or_default().effects
+        };
+        assert_eq!(effects(""), AWS_EFFECTS);
+        assert_eq!(effects("[policies.aws-eni]\ndeadline_ms = 10"), AWS_EFFECTS);
+        assert_eq!(effects("[policies.aws-eni]\neffects = [\"assign-prefix\"]"), [EffectKind::AssignPrefix]);
+        assert_eq!(effects("[policies.aws-eni]\npath = \"/mine.wasm\""), []);
+        let without = grants(&Config::default());
+        assert!(without.is_empty(), "{without:?}");
+    }
 }
