@@ -11,12 +11,11 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use ipnet::IpNet;
 use tenure_cloud::executor::Status;
 use tenure_cloud::identity::{self, Identity};
-use tenure_cloud::ranges::net_of;
+use tenure_cloud::ranges;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_netlink::{Interface, Kernel, Link, Mac, Node};
@@ -24,7 +23,7 @@ use tenure_types::{Attributes, NetworkName, Object};
 
 use super::settings::settings;
 
-/// The kind of the objects that interfaces are kept as, and the label of ranges that names their interface.
+/// The kind of the objects that interfaces are kept as.
 const INTERFACE: &str = "interface";
 /// The attributes of a kept interface.
 const MAC: &str = "mac";
@@ -151,8 +150,7 @@ fn carried(book: &Book) -> BTreeMap<String, Vec<IpNet>> {
     let mut carried: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
     for index in 0..book.pools().len() {
         for view in book.ranges(index) {
-            let interface = view.range.attributes().get(INTERFACE);
-            if let Some((interface, net)) = interface.zip(net_of(view.range)) {
+            if let Some((interface, net)) = ranges::carried(view.range) {
                 carried.entry(interface.to_owned()).or_default().push(net);
             }
         }
@@ -177,15 +175,11 @@ fn said(status: &Status) -> BTreeMap<String, Facts> {
             mac: interface.mac.as_ref()?.parse().ok()?,
             card: interface.card?,
             device: interface.device?,
-            address: with_length(address, range.prefix_len())?,
+            address: IpNet::new(address, range.prefix_len()).ok()?,
         };
         Some((interface.id.clone(), facts))
     });
     facts.collect()
-}
-
-fn with_length(address: IpAddr, length: u8) -> Option<IpNet> {
-    IpNet::new(address, length).ok()
 }
 
 /// The name of the link with a hardware address. What is built on a link, such as a VLAN, has the same one and a longer name.

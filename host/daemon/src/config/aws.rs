@@ -1,7 +1,5 @@
 //! The node's AWS network interfaces in the configuration.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
@@ -16,7 +14,7 @@ pub(crate) struct Aws {
     pub(crate) ec2_endpoint: Option<String>,
     /// The instance metadata service's URL. Without it, `AWS_EC2_METADATA_SERVICE_ENDPOINT` in the environment is used, or else `http://169.254.169.254`.
     pub(crate) imds_endpoint: Option<String>,
-    /// Seconds between two looks at what EC2 has, if nothing calls for one earlier.
+    /// Seconds between two looks at what EC2 has, after something was new. While nothing is, the time doubles up to 15 minutes; what is in doubt, and a hint of the metadata service, bring the next look earlier.
     #[schemars(range(min = 1))]
     pub(crate) look_seconds: u32,
     /// Seconds that EC2's answers may lag behind what it has done. What EC2 no longer shows is gone only when it has not been shown for so long.
@@ -88,7 +86,7 @@ impl Aws {
 /// Whether a text begins as a URL of HTTP and goes on.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    rest.is_some_and(|rest| !rest.is_empty() && !Path::new(rest).is_absolute() && !rest.contains(' '))
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(' '))
 }
 
 #[cfg(test)]
