@@ -1,7 +1,6 @@
 //! A node on AWS: the daemon, its instance's interfaces as links in an enclave, and pods by the main plugin.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -105,14 +104,23 @@ impl AwsNode {
     /// Each pod reaches the VPC, and is reached from there.
     pub(crate) fn all_have_their_way(&self) -> anyhow::Result<()> {
         let vpc = self.vpc();
-        for (name, (sandbox, address)) in &self.pods {
+        let way = |name: &str, sandbox: &Attachment, address: &str| {
             let pod = self.node.pod(sandbox);
-            let address: IpAddr = address.parse()?;
             traffic::greet(&pod, &vpc, GATEWAY.parse()?)
                 .with_context(|| format!("from {name} to the VPC"))?;
-            traffic::greet(&vpc, &pod, address).with_context(|| format!("from the VPC to {name}"))?;
-        }
-        Ok(())
+            traffic::greet(&vpc, &pod, address.parse()?).with_context(|| format!("from the VPC to {name}"))
+        };
+        let ways = self.pods.iter().try_for_each(|(name, (sandbox, address))| way(name, sandbox, address));
+        ways.with_context(|| self.kernel())
+    }
+
+    /// What the kernel has on the node and in the VPC, for a failure's reader.
+    fn kernel(&self) -> String {
+        let look = "ip -br addr; ip rule; ip route show table all type unicast; ip neigh; nft list ruleset
+                    ip -n vpc -br addr; ip -n vpc route; ip -n vpc neigh";
+        let pods: Vec<_> = self.pods.iter().map(|(name, (_, address))| format!("{name} {address}")).collect();
+        let shown = self.node.sh(look).unwrap_or_else(|error| format!("{error:#}"));
+        format!("{}\n{shown}", pods.join(", "))
     }
 
     /// Nothing that must never happen has happened, and every pod's address is on an interface of the node.

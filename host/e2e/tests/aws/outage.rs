@@ -24,7 +24,7 @@ pub(crate) fn silent() -> anyhow::Result<()> {
     node.double.ask("POST", "/faults", &metadata)?;
     node.node.kill_daemon()?;
     // As systemd-networkd sweeps it: all that was ours is gone, too.
-    let sweep = "ip rule flush; ip rule add pref 0 table local; ip rule add pref 32766 table main
+    let sweep = "ip rule flush; ip rule add pref 32766 table main
                  ip rule add pref 32767 table default; nft flush ruleset";
     node.node.sh(sweep)?;
     node.node.start_daemon()?;

@@ -31,6 +31,10 @@ pub(super) struct Cable {
 /// The bridge in the VPC's namespace.
 pub(super) const BRIDGE: &str = "vpc0";
 
+/// The hardware address of the gateways. A bridge without one of its own takes the lowest of its ports', and when that
+/// changes, the kernel forgets all neighbours.
+const GATEWAY_MAC: &str = "0a:00:0e:c2:00:01";
+
 /// The gateway of every IPv6 subnet.
 const GATEWAY_SIX: &str = "fe80:ec2::1/64";
 
@@ -61,7 +65,7 @@ pub(super) fn furnish(vpc: &Namespace, subnets: &Subnets) -> Vec<Vec<String>> {
     let vpc = &vpc.0;
     let mut commands = vec![
         words(&format!("-n {vpc} link set lo up")),
-        words(&format!("-n {vpc} link add {BRIDGE} type bridge")),
+        words(&format!("-n {vpc} link add {BRIDGE} address {GATEWAY_MAC} type bridge")),
         words(&format!("-n {vpc} link set {BRIDGE} up")),
         words(&format!("-n {vpc} addr add {GATEWAY_SIX} dev {BRIDGE} nodad")),
     ];
