@@ -51,6 +51,11 @@ impl Book {
 
     /// Replaces the network's pools. Pools whose name stays keep their ranges and the address handed out last.
     pub(super) fn define(&mut self, network: &Arc<Network>) {
+        if self.network.pools == network.pools {
+            // The stock depends on nothing else. To build it again takes time for each address in use.
+            self.network = Arc::clone(network);
+            return;
+        }
         let (ranges, last) = (self.supplied(), self.handed_out_last());
         self.network = Arc::clone(network);
         self.stock = Stock::new(network.pools.len());

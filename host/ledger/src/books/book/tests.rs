@@ -235,6 +235,27 @@ fn live_allocations_survive_a_narrower_definition() {
 }
 
 #[test]
+fn a_definition_with_the_same_pools_leaves_their_use_as_it_is() {
+    let mut book = small(Cooling::Strict);
+    for (number, last) in (1..).zip(2..7) {
+        give(&mut book, number, ip(last));
+    }
+    free(&mut book, 2, 5);
+    let use_of = |book: &Book| {
+        let pool = Shelf::whole(0);
+        (book.usage(pool), book.last(pool), book.free(pool, None, Direction::Ascending, 9))
+    };
+    let (before, again) = (use_of(&book), request(owner(9), &[], 0));
+    let admit = |book: &Book| book.admit(&again, &Proposal::of([(0, ip(3))]), &stamp(), at(6)).is_ok();
+    assert!(!admit(&book), "the address cools");
+    define(&mut book, Cooling::Preferred, vec![vec![slash_29()]]);
+    assert!(admit(&book), "the rest of the definition is new");
+    for book in [&book, &Book::restore(book.image()).unwrap()] {
+        assert_eq!(use_of(book), before);
+    }
+}
+
+#[test]
 fn contradictions_are_refused_and_change_nothing() {
     let mut book = small(Cooling::Strict);
     let fact = propose(&book, 1, ip(2)).unwrap();
