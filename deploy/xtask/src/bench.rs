@@ -14,7 +14,12 @@ use crate::workspace::{WHOLE, Workspace};
 ///
 /// # Errors
 /// When something cannot be built or measured.
-pub(crate) fn bench(workspace: &Workspace, output: &str, keep: Option<&Path>) -> Result<()> {
+pub(crate) fn bench(
+    workspace: &Workspace,
+    output: &str,
+    keep: Option<&Path>,
+    only: Option<&str>,
+) -> Result<()> {
     tools::install_all(workspace)?;
     dist::dist(workspace)?;
     let release = ["build", "--release", "--package"];
@@ -24,6 +29,9 @@ pub(crate) fn bench(workspace: &Workspace, output: &str, keep: Option<&Path>) ->
     bench.args(["--output", output]);
     if let Some(directory) = keep {
         bench.arg("--keep").arg(directory);
+    }
+    if let Some(rows) = only {
+        bench.args(["--only", rows]);
     }
     run(&mut bench)
 }

@@ -54,7 +54,7 @@ enum Task {
     /// Measures the cost of an address, compared with /bin/true and host-local, and prints one table.
     Bench {
         /// Only checks that each measurement runs, with an unoptimised build
-        #[arg(long, conflicts_with_all = ["output", "keep"])]
+        #[arg(long, conflicts_with_all = ["output", "keep", "only"])]
         short: bool,
         /// The output format: a table for people, or JSON for programs
         #[arg(long, value_name = "FORMAT", value_parser = ["table", "json"], default_value = "table")]
@@ -62,6 +62,9 @@ enum Task {
         /// Saves the run in a directory: as JSON, as a table for the book, and as a picture
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
+        /// Measures only these, separated by commas: turns, at-once, grpc, steady, agents, policy, stalls, large, size
+        #[arg(long, value_name = "ROWS", conflicts_with = "keep")]
+        only: Option<String>,
     },
     /// Simulates the engine and its checkpoint from seeds, and checks every reply against the guarantees.
     Sim {
@@ -101,7 +104,9 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),
-        Task::Bench { output, keep, .. } => bench::bench(&workspace, output, keep.as_deref()).map(|()| true),
+        Task::Bench { output, keep, only, .. } => {
+            bench::bench(&workspace, output, keep.as_deref(), only.as_deref()).map(|()| true)
+        }
         Task::Sim { arguments } => {
             let simulation = ["run", "--release", "--package", "tenure-sim", "--"];
             command::run(workspace.cargo().args(simulation).args(arguments)).map(|()| true)

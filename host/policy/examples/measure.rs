@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -52,11 +52,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         wait(Policy::propose(&policy, &request, Arc::clone(&book), Arc::default())).map(drop)
     })?;
     let recorded = recorded(calls, &runtime, &policy, &request, &book)?;
+    let woken = woken(calls)?;
     let asked_definition = report(calls, || wait(Policy::define(&policy, &name, &config)).map(drop))?;
     let one = ledger(calls, 1, 1)?;
     let (pools, ranges) = (ledger(calls, 100, 1)?, ledger(calls, 1, 1000)?);
     println!(
-        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "recorded": {recorded}, "define": {define}, "asked_definition": {asked_definition}, "proposals_per_second": {rate:.0}}}"#
+        r#"{{"ledger": {one}, "ledger_100_pools": {pools}, "ledger_1000_ranges": {ranges}, "propose": {propose}, "asked": {asked}, "recorded": {recorded}, "define": {define}, "asked_definition": {asked_definition}, "woken": {woken}, "proposals_per_second": {rate:.0}}}"#
     );
     Ok(())
 }
@@ -117,6 +118,20 @@ fn ledger(calls: usize, pools: u8, ranges: u16) -> Result<String, Box<dyn std::e
         book.apply(book.through() + 1, &released)?;
         book.expire(now, Duration::ZERO);
         Ok::<_, Box<dyn std::error::Error>>(())
+    })
+}
+
+/// What a call on another thread costs the machine: that thread is woken, does nothing, and wakes this one.
+fn woken(calls: usize) -> Result<String, Box<dyn std::error::Error>> {
+    let ((call, calls_made), (answer, answers)) = (mpsc::channel(), mpsc::channel());
+    std::thread::scope(|scope| {
+        scope.spawn(move || calls_made.iter().all(|()| answer.send(()).is_ok()));
+        let report = report(calls, || {
+            call.send(())?;
+            Ok(answers.recv()?)
+        });
+        drop(call);
+        report
     })
 }
 

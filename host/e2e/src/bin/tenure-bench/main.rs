@@ -48,6 +48,32 @@ struct Arguments {
     /// Write run.json, run.md and add.svg to a directory
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Measure only these, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "keep")]
+    only: Vec<Rows>,
+}
+
+/// The rows that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Rows {
+    /// Programs one after the other, and the parts of an ADD
+    Turns,
+    /// Concurrent programs
+    AtOnce,
+    /// ADDs over gRPC
+    Grpc,
+    /// A steady load, with and without exchanges of the policy
+    Steady,
+    /// A steady load beside an agent
+    Agents,
+    /// Policy calls, and the ledger's part
+    Policy,
+    /// ADDs beside policies that spin or compile
+    Stalls,
+    /// Memory, start and listing of large states
+    Large,
+    /// Sizes of programs, and instructions
+    Size,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -144,7 +170,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let report = measure(if arguments.short { &SHORT } else { &FULL }, !arguments.short)?;
+    let report = measure(if arguments.short { &SHORT } else { &FULL }, !arguments.short, &arguments.only)?;
     match arguments.output {
         Output::Table => print!("{}", report.table()),
         Output::Json => print!("{}", report.json()?),
@@ -159,7 +185,10 @@ fn keep(report: &Report, directory: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("run.json"), report.json()?)?;
     fs::write(directory.join("run.md"), report.markdown())?;
-    Ok(fs::write(directory.join("add.svg"), picture::draw(report.parts()))?)
+    if let Some(parts) = report.parts() {
+        fs::write(directory.join("add.svg"), picture::draw(parts))?;
+    }
+    Ok(())
 }
 
 /// What all measurements share.
@@ -173,7 +202,7 @@ fn us(microseconds: f64) -> Figure {
     Unit::Microseconds.of(microseconds)
 }
 
-fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
+fn measure(scale: &Scale, needs_disk: bool, only: &[Rows]) -> anyhow::Result<Report> {
     let mut daemon = Daemon::prepare()?;
     let metrics = format!("[metrics]\nlisten = \"{}\"\n", daemon.metrics_address());
     daemon.configure(&format!("{metrics}{}{}", many_ranges(), recorded()))?;
@@ -182,18 +211,25 @@ fn measure(scale: &Scale, needs_disk: bool) -> anyhow::Result<Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bench = Bench { scale, runtime, daemon };
 
-    let mut rows = bench.one_after_another()?;
-    say("where the time of an ADD goes");
-    let config = network(&bench.daemon, "bench-parts", "10.1.0.0/16");
-    let parts = Parts::measure(&bench.daemon, &config, scale.rounds)?;
-    rows.extend(bench.many_at_once()?);
-    rows.extend(bench.over_grpc()?);
-    rows.extend(bench.steadily()?);
-    rows.push(bench.beside_agents()?);
-    rows.extend(bench.policy_calls()?);
-    rows.extend(bench.beside_stalls()?);
-    rows.extend(bench.large_states()?);
-    rows.extend(bench.size_and_instructions()?);
+    let (mut rows, mut parts) = (Vec::new(), None);
+    for group in Rows::value_variants().iter().filter(|group| only.is_empty() || only.contains(group)) {
+        match group {
+            Rows::Turns => {
+                rows.extend(bench.one_after_another()?);
+                say("where the time of an ADD goes");
+                let config = network(&bench.daemon, "bench-parts", "10.1.0.0/16");
+                parts = Some(Parts::measure(&bench.daemon, &config, scale.rounds)?);
+            }
+            Rows::AtOnce => rows.extend(bench.many_at_once()?),
+            Rows::Grpc => rows.extend(bench.over_grpc()?),
+            Rows::Steady => rows.extend(bench.steadily()?),
+            Rows::Agents => rows.push(bench.beside_agents()?),
+            Rows::Policy => rows.extend(bench.policy_calls()?),
+            Rows::Stalls => rows.extend(bench.beside_stalls()?),
+            Rows::Large => rows.extend(bench.large_states()?),
+            Rows::Size => rows.extend(bench.size_and_instructions()?),
+        }
+    }
     Ok(Report::new(machine, rows, parts))
 }
 
@@ -380,7 +416,7 @@ impl Bench<'_> {
 
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
         say("policy calls, each in a fresh instance");
-        let policy::Call { p50, p99, asked, on_thread, ledger } = policy::measure(self.scale.calls)?;
+        let policy::Call { p50, p99, asked, on_thread, woken, ledger } = policy::measure(self.scale.calls)?;
         Ok(vec![
             Row::new("policy call, fresh instance, p50", us(p50)).at_most(40.0),
             Row::new("policy call, fresh instance, p99", us(p99)).at_most(100.0),
@@ -388,7 +424,8 @@ impl Bench<'_> {
                 .at_most(15.0)
                 .raw("total", us(asked)),
             Row::new("... on another thread, for a policy that is not known to be quick", us(on_thread))
-                .at_most(15.0),
+                .at_most(15.0)
+                .raw("two wake-ups alone", us(woken)),
             Row::new(
                 "the ledger's part of an ADD and its DEL, 100 pools, beyond one",
                 us(ledger.pools - ledger.plain),

@@ -23,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) asked: f64,
     /// The additional time if the call is made on another thread while the calling one sleeps.
     pub(crate) on_thread: f64,
+    /// The part of that which the machine takes to wake the other thread, and then this one.
+    pub(crate) woken: f64,
     /// What the ledger does for an allocation and its release, by the shape of the network.
     pub(crate) ledger: Ledger,
 }
@@ -48,6 +50,7 @@ pub(crate) fn measure(calls: u32) -> anyhow::Result<Call> {
         p99: figure("/propose/p99_us")?,
         asked: figure("/asked/p50_us")?,
         on_thread: figure("/asked_definition/p50_us")? - figure("/define/p50_us")?,
+        woken: figure("/woken/p50_us")?,
         ledger: Ledger {
             plain: figure("/ledger/p50_us")?,
             pools: figure("/ledger_100_pools/p50_us")?,

@@ -58,7 +58,8 @@ pub(crate) struct Row {
 pub(crate) struct Report {
     machine: String,
     rows: Vec<Row>,
-    parts: Parts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Parts>,
 }
 
 impl Unit {
@@ -130,12 +131,12 @@ impl Row {
 const HEADINGS: [&str; 4] = ["measure", "figure", "goal", "of"];
 
 impl Report {
-    pub(crate) fn new(machine: String, rows: Vec<Row>, parts: Parts) -> Self {
+    pub(crate) fn new(machine: String, rows: Vec<Row>, parts: Option<Parts>) -> Self {
         Self { machine, rows, parts }
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
-        &self.parts
+    pub(crate) fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
     }
 
     /// For people.
@@ -144,7 +145,8 @@ impl Report {
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(HEADINGS);
         table.add_rows(self.rows.iter().map(Row::cells));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-        format!("{}\n\n{}\n\n{}", self.machine, lines.join("\n"), self.parts.lines())
+        let parts = self.parts.as_ref().map_or_else(String::new, |parts| format!("\n{}", parts.lines()));
+        format!("{}\n\n{}\n{parts}", self.machine, lines.join("\n"))
     }
 
     /// For programs.
