@@ -91,7 +91,7 @@ pub struct Budget {
     subnets: BTreeMap<(String, Unit), Pause>,
     /// By call, and by subnet if only that is wrong.
     grudges: BTreeMap<(&'static str, Option<String>), Grudge>,
-    /// How long each denied call is not made.
+    /// How long each call is not made that was denied, or refused for a reason that is not known here.
     denied: BTreeMap<&'static str, Pause>,
 }
 
@@ -142,7 +142,7 @@ impl Budget {
                     }
                 }
             }
-            Failure::Denied => {
+            Failure::Denied | Failure::Refused => {
                 let pause = self.denied.entry(call).or_default();
                 pause.extend(now, &mut self.jitter);
                 let until = pause.until;

@@ -93,10 +93,10 @@ fn a_pause_doubles_up_to_two_minutes_and_ends_with_a_success() {
 }
 
 #[test]
-fn what_is_denied_or_misconfigured_is_not_repeated_for_long_and_says_why() {
+fn what_is_refused_denied_or_misconfigured_is_not_repeated_for_long_and_says_why() {
     let mut budget = Budget::new(1);
     let call = "CreateNetworkInterface";
-    budget.failed(&error(call, Failure::Denied), Some(("subnet-1", Unit::Address)), seconds(0));
+    budget.failed(&error(call, Failure::Refused), Some(("subnet-1", Unit::Address)), seconds(0));
     let grudge = budget.grudge(call, None, seconds(0)).unwrap();
     assert_eq!(grudge.why, "CreateNetworkInterface: Code: words");
     assert!((seconds(22)..=seconds(38)).contains(&grudge.until), "{grudge:?}");

@@ -35,6 +35,8 @@ where
         // The connection failed, before or after the request was sent, or something that this version does not know.
         _ => (Failure::Unknown, "connection".to_owned(), chain(error)),
     };
+    // Some causes have lines of their own; what is shown of an error is one.
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     CallError { action, failure, code, message, retry_after: response.and_then(retry_after) }
 }
 
