@@ -1,5 +1,7 @@
 //! What a plan is told: interfaces, subnets and unused ranges, and the limits of the node. `wit/README.md` lists the names.
 
+use std::time::Duration;
+
 use tenure_engine::Outlook;
 use tenure_ledger::Book;
 use tenure_types::{Attributes, InvalidAttributes, Object};
@@ -67,22 +69,25 @@ fn interface(
 }
 
 fn subnet(situation: &Situation, known: &Subnet) -> Result<Object, InvalidAttributes> {
-    let left = |unit| {
-        let left = situation.backoff(&known.id, unit);
-        // A started second is one.
-        (left.as_secs() + u64::from(left.subsec_nanos() > 0)).to_string()
-    };
-    let is_barred = ["CreateNetworkInterface", "AttachNetworkInterface"]
+    // A started second is one.
+    let seconds = |left: Duration| (left.as_secs() + u64::from(left.subsec_nanos() > 0)).to_string();
+    let left = |unit| seconds(situation.backoff(&known.id, unit));
+    let is_candidate = situation.is_candidate(known);
+    let barred = ["CreateNetworkInterface", "AttachNetworkInterface"]
         .iter()
-        .any(|call| situation.barred(call, &known.id).is_some());
-    let pairs = [
-        ("interfaces", (situation.is_candidate(known) && !is_barred).to_string()),
+        .filter(|_| is_candidate)
+        .find_map(|call| situation.barred(call, &known.id));
+    let mut pairs = vec![
+        ("interfaces", (is_candidate && barred.is_none()).to_string()),
         ("excluded", situation.is_excluded(known).to_string()),
         ("available", known.available.to_string()),
         ("backoff.addresses", left(Unit::Address)),
         ("backoff.prefixes", left(Unit::Prefix)),
         ("ipv6.backoff.prefixes", left(Unit::Ipv6Prefix)),
     ];
+    if let Some(barred) = barred {
+        pairs.extend([("refused", barred.call.to_owned()), ("refused.seconds", seconds(barred.left))]);
+    }
     object(names::SUBNET, &known.id, pairs.iter().map(|(name, value)| (*name, value.as_str())))
 }
 
@@ -166,6 +171,7 @@ mod tests {
         let shown = shown(&situation, &Ledger::new());
         assert!(shown[1].contains("managed=false"), "{}", shown[1]);
         assert!(shown[2].contains("interfaces=false"), "{}", shown[2]);
+        assert!(shown[2].contains("refused=CreateNetworkInterface,refused.seconds=600"), "{}", shown[2]);
     }
 
     #[test]

@@ -8,15 +8,24 @@ use std::sync::Arc;
 use tenure_engine::ports::{Answer, LinkKey, Links};
 use tenure_netlink::{Error as Refusal, Name, Netns, PodLink};
 use tenure_types::{
-    Allocation, Connected, Error, ErrorCode, Generation, LinkEnd, NetworkName, Owner, PodIdentity, Result,
+    Allocation, Attributes, Connected, Error, ErrorCode, Generation, Link, LinkEnd, NetworkName, Owner,
+    PodIdentity, Result,
 };
 use tokio::sync::Mutex;
 
 use crate::capabilities;
 use crate::parts::Kept;
 
-/// How the name of each host end begins, as ipamd's do.
+/// How the names of host ends begin unless the network says otherwise, as ipamd's do.
 const PREFIX: &str = "eni";
+
+/// The MTU of links if nobody says otherwise, in bytes: what every network carries.
+const MTU: u32 = 1500;
+
+/// The attributes of a definition that say how links are: how their names begin; and their MTU in bytes, of which the first that
+/// is there counts.
+const PREFIX_KEY: &str = "vethPrefix";
+const MTU_KEYS: [&str; 2] = ["podMtu", "mtu"];
 
 /// How the alias of each host end begins.
 const ALIAS: &str = "tenure ";
@@ -84,18 +93,21 @@ impl KernelLinks {
 }
 
 impl Links for KernelLinks {
-    fn host_end(&self, owner: &Owner, pod: Option<&PodIdentity>) -> Box<str> {
+    fn link(&self, owner: &Owner, pod: Option<&PodIdentity>, mtu: Option<u32>, network: &Attributes) -> Link {
+        let prefix = network.get(PREFIX_KEY).unwrap_or(PREFIX);
+        let of_network = || MTU_KEYS.iter().find_map(|key| network.get(key)?.parse().ok());
         let (container, interface) = match owner.attachment() {
             Some((container, interface)) => (container.as_str(), interface.as_str()),
             None => ("", ""),
         };
         // No pod's name has a slash, so no other pod's first interface has this name.
         let name = match pod {
-            Some(pod) if interface == FIRST => Name::of(PREFIX, &pod.namespace, &pod.name),
-            Some(pod) => Name::of(PREFIX, &pod.namespace, &format!("{}/{interface}", pod.name)),
-            None => Name::of(PREFIX, container, &format!("/{interface}")),
+            Some(pod) if interface == FIRST => Name::of(prefix, &pod.namespace, &pod.name),
+            Some(pod) => Name::of(prefix, &pod.namespace, &format!("{}/{interface}", pod.name)),
+            None => Name::of(prefix, container, &format!("/{interface}")),
         };
-        name.map_or_else(|_| PREFIX.into(), |name| name.as_str().into())
+        let host = name.map_or_else(|_| prefix.into(), |name| name.as_str().into());
+        Link { host, mtu: mtu.or_else(of_network).unwrap_or(MTU) }
     }
 
     fn describe(&self, allocation: &Allocation) -> Option<Connected> {
@@ -203,21 +215,41 @@ mod tests {
             container: tenure_types::ContainerId::new(container).unwrap(),
             interface: tenure_types::InterfaceName::new(interface).unwrap(),
         };
-        let web = links.host_end(&owner("a", "eth0"), Some(&pod("web-0")));
+        let none = Attributes::default();
+        let host = |owner: &Owner, pod: Option<&PodIdentity>| links.link(owner, pod, None, &none).host;
+        let web = host(&owner("a", "eth0"), Some(&pod("web-0")));
         assert_eq!(&*web, "eni0d7763386da");
-        assert_eq!(
-            links.host_end(&owner("b", "eth0"), Some(&pod("web-0"))),
-            web,
-            "a new sandbox takes it over"
-        );
+        assert_eq!(host(&owner("b", "eth0"), Some(&pod("web-0"))), web, "a new sandbox takes it over");
         let others = [
-            links.host_end(&owner("a", "net1"), Some(&pod("web-0"))),
-            links.host_end(&owner("a", "eth0"), Some(&pod("web-0.net1"))),
-            links.host_end(&owner("a", "eth0"), None),
-            links.host_end(&owner("a", "net1"), None),
-            links.host_end(&owner("b", "eth0"), None),
+            host(&owner("a", "net1"), Some(&pod("web-0"))),
+            host(&owner("a", "eth0"), Some(&pod("web-0.net1"))),
+            host(&owner("a", "eth0"), None),
+            host(&owner("a", "net1"), None),
+            host(&owner("b", "eth0"), None),
             web,
         ];
         assert_eq!(others.iter().collect::<std::collections::BTreeSet<_>>().len(), others.len());
+    }
+
+    #[test]
+    fn a_link_is_as_the_caller_or_else_the_network_says() {
+        let links = KernelLinks::new(Arc::default());
+        let owner = Owner::Attachment {
+            container: tenure_types::ContainerId::new("a").unwrap(),
+            interface: tenure_types::InterfaceName::new("eth0").unwrap(),
+        };
+        let pod = PodIdentity { namespace: "default".into(), name: "web-0".into(), uid: Box::default() };
+        let link = |mtu: Option<u32>, network: &[(&str, &str)]| {
+            let network = Attributes::new(network.iter().copied()).unwrap();
+            let link = links.link(&owner, Some(&pod), mtu, &network);
+            (link.host.to_string(), link.mtu)
+        };
+        let named = |prefix: &str| format!("{prefix}0d7763386da");
+        assert_eq!(link(None, &[]), (named("eni"), 1500));
+        let network = [("mtu", "9001"), ("vethPrefix", "aws")];
+        assert_eq!(link(None, &network), (named("aws"), 9001));
+        let network = [("mtu", "9001"), ("podMtu", "1400")];
+        assert_eq!(link(None, &network), (named("eni"), 1400));
+        assert_eq!(link(Some(8900), &network), (named("eni"), 8900));
     }
 }

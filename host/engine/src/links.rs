@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tenure_types::{
-    Allocation, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request,
-    Result,
+    Allocation, Attributes, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity,
+    Request, Result,
 };
 
 use crate::engine::Engine;
@@ -27,10 +27,21 @@ use crate::ports::LinkKey;
 const AT_ONCE: usize = 8;
 
 impl Engine {
-    /// The link to ask for in an attachment's request.
+    /// The link to ask for in an attachment's request, with this MTU in bytes if its caller asks for one.
     #[must_use]
-    pub fn link(&self, owner: &Owner, pod: Option<&PodIdentity>, mtu: u32) -> Link {
-        Link { host: self.ports.links.host_end(owner, pod), mtu }
+    pub fn link(
+        &self,
+        network: &NetworkName,
+        owner: &Owner,
+        pod: Option<&PodIdentity>,
+        mtu: Option<u32>,
+    ) -> Link {
+        let slot = self.networks.get(network);
+        let state = slot.as_ref().map(|slot| slot.state());
+        let served = state.as_ref().and_then(|state| state.as_ref());
+        let defined = served.map(|served| Arc::clone(served.book.network()));
+        let attributes = defined.as_ref().map(|network| &network.attributes);
+        self.ports.links.link(owner, pod, mtu, attributes.unwrap_or(&Attributes::default()))
     }
 
     /// Whether a link could be made now.

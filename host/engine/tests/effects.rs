@@ -176,6 +176,28 @@ async fn who_waits_is_refused_once_a_plan_finds_the_supply_full_and_waits_again_
 }
 
 #[tokio::test]
+async fn why_a_request_waits_can_be_told_while_it_waits() {
+    let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
+    let _attending = bench.engine.attend();
+    assert_eq!(bench.engine.why_waiting(&network()), None);
+    {
+        let mut waits = pin!(bench.takes(1));
+        assert!(poll_once(waits.as_mut()).is_pending());
+        let why = || bench.engine.why_waiting(&network()).map(|error| (error.code, error.cause)).unwrap();
+        assert_eq!(why(), (ErrorCode::NotYet, "no block has a free address".to_owned()));
+        let later = Outlook { attributes: pairs(&[("later", "true")]), ..Outlook::default() };
+        assert_eq!(
+            bench.engine.plan_effects(&network(), later, &cloud).await.unwrap_err().code,
+            ErrorCode::NotYet
+        );
+        assert_eq!(why().1, "no block has a free address; throttled");
+        bench.plan(&cloud, &[]).await;
+        assert_eq!(why().1, "no block has a free address");
+    }
+    assert_eq!(bench.engine.why_waiting(&network()), None, "nobody waits any more");
+}
+
+#[tokio::test]
 async fn nobody_waits_where_nobody_carries_effects_out() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.takes(1).await.unwrap_err().code, ErrorCode::NotYet);

@@ -21,7 +21,7 @@ impl Bench {
     fn linked(&self, number: u32, pod: Option<&str>) -> Add {
         let mut add = self.add(number);
         let pod = pod.map(|name| PodIdentity { namespace: "ns".into(), name: name.into(), uid: "".into() });
-        let link = self.engine.link(&add.request.owner, pod.as_ref(), 1400);
+        let link = self.engine.link(&network(), &add.request.owner, pod.as_ref(), Some(1400));
         add.request.sandbox.link = Some(Box::new(link));
         add.request.sandbox.pod = pod;
         add

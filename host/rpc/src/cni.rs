@@ -2,9 +2,11 @@
 
 mod eni;
 mod foreseen;
+mod patience;
 mod unimported;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_engine::{Add, Del, Engine, Gc};
 use tenure_runtime::netns;
@@ -17,6 +19,7 @@ use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
 pub use self::foreseen::{ForeseenNetwork, foreseen};
+use self::patience::patience;
 use self::unimported::Unimported;
 use crate::resolv_conf;
 use crate::status::to_status;
@@ -53,7 +56,8 @@ impl CniService {
         self.unimported.ignore(ignore);
     }
 
-    async fn add(&self, call: &Invocation, plugin: Plugin) -> Result<Answer> {
+    async fn add(&self, call: &Request<Invocation>, plugin: Plugin) -> Result<Answer> {
+        let (call, patience) = (call.get_ref(), patience(call.metadata()));
         let read = self.read(call, plugin).await;
         let (add, version, frame) = read.inspect_err(|error| unread(&Command::Add, call, error))?;
         let success = |addresses: &[AssignedAddress]| {
@@ -67,7 +71,12 @@ impl CniService {
         };
         let fits = |addresses: &[AssignedAddress]| success(addresses).render(version).map(drop);
         let network = add.request.network.clone();
-        let grant = match self.engine.add(add, fits).await {
+        let added = tokio::select! {
+            biased;
+            added = self.engine.add(add, fits) => added,
+            refusal = self.no_supply(&network, patience) => Err(refusal),
+        };
+        let grant = match added {
             Ok(grant) => grant,
             Err(refusal) => return Err(self.told_first(&network, version, refusal).await),
         };
@@ -77,6 +86,18 @@ impl CniService {
             None => success,
         };
         Ok(Answer { output: success.render(version)?.into_bytes() })
+    }
+
+    /// Waits until an ADD's caller cannot wait any longer, and says why requests still wait for the network's supply. If
+    /// none does, the ADD waits for something else, and this never ends.
+    async fn no_supply(&self, network: &NetworkName, patience: Option<Duration>) -> Error {
+        if let Some(patience) = patience {
+            tokio::time::sleep(patience).await;
+            if let Some(why) = self.engine.why_waiting(network) {
+                return why;
+            }
+        }
+        std::future::pending().await
     }
 
     /// The engine's request for an ADD, the spec version of the answer, and the answer without its addresses.
@@ -89,7 +110,8 @@ impl CniService {
             Plugin::Ipam => None,
             Plugin::Main => {
                 config.only_default_routes()?;
-                Some(Box::new(self.engine.link(&owner, arguments.pod.as_ref(), config.mtu()?)))
+                let mtu = config.mtu()?;
+                Some(Box::new(self.engine.link(config.name(), &owner, arguments.pod.as_ref(), mtu)))
             }
         };
         let dns = self.dns(&config, call).await?;
@@ -264,7 +286,7 @@ fn silent(result: Result<()>) -> Result<Response<Answer>, Status> {
 #[tonic::async_trait]
 impl v1::cni_server::Cni for CniService {
     async fn add(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        self.add(call.get_ref(), Plugin::Ipam).await.map(Response::new).map_err(|error| to_status(&error))
+        self.add(&call, Plugin::Ipam).await.map(Response::new).map_err(|error| to_status(&error))
     }
 
     async fn del(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {

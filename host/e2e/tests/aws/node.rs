@@ -72,8 +72,7 @@ impl AwsNode {
     /// The configuration that a runtime passes: the daemon has the network's.
     pub(crate) fn conf() -> Value {
         json!({
-            "cniVersion": "1.1.0", "name": "pods", "type": "tenure-eni", "mtu": 9001,
-            "ipam": { "type": "tenure" }
+            "cniVersion": "1.1.0", "name": "pods", "type": "tenure-eni", "ipam": { "type": "tenure" }
         })
     }
 

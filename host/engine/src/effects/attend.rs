@@ -1,5 +1,7 @@
 //! What whoever carries effects out hears of the requests that wait.
 
+use tenure_types::{Error, NetworkName};
+
 use super::demand::{Attending, Demand};
 use crate::engine::Engine;
 
@@ -13,6 +15,12 @@ impl Engine {
     /// Waits until a request begins to wait for supply. One call is told of each that began since the last.
     pub async fn demanded(&self) {
         self.demands.arrived().await;
+    }
+
+    /// Why requests wait for a network's supply, in the words of the policy and of its last plan; `None` if none waits.
+    #[must_use]
+    pub fn why_waiting(&self, network: &NetworkName) -> Option<Error> {
+        self.demands.why(network)
     }
 
     /// The networks for whose supply requests wait.

@@ -3,11 +3,11 @@
 //! A waiting request holds no turn, neither its attachment's nor its network's, and no place: it is counted, and tries again once the
 //! supply has changed. Its caller's deadline ends the wait. The map is behind a `std::sync::Mutex`, held to count.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tenure_types::{Error, NetworkName, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use tokio::sync::{Notify, watch};
 
 use crate::lock::hold;
@@ -17,9 +17,9 @@ const MOST: usize = 4_096;
 
 /// The requests that wait for supply.
 pub(crate) struct Demands {
-    waiting: Mutex<BTreeMap<NetworkName, u32>>,
-    /// The networks whose last plan found that nothing can be added.
-    full: Mutex<BTreeSet<NetworkName>>,
+    waiting: Mutex<BTreeMap<NetworkName, Queue>>,
+    /// Of the networks whose last plan could not do what is wanted: why.
+    lacks: Mutex<BTreeMap<NetworkName, Error>>,
     /// How many carry effects out; while nobody does, nobody waits.
     attending: AtomicUsize,
     arrived: Notify,
@@ -36,6 +36,13 @@ pub struct Demand {
     pub waiting: u32,
 }
 
+/// Those that wait for a network's supply.
+struct Queue {
+    length: u32,
+    /// Why the last of them found nothing.
+    why: Error,
+}
+
 /// Somebody carries out effects, until this is dropped.
 pub struct Attending(Arc<Demands>);
 
@@ -49,7 +56,7 @@ impl Default for Demands {
     fn default() -> Self {
         Self {
             waiting: Mutex::default(),
-            full: Mutex::default(),
+            lacks: Mutex::default(),
             attending: AtomicUsize::default(),
             arrived: Notify::new(),
             supplied: watch::Sender::new(0),
@@ -70,26 +77,36 @@ impl Demands {
 
     /// Whether the last plan found that nothing can be added to a network's supply.
     pub(crate) fn is_full(&self, network: &NetworkName) -> bool {
-        hold(&self.full).contains(network)
+        hold(&self.lacks).get(network).is_some_and(is_full)
     }
 
-    /// What the last plan found. Whoever waits looks again when a supply becomes full, and is refused for good.
-    pub(crate) fn found_full(&self, network: &NetworkName, is_full: bool) {
-        let changed = {
-            let mut full = hold(&self.full);
-            match is_full {
-                true => full.insert(network.clone()),
-                false => full.remove(network),
+    /// What the last plan found lacking. Whoever waits looks again when a supply becomes full, and is refused for good.
+    pub(crate) fn found(&self, network: &NetworkName, lack: Option<&Error>) {
+        let before = {
+            let mut lacks = hold(&self.lacks);
+            match lack {
+                Some(lack) => lacks.insert(network.clone(), lack.clone()),
+                None => lacks.remove(network),
             }
         };
-        if changed && is_full {
+        if lack.is_some_and(is_full) && !before.as_ref().is_some_and(is_full) {
             self.supplied();
         }
     }
 
     /// The requests that wait for a network's supply.
     pub(crate) fn of(&self, network: &NetworkName) -> u32 {
-        hold(&self.waiting).get(network).copied().unwrap_or_default()
+        hold(&self.waiting).get(network).map_or(0, |queue| queue.length)
+    }
+
+    /// Why requests wait for a network's supply, if any does: what the last of them was told, and what the last plan lacked.
+    pub(crate) fn why(&self, network: &NetworkName) -> Option<Error> {
+        let refusal = hold(&self.waiting).get(network)?.why.clone();
+        let cause = match hold(&self.lacks).get(network) {
+            Some(lack) => format!("{}; {}", refusal.cause, lack.cause),
+            None => refusal.cause,
+        };
+        Some(Error::new(refusal.code, cause))
     }
 
     /// The requests that wait, by network.
@@ -97,7 +114,7 @@ impl Demands {
         let waiting = hold(&self.waiting);
         waiting
             .iter()
-            .map(|(network, waiting)| Demand { network: network.clone(), waiting: *waiting })
+            .map(|(network, queue)| Demand { network: network.clone(), waiting: queue.length })
             .collect()
     }
 
@@ -111,30 +128,36 @@ impl Demands {
     /// # Errors
     /// The error itself if nobody carries effects out, or if too many wait already.
     pub(crate) async fn wait(&self, network: &NetworkName, seen: u64, error: Error) -> Result<()> {
-        let Some(_waiting) = self.enter(network) else { return Err(error) };
+        let Some(_waiting) = self.enter(network, &error) else { return Err(error) };
         self.arrived.notify_one();
         let mut supplied = self.supplied.subscribe();
         supplied.wait_for(|count| *count != seen).await.map_err(|_| error)?;
         Ok(())
     }
 
-    fn enter<'a>(&'a self, network: &'a NetworkName) -> Option<Waiting<'a>> {
+    fn enter<'a>(&'a self, network: &'a NetworkName, why: &Error) -> Option<Waiting<'a>> {
         let mut waiting = hold(&self.waiting);
-        let all: usize = waiting.values().map(|count| *count as usize).sum();
+        let all: usize = waiting.values().map(|queue| queue.length as usize).sum();
         if self.attending.load(Ordering::Relaxed) == 0 || all >= MOST {
             return None;
         }
-        *waiting.entry(network.clone()).or_default() += 1;
+        let queue = waiting.entry(network.clone()).or_insert_with(|| Queue { length: 0, why: why.clone() });
+        queue.length += 1;
+        queue.why.clone_from(why);
         Some(Waiting { demands: self, network })
     }
+}
+
+fn is_full(lack: &Error) -> bool {
+    lack.code == ErrorCode::PoolExhausted
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut waiting = hold(&self.demands.waiting);
-        if let Some(count) = waiting.get_mut(self.network) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(queue) = waiting.get_mut(self.network) {
+            queue.length -= 1;
+            if queue.length == 0 {
                 waiting.remove(self.network);
             }
         }

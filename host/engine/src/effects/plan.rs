@@ -83,15 +83,22 @@ impl Engine {
         let open = self.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
         let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
-        if begins {
-            let is_full = matches!(&effects, Err(error) if error.code == ErrorCode::PoolExhausted);
-            self.demands.found_full(name, is_full);
-        }
-        let effects = effects?;
+        let effects = effects.inspect_err(|error| {
+            if begins {
+                self.demands.found(name, Some(error));
+            }
+        })?;
 
         let mut planned =
             Planned { policy: Arc::clone(policy.stamp()), intents: Vec::new(), refused: Vec::new() };
         self.sort(&alone, name, (open, effects), outside, &mut planned, now)?;
+        if begins {
+            let refused = planned.refused.first().filter(|_| planned.intents.is_empty());
+            let lack = refused.map(|(effect, why)| {
+                Error::new(ErrorCode::NotYet, format_args!("{} is refused: {why}", effect.kind.name()))
+            });
+            self.demands.found(name, lack.as_ref());
+        }
         let ticket = {
             let mut held = alone.hold();
             let served = held.as_mut().ok_or_else(no_book)?;

@@ -1,6 +1,8 @@
 //! Whoever makes the links of attachments in the kernel.
 
-use tenure_types::{Allocation, Connected, Error, Generation, NetworkName, Owner, PodIdentity};
+use tenure_types::{
+    Allocation, Attributes, Connected, Error, Generation, Link, NetworkName, Owner, PodIdentity,
+};
 
 use super::Answer;
 
@@ -26,8 +28,9 @@ impl LinkKey {
 
 /// Makes, compares and removes links. All calls may be repeated; those about the same link wait for each other.
 pub trait Links: Send + Sync + 'static {
-    /// The name that the host's end of an owner's link has.
-    fn host_end(&self, owner: &Owner, pod: Option<&PodIdentity>) -> Box<str>;
+    /// The link that an owner shall have, with this MTU in bytes if its caller asks for one. The attributes are those of the
+    /// network's definition; there are none before its first one.
+    fn link(&self, owner: &Owner, pod: Option<&PodIdentity>, mtu: Option<u32>, network: &Attributes) -> Link;
 
     /// An allocation's link as its runtime is told of it; `None` if the host makes none for it. Asks nobody.
     fn describe(&self, allocation: &Allocation) -> Option<Connected>;

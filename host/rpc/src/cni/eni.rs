@@ -9,7 +9,7 @@ use crate::v1::{self, Answer, Invocation};
 #[tonic::async_trait]
 impl v1::eni_server::Eni for CniService {
     async fn add(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        let answer = self.add(call.get_ref(), Plugin::Main).await;
+        let answer = self.add(&call, Plugin::Main).await;
         answer.map(Response::new).map_err(|error| to_status(&error))
     }
 

@@ -18,9 +18,6 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The longest allowed `ipam.timeout`: every runtime has given up by then.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// The MTU of a pod's link without `mtu`, in bytes: what every network carries.
-const DEFAULT_MTU: u32 = 1500;
-
 /// The MTUs that a link can have: IPv6 needs 1280, and a veth carries at most this.
 const MTU: RangeInclusive<u32> = 1280..=65_535;
 
@@ -139,19 +136,20 @@ impl<'a> Configuration<'a> {
         self.ipam()?.list("routes")?.iter().map(Route::parse).collect()
     }
 
-    /// The MTU of a pod's link, in bytes, from the main plugin's key `mtu`. ipamd's configuration has it as a string.
+    /// The MTU of a pod's link, in bytes, from the main plugin's key `mtu`, if it is there. ipamd's configuration has it as a
+    /// string.
     ///
     /// # Errors
     /// `InvalidConfig` when no link can have it.
-    pub fn mtu(&self) -> Result<u32, Error> {
-        let Some(node) = self.root.get("mtu") else { return Ok(DEFAULT_MTU) };
+    pub fn mtu(&self) -> Result<Option<u32>, Error> {
+        let Some(node) = self.root.get("mtu") else { return Ok(None) };
         let expected = "a number of bytes from 1280 to 65535";
         let mtu = match node.text() {
             Ok(text) => text.parse().map_err(|_| node.invalid(format_args!("expected {expected}")))?,
             Err(_) => node.read(expected)?,
         };
         if MTU.contains(&mtu) {
-            Ok(mtu)
+            Ok(Some(mtu))
         } else {
             Err(node.invalid(format_args!("expected {expected}, not {mtu}")))
         }

@@ -109,6 +109,9 @@ impl Spots {
             return format!("{} slots of interfaces on their way are not assigned yet", self.coming);
         }
         let told = |subnet: &Subnet| {
+            if let Some((call, seconds)) = &subnet.refused {
+                return format!("{}: EC2 refuses {call}; it is asked again in {seconds} s", subnet.name);
+            }
             let left = subnet.backoff_addresses.max(subnet.backoff_prefixes);
             match left {
                 0 => format!("{} has {} free addresses", subnet.name, subnet.available),
@@ -117,7 +120,9 @@ impl Spots {
         };
         let used = |subnet: &&Subnet| {
             let index = self.subnets.iter().position(|other| other.name == subnet.name);
-            subnet.is_candidate || self.interfaces.iter().any(|spot| spot.slots > 0 && spot.subnet == index)
+            subnet.is_candidate
+                || subnet.refused.is_some()
+                || self.interfaces.iter().any(|spot| spot.slots > 0 && spot.subnet == index)
         };
         let told: Vec<_> = self.subnets.iter().filter(used).take(4).map(told).collect();
         match told.is_empty() {

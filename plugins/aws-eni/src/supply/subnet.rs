@@ -12,6 +12,8 @@ pub struct Subnet {
     pub name: String,
     /// Whether new interfaces may be created in it.
     pub is_candidate: bool,
+    /// The call without which none can be, if EC2 refuses it, and for how many seconds it is not made.
+    pub refused: Option<(String, u32)>,
     /// Whether interfaces in it take no new pods.
     pub is_excluded: bool,
     /// How many addresses EC2 has in it; the largest number if that is not known.
@@ -32,6 +34,10 @@ impl Subnet {
         Self {
             name: object.name.clone(),
             is_candidate: !is_excluded && !is("interfaces", FALSE),
+            refused: object
+                .attributes
+                .get("refused")
+                .map(|call| (call.to_owned(), number("refused.seconds"))),
             is_excluded,
             available: if is_ipv6 { u32::MAX } else { object.number("available").unwrap_or(u32::MAX) },
             backoff_addresses: number("backoff.addresses"),

@@ -66,6 +66,19 @@ fn single_addresses_are_converted_back_when_prefixes_return() {
 }
 
 #[test]
+fn what_ec2_refuses_is_named() {
+    let mut world = World::with(T3_SMALL, r#"{ "warm": { "addresses": 1 } }"#, &[3], false);
+    world.hold(0, 3, 1);
+    let refused = [("interfaces", "false"), ("refused", "CreateNetworkInterface"), ("refused.seconds", "28")];
+    subnet(&mut world, "subnet-0", &refused);
+    assert!(
+        cause(&world).contains("subnet-0: EC2 refuses CreateNetworkInterface; it is asked again in 28 s"),
+        "{}",
+        cause(&world)
+    );
+}
+
+#[test]
 fn a_full_interface_is_converted_one_slot_at_a_time_and_no_pod_notices() {
     let ipam = r#"{ "prefixes": true, "warm": { "addresses": 2 }, "maxInterfaces": 1 }"#;
     let mut world = World::with(T3_SMALL_PREFIXES, ipam, &[3], false);
