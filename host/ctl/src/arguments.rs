@@ -20,7 +20,7 @@ pub(crate) use self::load::Load;
 pub(crate) use self::network::Network;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::replay::Replay;
-pub(crate) use self::source::Source;
+pub(crate) use self::source::{Source, Target};
 use crate::values;
 
 /// The environment variable for the daemon's run directory.
@@ -94,6 +94,16 @@ pub(crate) enum Command {
         /// The checkpoint's directory [default: the running daemon's, or else /var/lib/tenure].
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
+    },
+    /// Write a network's allocations down for another IPAM plugin that takes over; works once the daemon has stopped.
+    #[command(after_help = "Examples:
+  systemctl stop tenured && tenurectl export ipamd /var/run/aws-node/ipam.json --network pods
+
+What the other plugin's file cannot express is named and left out; the export then exits with 1.")]
+    Export {
+        /// The IPAM plugin that takes over.
+        #[command(subcommand)]
+        target: Target,
     },
     /// Print a shell completion script.
     #[command(after_help = "Examples:

@@ -24,7 +24,7 @@ use self::check::{check, repair};
 use self::networks::{defined, networks, removed};
 use self::policies::{activated, history, inspected, loaded, policies, shadow, unloaded};
 use crate::exit::next_step;
-use crate::report::{Entry, Import, Judged, Report};
+use crate::report::{Entry, Export, Import, Judged, PassedOver, Report};
 
 /// A report as JSON.
 pub(crate) fn report(report: &Report) -> Value {
@@ -41,6 +41,7 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Plan(answer) => plan::plan(answer),
         Report::Repair(done) => repair(done),
         Report::Import(done) => import(done),
+        Report::Export(done) => export(done),
         Report::Adopted(answer) => adopted(answer),
         Report::Policies(answer) => policies(answer),
         Report::Inspected(answer) => inspected(answer),
@@ -118,8 +119,16 @@ fn import(report: &Import) -> Value {
             "outcome": outcome.outcome,
             "reason": outcome.reason,
         })),
-        "left_out": list(&report.passed_over, |left_out| json!({ "what": left_out.what, "why": left_out.why })),
+        "left_out": left_out(&report.passed_over),
     })
+}
+
+fn export(report: &Export) -> Value {
+    json!({ "file": report.file, "written": report.written, "left_out": left_out(&report.left_out) })
+}
+
+fn left_out(left_out: &[PassedOver]) -> Vec<Value> {
+    list(left_out, |PassedOver { what, why }| json!({ "what": what, "why": why }))
 }
 
 fn list<T>(items: &[T], item: impl Fn(&T) -> Value) -> Vec<Value> {

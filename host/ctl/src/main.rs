@@ -67,6 +67,11 @@ fn run(Arguments { run_dir, output, timeout, command }: Arguments) -> Result<Exi
             let mut log = print::Log::new(output);
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
+        Command::Export { target } => {
+            let report = verbs::export(&target)?;
+            print::report(&report, output)?;
+            return Ok(report.exit());
+        }
         Command::Completions { shell } => print::text(&pages::completions(shell)).map(drop)?,
         Command::Man { directory } => pages::manual(&directory)?,
     }

@@ -8,6 +8,7 @@ mod claims;
 mod cloud;
 mod delegations;
 mod error;
+mod export;
 mod granted;
 mod import;
 mod log;
@@ -47,6 +48,7 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Plan(answer) => plan::plan(answer),
         Report::Repair(repair) => repair::repair(repair),
         Report::Import(import) => import::import(import),
+        Report::Export(export) => export::export(export),
         Report::Adopted(answer) => status::adopted(answer),
         Report::Policies(answer) => policies::policies(answer),
         Report::Inspected(answer) => policy::inspected(answer, now_ms),

@@ -26,6 +26,7 @@ pub(crate) enum Report {
     Plan(Box<v1::ExplainPlanResponse>),
     Repair(Repair),
     Import(Import),
+    Export(Export),
     Adopted(v1::AdoptResponse),
     Policies(v1::ListPoliciesResponse),
     Inspected(v1::InspectPolicyResponse),
@@ -139,12 +140,21 @@ pub(crate) struct Entry {
     pub(crate) entry: v1::ImportEntry,
 }
 
-/// A file or row that is not imported.
+/// A file, row or allocation that is not imported or exported.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PassedOver {
-    /// The file, or the row of a file.
+    /// The file, the row of a file, or the address and its owner.
     pub(crate) what: String,
     pub(crate) why: String,
+}
+
+/// Allocations that were written down for another IPAM.
+pub(crate) struct Export {
+    pub(crate) file: PathBuf,
+    /// How many were written.
+    pub(crate) written: usize,
+    /// Those that the other IPAM's file cannot express.
+    pub(crate) left_out: Vec<PassedOver>,
 }
 
 /// A policy that was loaded.
@@ -215,6 +225,7 @@ impl Report {
                     |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
                 import.passed_over.is_empty() && !import.judged.iter().any(problem)
             }
+            Self::Export(export) => export.left_out.is_empty(),
             Self::Replayed(replayed) => replayed.differences.is_empty(),
             Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
             Self::Work(work) => work.is_well(),

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tenure_types::NetworkName;
+
 /// An address, with or without the prefix length that tables print after it.
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let (address, prefix) =
@@ -20,6 +22,11 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// A network's name.
+pub(crate) fn network(text: &str) -> Result<NetworkName, String> {
+    NetworkName::new(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 
 mod allocations;
 mod config;
+mod export;
 mod file;
 mod import;
+mod ipamd;
 mod load;
 mod log;
 mod policy;
@@ -22,6 +24,7 @@ use crate::daemon::Daemon;
 use crate::report::{Address, Defined, Release, ReleasedClaim, Removed, Report};
 
 pub(crate) use allocations::allocations;
+pub(crate) use export::export;
 pub(crate) use log::log;
 
 /// Runs a verb that needs the daemon.

@@ -10,6 +10,7 @@ pub mod cage;
 pub mod clocks;
 pub mod containerd;
 pub mod enclave;
+pub mod golang;
 pub mod image;
 pub mod load;
 pub mod mount;

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         .test("a_node_restarts_while_ec2_and_the_metadata_are_silent", NEEDS, outage::silent)
         .test("the_outage_of_an_unreachable_runtime_detaches_nothing", NEEDS, outage::unreachable_runtime)
         .test("a_node_moves_over_from_ipamd", NEEDS, moving::from_ipamd)
+        .test("a_node_moves_back_to_ipamd", &[NEEDS, &[Need::GO]].concat(), moving::to_ipamd)
         .test("a_lost_state_takes_nothing_from_pods", NEEDS, outage::lost_state)
         .test("what_is_denied_is_named", NEEDS, outage::denied)
         .run()
@@ -50,7 +51,8 @@ fn main() -> ExitCode {
 
 /// A t3.small has three interfaces with three pods each.
 fn growth() -> anyhow::Result<()> {
-    let mut node = AwsNode::start("t3.small", "warm = { interfaces = 0, addresses = 1 }", "")?;
+    let settings = "podMtu = 8900\nvethPrefix = \"pod\"\nwarm = { interfaces = 0, addresses = 1 }";
+    let mut node = AwsNode::start("t3.small", settings, "")?;
     for number in 0..9 {
         node.add(&format!("pod-{number}"))?;
         if number % 4 == 0 {
@@ -60,6 +62,9 @@ fn growth() -> anyhow::Result<()> {
     node.all_have_their_way()?;
     node.all_is_well()?;
     ensure!(node.double.interfaces()?.len() == 3, "{:?}", node.double.interfaces()?);
+    let links = node.node.sh("ip -o link show type veth")?;
+    let of_pods = links.lines().filter(|link| link.contains(": pod") && link.contains("mtu 8900"));
+    ensure!(of_pods.count() == 9, "{links}");
     // One more does not fit, and whoever asks is told at once.
     let sandbox = node.node.sandbox("one-too-many")?;
     wait::holds("the full node's refusal", LIMIT, || {

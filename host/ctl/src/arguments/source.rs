@@ -1,8 +1,11 @@
-//! The sources of `tenurectl import`.
+//! The sources of `tenurectl import`, and the targets of `tenurectl export`.
 
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueHint};
+use tenure_types::NetworkName;
+
+use crate::values;
 
 /// The IPAM plugin that made the allocations to import.
 #[derive(Debug, Subcommand)]
@@ -24,5 +27,28 @@ pub(crate) enum Source {
         /// The network to import into, if it has another name here.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
+    },
+}
+
+/// The IPAM plugin that goes on with the allocations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Target {
+    /// The Amazon VPC CNI, as its checkpoint.
+    Ipamd {
+        /// The checkpoint file, usually /var/run/aws-node/ipam.json.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The network whose allocations are written.
+        #[arg(long, value_name = "NAME", value_parser = values::network)]
+        network: NetworkName,
+        /// The name of ipamd's network: `name` in its CNI configuration.
+        #[arg(long = "as", value_name = "NAME", default_value = "aws-cni")]
+        name: String,
+        /// The state directory of the daemon, which has stopped.
+        #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure", value_hint = ValueHint::DirPath)]
+        state_dir: PathBuf,
+        /// Replace the file if it exists.
+        #[arg(long)]
+        replace: bool,
     },
 }

@@ -1,13 +1,35 @@
 //! Reading files, with errors that name the path.
 
 use std::fmt::Display;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use tenure_types::{Error, ErrorCode};
 
 /// Reads a whole file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| unreadable(path, &error))
+    fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Writes a file that is there whole or not at all, also after a crash; only its owner may read it.
+pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    let temporary = Path::new(&name);
+    let written = || {
+        let _ = fs::remove_file(temporary);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+        file.write_all(text).and_then(|()| file.sync_all())?;
+        fs::rename(temporary, path)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    written().map_err(|error: std::io::Error| {
+        let _ = fs::remove_file(temporary);
+        Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
+    })
 }
 
 /// The error for a file or directory that cannot be read.

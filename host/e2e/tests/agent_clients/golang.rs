@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use anyhow::{Context as _, ensure};
 use prost::Message;
+use tenure_e2e::golang;
 
 use super::{same, sdk};
 
@@ -88,9 +89,7 @@ pub(crate) fn example() -> anyhow::Result<PathBuf> {
 fn build() -> anyhow::Result<PathBuf> {
     run(Command::new("go").args(["test", "./..."]).current_dir(folder()), &[])?;
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-go");
-    let mut build = Command::new("go");
-    build.args(["build", "-o"]).arg(&program).arg("./example").current_dir(folder()).env("CGO_ENABLED", "0");
-    run(&mut build, &[])?;
+    golang::build(&folder(), "./example", &program)?;
     Ok(program)
 }
 

@@ -1,10 +1,13 @@
-//! A node moves over from the Amazon VPC CNI: its pods keep their addresses, which nobody else gets.
+//! A node moves over from the Amazon VPC CNI, and back: its pods keep their addresses, which nobody else gets.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, ensure};
+use serde::Deserialize;
 use serde_json::json;
-use tenure_e2e::{Attachment, traffic, wait};
+use tenure_e2e::{Attachment, golang, traffic, wait};
 
 use crate::node::{AwsNode, GATEWAY, LIMIT, config};
 
@@ -72,4 +75,63 @@ pub(crate) fn from_ipamd() -> anyhow::Result<()> {
     let rules = node.node.sh("ip rule show")?;
     ensure!(!rules.contains("512:\tfrom all to"), "ipamd's rule is left:\n{rules}");
     node.all_is_well()
+}
+
+/// What ipamd's own code makes of its checkpoint.
+#[derive(Deserialize)]
+struct Ipamd {
+    /// The containers, by address.
+    recovered: BTreeMap<String, String>,
+    /// The addresses that new pods get.
+    new: BTreeSet<String>,
+    /// The addresses of the recovered pods, once they are deleted.
+    deleted: BTreeSet<String>,
+}
+
+/// ipamd's own code reads the checkpoint that tenurectl writes.
+pub(crate) fn to_ipamd() -> anyhow::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aws/ipamd");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ipamd");
+    golang::build(&folder, ".", &program)?;
+    let mut node = AwsNode::start("t3.small", "warm = { interfaces = 0, addresses = 2 }", "")?;
+    let addresses: Vec<String> =
+        (0..3).map(|number| node.add(&format!("pod-{number}"))).collect::<Result<_, _>>()?;
+    let (file, state) = (node.node.daemon.path("ipam.json"), node.node.daemon.state_directory());
+    let [file, state, program] =
+        [&file, &state, &program].map(|path| path.to_str().map(str::to_owned).context("a path"));
+    let (file, state, program) = (file?, state?, program?);
+    let export = ["export", "ipamd", &file, "--network", "pods", "--state-dir", &state];
+    let refused = node.node.daemon.ctl_output(&export)?;
+    ensure!(String::from_utf8_lossy(&refused.stderr).contains("stop tenured first"), "{refused:?}");
+
+    node.node.kill_daemon()?;
+    let written = node.node.daemon.ctl(&export)?;
+    ensure!(written == json!({ "file": file, "written": 3, "left_out": [] }), "{written}");
+    let again = node.node.daemon.ctl_output(&export)?;
+    ensure!(String::from_utf8_lossy(&again.stderr).contains("--replace"), "{again:?}");
+    node.all_have_their_way().context("while neither runs")?;
+    // A pod that ends while neither runs: ipamd misses its link.
+    node.node.sh("ip netns del pod-2")?;
+    let pods = || {
+        anyhow::Ok(
+            node.node.sh("ip -o link show type veth")?.lines().filter(|link| link.contains(": eni")).count(),
+        )
+    };
+    wait::holds("the end of its link", LIMIT, || Ok(pods()? == 2))?;
+    let mut assigned = Vec::new();
+    for interface in node.double.interfaces()? {
+        let own = interface["ipv4"].as_array().context("a list of addresses")?;
+        // The first is the interface's own.
+        assigned.extend(own.iter().skip(1).filter_map(|address| address.as_str().map(str::to_owned)));
+    }
+    let arguments: Vec<&str> = [&file].into_iter().chain(&assigned).map(String::as_str).collect();
+    let said: Ipamd = serde_json::from_str(&node.node.enclave.run(&program, &arguments)?)?;
+    let pod = |number: usize| (addresses[number].clone(), format!("pod-{number}"));
+    ensure!(said.recovered == BTreeMap::from([pod(0), pod(1)]), "recovered: {:?}", said.recovered);
+    let living = BTreeSet::from([addresses[0].clone(), addresses[1].clone()]);
+    let others: BTreeSet<String> =
+        assigned.iter().filter(|address| !living.contains(*address)).cloned().collect();
+    ensure!(others.contains(&addresses[2]) && said.new == others, "new: {:?} of {assigned:?}", said.new);
+    ensure!(said.deleted == living, "deleted: {:?}", said.deleted);
+    Ok(())
 }

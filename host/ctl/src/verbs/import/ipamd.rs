@@ -1,53 +1,15 @@
-//! The checkpoint of the Amazon VPC CNI's ipamd: one JSON file, `vpc-cni-ipam/1`.
+//! What ipamd left, from its checkpoint.
 
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
 use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
 use super::found::Found;
 use crate::report::{Entry, PassedOver};
 use crate::verbs::file::unreadable;
-
-/// The only supported version.
-const VERSION: &str = "vpc-cni-ipam/1";
-
-#[derive(Deserialize)]
-struct Checkpoint {
-    version: String,
-    #[serde(default)]
-    allocations: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Row {
-    #[serde(default)]
-    network_name: String,
-    #[serde(default, rename = "containerID")]
-    container_id: String,
-    #[serde(default)]
-    if_name: String,
-    #[serde(default)]
-    ipv4: String,
-    #[serde(default)]
-    ipv6: String,
-    /// Nanoseconds since the Unix epoch.
-    #[serde(default)]
-    allocation_timestamp: Option<i64>,
-    #[serde(default)]
-    metadata: Metadata,
-}
-
-#[derive(Default, Deserialize)]
-struct Metadata {
-    #[serde(default, rename = "k8sPodNamespace")]
-    namespace: String,
-    #[serde(default, rename = "k8sPodName")]
-    name: String,
-}
+use crate::verbs::ipamd::{Checkpoint, VERSION};
 
 /// Reads a checkpoint. `network`, if given, replaces the network names in the file; ipamd knows only one network.
 pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {

@@ -1,0 +1,110 @@
+//! `tenurectl export`: writes a network's allocations down for another IPAM, which is to go on with them.
+//!
+//! It reads the state directory of a daemon that has stopped, and keeps its lock: what the file lacks nobody can allocate meanwhile.
+
+use std::path::Path;
+
+use tenure_checkpoint::{FileDisk, Lock, LockError, boot_id, recover_read_only};
+use tenure_ledger::Book;
+use tenure_types::{Allocation, Error, ErrorCode, NetworkName, Owner};
+
+use super::file::{self, unreadable};
+use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
+use crate::arguments::Target;
+use crate::clock;
+use crate::report::{Export, PassedOver, Report};
+
+/// Writes the file of a target.
+///
+/// # Errors
+/// `InputOutput` if the state or the file cannot be used, and `UnknownNetwork`.
+pub(crate) fn export(target: &Target) -> Result<Report, Error> {
+    let Target::Ipamd { file, network, name, state_dir, replace } = target;
+    let _lock = Lock::take(state_dir).map_err(|error| locked(state_dir, &error))?;
+    let book = book(state_dir, network)?;
+    let (checkpoint, left_out) = checkpoint(&book, name);
+    write(file, &checkpoint, *replace)?;
+    Ok(Report::Export(Export { file: file.clone(), written: checkpoint.allocations.len(), left_out }))
+}
+
+fn locked(directory: &Path, error: &LockError) -> Error {
+    match error {
+        LockError::Held { holder, .. } => {
+            let cause = format_args!(
+                "{} is in use by process {holder}: stop tenured first, since it may still serve pods that the file would lack",
+                directory.display()
+            );
+            Error::new(ErrorCode::InputOutput, cause)
+        }
+        LockError::Io(_) => unreadable(directory, error),
+    }
+}
+
+/// The network's book as a daemon that starts now would have it.
+fn book(directory: &Path, network: &NetworkName) -> Result<Book, Error> {
+    let boot = boot_id().map_err(|error| Error::new(ErrorCode::InputOutput, error))?;
+    let disk = FileDisk::existing(directory);
+    let recovered = recover_read_only(&disk, &boot, clock::now());
+    let recovered = recovered.map_err(|error| unreadable(directory, &error))?;
+    let book = recovered.books.into_iter().find(|book| book.network().name == *network);
+    book.ok_or_else(|| {
+        let cause = format_args!("{} has no network {network}", directory.display());
+        Error::new(ErrorCode::UnknownNetwork, cause)
+    })
+}
+
+/// A book as ipamd's checkpoint, and what that cannot express.
+fn checkpoint(book: &Book, name: &str) -> (Checkpoint, Vec<PassedOver>) {
+    let (mut allocations, mut left_out) = (Vec::new(), Vec::new());
+    for held in book.allocations() {
+        let ips: Vec<_> = held.addresses.iter().map(|address| address.ip()).collect();
+        let (v4, v6): (Vec<_>, Vec<_>) = ips.iter().partition(|ip| ip.is_ipv4());
+        let why = match &held.owner {
+            Owner::Attachment { .. } if v4.len() > 1 || v6.len() > 1 => {
+                "ipamd has one address of a family for a pod"
+            }
+            Owner::Attachment { container, interface } => {
+                let text =
+                    |ips: Vec<std::net::IpAddr>| ips.first().map(ToString::to_string).unwrap_or_default();
+                allocations.push(Row {
+                    network_name: name.to_owned(),
+                    container_id: container.to_string(),
+                    if_name: interface.to_string(),
+                    ipv4: text(v4),
+                    ipv6: text(v6),
+                    allocation_timestamp: Some(nanoseconds(held.allocated_at.wall_ms)),
+                    metadata: metadata(held),
+                });
+                continue;
+            }
+            Owner::Claim { .. } => "ipamd knows no agents",
+            Owner::Unknown { .. } => "ipamd has no addresses without a known owner",
+        };
+        let what = ips.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        left_out.push(PassedOver { what: format!("{what} of {}", held.owner), why: why.to_owned() });
+    }
+    (Checkpoint { version: VERSION.to_owned(), allocations }, left_out)
+}
+
+/// The pod, if its link has the name that ipamd looks for: ipamd made it, or the host for the pod's first interface.
+fn metadata(held: &Allocation) -> Metadata {
+    let by_ipamd = held.origin.as_ref().is_some_and(|origin| origin.source.starts_with("ipamd "));
+    let is_first = held.owner.attachment().is_some_and(|(_, interface)| interface.as_str() == "eth0");
+    let pod = held.pod().filter(|_| by_ipamd || (is_first && held.link().is_some()));
+    pod.map(|pod| Metadata { namespace: pod.namespace.to_string(), name: pod.name.to_string() })
+        .unwrap_or_default()
+}
+
+fn nanoseconds(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000)
+}
+
+/// Writes the whole file or nothing.
+fn write(path: &Path, checkpoint: &Checkpoint, replace: bool) -> Result<(), Error> {
+    if !replace && path.exists() {
+        let cause = format_args!("{} exists; pass --replace to write it anew", path.display());
+        return Err(Error::new(ErrorCode::InputOutput, cause));
+    }
+    let text = serde_json::to_vec(checkpoint).map_err(|error| Error::new(ErrorCode::Internal, error))?;
+    file::replace(path, &text)
+}
