@@ -6,6 +6,7 @@
 pub mod budget;
 #[cfg(any(feature = "sdk", test))]
 mod codes;
+mod date;
 pub mod executor;
 pub mod guards;
 pub mod identity;

@@ -10,6 +10,10 @@ pub(crate) const DEVICE: &str = "device";
 pub(crate) const SUBNET: &str = "subnet";
 /// Objects: an unused range. Effects: the range that they release.
 pub(crate) const RANGE: &str = "range";
+/// Objects: a label of the node, with its [`VALUE`].
+pub(crate) const LABEL: &str = "label";
+/// Labels: the value.
+pub(crate) const VALUE: &str = "value";
 /// Effects: how many addresses or prefixes an interface gets.
 pub(crate) const COUNT: &str = "count";
 /// Effects: how many addresses a new interface has.

@@ -1,4 +1,4 @@
-//! What a plan is told: interfaces, subnets and unused ranges, and the limits of the node. `wit/README.md` lists the names.
+//! What a plan is told: interfaces, subnets, unused ranges and labels, the limits of the node, and the time. `wit/README.md` lists the names.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use tenure_ledger::Book;
 use tenure_types::{Attributes, InvalidAttributes, Object};
 
 use crate::budget::Unit;
+use crate::date::date;
 use crate::names;
 use crate::port::{Status, Subnet};
 use crate::seen::{Duty, Known, Standing};
@@ -29,6 +30,9 @@ pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAtt
         objects.push(object(names::RANGE, name, [("idle.seconds", seconds.as_str())])?);
     }
     let node = &situation.node;
+    for (name, value) in &node.labels {
+        objects.push(object(names::LABEL, name, [(names::VALUE, value.as_str())])?);
+    }
     let mut pairs = vec![
         ("interfaces.free", situation.interfaces_free().to_string()),
         ("interfaces.slots", situation.slots(true).to_string()),
@@ -39,6 +43,8 @@ pub fn outlook(situation: &Situation, book: &Book) -> Result<Outlook, InvalidAtt
     pairs.push(("prefixes.supported", has_prefixes.to_string()));
     pairs.push(("schedulable", node.schedulable.unwrap_or(true).to_string()));
     pairs.push(("terminating", node.terminating.to_string()));
+    pairs.extend(node.instance_type.clone().map(|of| ("instance.type", of)));
+    pairs.push(("time.utc", date(situation.wall)));
     Ok(Outlook { objects, attributes: Attributes::new(pairs)? })
 }
 
@@ -123,6 +129,8 @@ mod tests {
         situation.backoffs.insert(("subnet-1".to_owned(), Unit::Prefix), seconds(30));
         situation.subnets.push(of_zone(2, &[(names::ROLE_TAG, "0")]));
         situation.node.most_pods = Some(11);
+        situation.node.instance_type = Some("t3.small".to_owned());
+        situation.node.labels = [("pool".to_owned(), "batch".to_owned())].into();
         assert_eq!(
             shown(&situation, &Ledger::of(&enis)),
             [
@@ -131,7 +139,8 @@ mod tests {
                 "subnet subnet-1: available=200,backoff.addresses=0,backoff.prefixes=30,excluded=false,interfaces=true,ipv6.backoff.prefixes=0",
                 "subnet subnet-2: available=200,backoff.addresses=0,backoff.prefixes=0,excluded=true,interfaces=false,ipv6.backoff.prefixes=0",
                 "range 10.0.0.5/32: idle.seconds=7",
-                "interfaces.free=1,interfaces.ipv6.slots=4,interfaces.slots=3,pods.max=11,prefixes.supported=true,schedulable=true,terminating=false",
+                "label pool: value=batch",
+                "instance.type=t3.small,interfaces.free=1,interfaces.ipv6.slots=4,interfaces.slots=3,pods.max=11,prefixes.supported=true,schedulable=true,terminating=false,time.utc=1970-01-02T03:46:40Z",
             ]
         );
     }

@@ -36,6 +36,10 @@ pub struct NodeState {
     pub terminating: bool,
     /// The most pods, if the node says.
     pub most_pods: Option<u32>,
+    /// The instance's type, such as `m5.large`, if that is known.
+    pub instance_type: Option<String>,
+    /// The node's labels, by name.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A call that is not made for a while.

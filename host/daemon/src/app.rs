@@ -213,6 +213,7 @@ impl App {
         if let Some(network) = network {
             let given = Given {
                 config: config.aws.clone(),
+                in_force: in_force.clone(),
                 network,
                 engine: Arc::clone(&engine),
                 clock: Arc::clone(&clock),

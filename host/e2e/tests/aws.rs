@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         .test("prefixes_serve_many_pods_with_few_calls", NEEDS, prefixes)
         .test("an_interface_without_pods_is_given_back", NEEDS, shrinking)
         .test("a_node_is_ready_once_it_has_addresses", NEEDS, readiness)
+        .test("a_label_brings_its_targets_with_a_reload", NEEDS, labels)
         .test("a_daemon_killed_at_each_call_of_growth_goes_on", NEEDS, crashes::growing)
         .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)
         .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
@@ -141,5 +142,38 @@ fn readiness() -> anyhow::Result<()> {
     node.add("pod-0")?;
     node.all_have_their_way()?;
     ensure!(node.condition("supply-missing")?.is_none() && node.condition("cloud-unreachable")?.is_none());
+    node.all_is_well()
+}
+
+/// A label that the configuration has only since a reload is told to the policy, with the type that the metadata service names.
+fn labels() -> anyhow::Result<()> {
+    let config = node::config(
+        "warm = { addresses = 1 }
+         [[networks.pods.ipam.targets]]
+         instanceTypes = [\"t3.*\"]
+         labels = { pool = \"batch\" }
+         warm = { addresses = 3 }",
+        "",
+    );
+    let mut node = AwsNode::prepare("t3.small", &config)?;
+    node.node.start_daemon()?;
+    let assigned = |node: &AwsNode| {
+        let interfaces = node.double.interfaces()?;
+        // One is the interface's own.
+        anyhow::Ok(interfaces[0]["ipv4"].as_array().map_or(0, Vec::len).saturating_sub(1))
+    };
+    wait::holds("one warm address", LIMIT, || Ok(assigned(&node)? == 1))?;
+    let labelled = config.replace("[aws]", "[aws]\nlabels = { pool = \"batch\" }");
+    node.node.daemon.configure(&labelled)?;
+    let reloaded = node.node.daemon.ctl(&["reload"])?;
+    ensure!(reloaded["applied"] == serde_json::json!(["aws.labels"]), "{reloaded:#}");
+    wait::holds("the targets of the label", LIMIT, || Ok(assigned(&node)? == 3))?;
+    let explained = node.node.daemon.ctl(&["plan", "--explain"])?;
+    let label = serde_json::json!({ "kind": "label", "name": "pool", "attributes": { "value": "batch" } });
+    ensure!(explained["objects"].as_array().is_some_and(|objects| objects.contains(&label)), "{explained:#}");
+    ensure!(explained["attributes"]["instance.type"] == "t3.small", "{explained:#}");
+    let words = "targets: entry 1 (instance type t3.*, label pool=batch)";
+    ensure!(explained["lines"].to_string().contains(words), "{explained:#}");
+    node.add("pod-0")?;
     node.all_is_well()
 }

@@ -141,6 +141,19 @@ pub trait Policy: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(Error::new(ErrorCode::Internal, cause))))
     }
 
+    /// Plans for somebody who asks why: also returns what the policy logs meanwhile, if it is known.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    fn explain<'a>(
+        &'a self,
+        state: Arc<PlanState>,
+        book: Arc<Book>,
+    ) -> Answer<'a, (Vec<Effect>, Vec<String>)> {
+        let planned = self.plan(state, book);
+        Box::pin(async move { Ok((planned.await?, Vec::new())) })
+    }
+
     /// Converts the state that another policy has kept into one of its own. `book` is the network as the other leaves
     /// it.
     ///

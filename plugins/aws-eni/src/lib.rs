@@ -4,6 +4,7 @@
 //! the book's page `aws-eni.md` lists each difference with an example.
 //!
 //! - [`settings`] reads the configuration, in keys of our own and in ipamd's environment names.
+//! - [`present`] is what decides between the targets of the configuration: the node's type and labels, and the time.
 //! - [`propose`] chooses an address: of the fullest interface and the fullest prefix.
 //! - [`supply`] is the state of the node as a plan sees it, and [`planning`] what to change about it.
 //!
@@ -11,6 +12,7 @@
 
 pub mod names;
 pub mod planning;
+pub mod present;
 pub mod propose;
 pub mod settings;
 pub mod supply;

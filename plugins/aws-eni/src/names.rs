@@ -18,6 +18,15 @@ pub const INTERFACES: &str = "interface";
 pub const SUBNETS: &str = "subnet";
 /// Object: a range without held and cooling addresses.
 pub const RANGES: &str = "range";
+/// Object: a label of the node, with its [`VALUE`].
+pub const LABELS: &str = "label";
+/// Label: its value.
+pub const VALUE: &str = "value";
+
+/// State: the instance's type.
+pub const INSTANCE_TYPE: &str = "instance.type";
+/// State: the time in UTC, as RFC 3339 has it.
+pub const TIME: &str = "time.utc";
 
 /// Effects: how many addresses or prefixes.
 pub const COUNT: &str = "count";

@@ -16,7 +16,8 @@ use self::grow::{Growth, Lack, grow, impossible};
 use self::rule::Rule;
 use self::shrink::shrink;
 use crate::names::{FALSE, IPV4, IPV6, TRUE};
-use crate::settings::Settings;
+use crate::present::Present;
+use crate::settings::{InForce, Settings};
 use crate::supply::look;
 
 /// Plans for every pool.
@@ -29,8 +30,9 @@ pub fn plan(settings: &Settings, state: &State) -> Result<Vec<Effect>, Refusal> 
     if settings.fixed {
         return Ok(effects);
     }
+    let in_force = settings.in_force(&Present::of(state));
     for pool in ledger::pools().filter(|pool| pool.name == IPV4 || pool.name == IPV6) {
-        let (actions, lack) = plan_of(settings, state, &pool);
+        let (actions, lack) = plan_of(settings, &in_force, state, &pool);
         effects.extend(actions.into_iter().map(|action| action.effect(pool.index)));
         lacks.extend(lack.map(|lack| (pool.name, lack)));
     }
@@ -51,11 +53,16 @@ pub fn plan(settings: &Settings, state: &State) -> Result<Vec<Effect>, Refusal> 
 }
 
 /// Plans for a pool, and says what it lacks in spite of that.
-fn plan_of(settings: &Settings, state: &State, pool: &Pool) -> (Vec<Action>, Option<Lack>) {
+fn plan_of(
+    settings: &Settings,
+    in_force: &InForce,
+    state: &State,
+    pool: &Pool,
+) -> (Vec<Action>, Option<Lack>) {
     let is = |name: &str, value: &str| state.attributes.get(name) == Some(value);
     let supply = look(settings, state, pool);
     let has_prefixes = !is("prefixes.supported", FALSE);
-    let rule = Rule::of(settings, &supply, &pool.name, has_prefixes);
+    let rule = Rule::of(settings, in_force, &supply, &pool.name, has_prefixes);
     let only_demand = is("schedulable", FALSE) && !settings.grow_unschedulable;
     let growth = match pool.name == IPV6 && !has_prefixes {
         _ if is("terminating", TRUE) => Growth::default(),

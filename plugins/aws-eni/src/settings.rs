@@ -1,38 +1,28 @@
 //! The settings of a node, from the network's configuration.
 //!
-//! Owns their names, values, defaults and the rules between them. It knows nothing of the node itself: limits of its
-//! type arrive with each plan.
+//! Owns their names, values, defaults and the rules between them. It knows nothing of the node itself: its type, its
+//! limits and the time arrive with each plan.
 
 mod environment;
 mod knob;
 mod knobs;
+mod targets;
 mod value;
 mod values;
+mod warm;
 
 use tenure_sdk::{Attributes, Config, Refusal};
 
 pub use self::knob::{Kind, Knob, Role};
 pub use self::knobs::{KNOBS, keyed};
-use self::values::Values;
+pub use self::targets::InForce;
+use self::targets::Targets;
+use self::values::{TARGETS, Values};
+pub use self::warm::{Target, Warm};
+use crate::present::Present;
 
 /// The cooling time that the daemon has unless it is configured otherwise, in seconds.
 const USUAL_COOLING: u32 = 30;
-
-/// What should be free, beyond what is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Free addresses, and addresses in total.
-    Addresses {
-        /// WARM_IP_TARGET.
-        warm: u32,
-        /// MINIMUM_IP_TARGET.
-        minimum: u32,
-    },
-    /// Sixteen addresses for each of so many prefixes.
-    Prefixes(u32),
-    /// The addresses of so many whole interfaces.
-    Interfaces(u32),
-}
 
 /// The settings that the policy itself uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +47,8 @@ pub struct Settings {
     pub fixed: bool,
     /// Whether pods get addresses of other subnets than the primary interface's, and none of that interface.
     pub custom_network: bool,
+    warm: Warm,
+    targets: Targets,
     values: Values,
 }
 
@@ -81,6 +73,8 @@ impl Settings {
             grow_unschedulable: values.flag("growUnschedulable"),
             fixed: values.flag("fixedSupply") || values.flag("imdsOnly"),
             custom_network: values.flag("customNetwork.enabled"),
+            warm: Warm::of(&values),
+            targets: Targets::read(root.get(TARGETS)?.as_ref(), prefixes)?,
             values,
         };
         settings.check()?;
@@ -93,16 +87,16 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// What should be free, if IPv4 addresses come as prefixes or one by one.
+    /// What should be free where no entry of `targets` is in force, if IPv4 addresses come as prefixes or one by one.
     #[must_use]
     pub fn target(&self, prefixes: bool) -> Target {
-        let count = |key| count_of(&self.values, key);
-        let (warm, minimum) = (count("warm.addresses"), count("warm.minimum"));
-        match (warm > 0 || minimum > 0, prefixes) {
-            (true, _) => Target::Addresses { warm, minimum },
-            (false, true) => Target::Prefixes(count("warm.prefixes")),
-            (false, false) => Target::Interfaces(count("warm.interfaces")),
-        }
+        self.warm.target(prefixes)
+    }
+
+    /// What should be free at present, and by which entry of `targets`.
+    #[must_use]
+    pub fn in_force(&self, present: &Present<'_>) -> InForce {
+        self.targets.in_force(self.warm, present)
     }
 
     /// The rules between settings; those of ipamd, with its reasons.

@@ -16,4 +16,5 @@ mod policy;
 mod random;
 mod rest;
 mod shortages;
+mod targets;
 mod usual;

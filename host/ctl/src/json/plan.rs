@@ -29,6 +29,7 @@ pub(super) fn plan(answer: &v1::ExplainPlanResponse) -> Value {
             "attributes": object.attributes,
         })),
         "attributes": answer.attributes,
+        "lines": answer.lines,
     })
 }
 

@@ -51,7 +51,10 @@ fn effects(answer: &ExplainPlanResponse) -> String {
         return format!("nothing can be done ({}): {}\n", clean(&answer.code), clean(&answer.words));
     }
     if answer.effects.is_empty() && answer.refused.is_empty() {
-        return "nothing to do: the pools are as the policy wants them\n".to_owned();
+        // Where there are effects, each has its reason; here only the policy's log says it.
+        let lines = answer.lines.iter().map(|line| format!("  {}\n", clean(line)));
+        let nothing = "nothing to do: the pools are as the policy wants them\n".to_owned();
+        return std::iter::once(nothing).chain(lines).collect();
     }
     let mut out = String::new();
     for (head, effects) in [("would begin:", &answer.effects), ("would be refused:", &answer.refused)] {

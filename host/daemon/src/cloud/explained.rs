@@ -48,6 +48,7 @@ pub(super) fn explained(
         Ok(planned) => {
             response.policy = Some(policy_ref(&planned.policy));
             response.effects = planned.intents.iter().map(intent).collect();
+            response.lines = planned.lines;
             response.refused =
                 planned.refused.iter().map(|(effect, why)| refused(book, effect, why)).collect();
         }

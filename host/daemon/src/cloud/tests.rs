@@ -307,7 +307,9 @@ fn a_plan_is_explained_with_what_it_was_made_from() {
             (effect(0), "it is in doubt".to_owned()),
             (effect(4), "there is no such pool".to_owned()),
         ],
+        lines: vec!["pool ipv4: wanted: 1 free".to_owned()],
     }));
+    assert_eq!(shown.lines, ["pool ipv4: wanted: 1 free"]);
     assert_eq!(shown.policy.unwrap().sha256, "d16e57", "the one that made the plan");
     let begins = &shown.effects[0];
     assert_eq!(

@@ -1,5 +1,7 @@
 //! The node's AWS network interfaces in the configuration.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_types::NetworkName;
@@ -26,6 +28,8 @@ pub(crate) struct Aws {
     pub(crate) subnet: Option<String>,
     /// With `subnet`: the security groups of new interfaces. Without any, those of the primary interface.
     pub(crate) groups: Vec<String>,
+    /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. They are not read from the API server: whoever writes this file knows the node.
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 impl Default for Aws {
@@ -39,6 +43,7 @@ impl Default for Aws {
             ready_addresses: 1,
             subnet: None,
             groups: Vec::new(),
+            labels: BTreeMap::new(),
         }
     }
 }
@@ -79,8 +84,27 @@ impl Aws {
         if self.subnet.is_none() && !self.groups.is_empty() {
             return wrong("groups", "needs `subnet`, whose interfaces have them");
         }
-        Ok(())
+        match self.labels.iter().find(|(name, value)| !is_label(name, value)) {
+            Some((name, value)) => {
+                wrong("labels", &format!("{name:?} = {value:?} is not a label of Kubernetes"))
+            }
+            None => Ok(()),
+        }
     }
+}
+
+/// Whether a name and a value have the lengths and the characters of a label of Kubernetes.
+fn is_label(name: &str, value: &str) -> bool {
+    let has_only = |text: &str, more: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.as_bytes().contains(&byte))
+    };
+    let (prefix, name) = name.split_once('/').unwrap_or(("x", name));
+    (1..=253).contains(&prefix.len())
+        && has_only(prefix, "-.")
+        && (1..=63).contains(&name.len())
+        && has_only(name, "-_.")
+        && value.len() <= 63
+        && has_only(value, "-_.")
 }
 
 /// Whether a text begins as a URL of HTTP and goes on.
@@ -107,7 +131,7 @@ mod tests {
         );
         assert_eq!(
             refusal("[aws.more]"),
-            "tenured.toml: aws.more: unknown field `more`, expected one of `network`, `ec2_endpoint`, `imds_endpoint`, `look_seconds`, `consistency_seconds`, `ready_addresses`, `subnet`, `groups`"
+            "tenured.toml: aws.more: unknown field `more`, expected one of `network`, `ec2_endpoint`, `imds_endpoint`, `look_seconds`, `consistency_seconds`, `ready_addresses`, `subnet`, `groups`, `labels`"
         );
         assert!(refusal("network = \"a b\"").starts_with("tenured.toml: aws.network: "));
     }
@@ -123,13 +147,18 @@ mod tests {
     #[test]
     fn wrong_values_are_named() {
         let base = "network = \"pods\"\n";
-        Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{base}")).unwrap();
+        let good = "labels = { \"topology.kubernetes.io/zone\" = \"eu-1_a\", empty = \"\" }";
+        Config::parse(Path::new("tenured.toml"), &format!("[aws]\n{base}{good}")).unwrap();
         for (text, expected) in [
             ("ec2_endpoint = \"127.0.0.1\"", "aws.ec2_endpoint: must be a URL"),
             ("imds_endpoint = \"http://\"", "aws.imds_endpoint: must be a URL"),
             ("look_seconds = 0", "aws.look_seconds: must be at least 1"),
             ("consistency_seconds = 0", "aws.consistency_seconds: must be at least 1"),
             ("groups = [\"sg-1\"]", "aws.groups: needs `subnet`"),
+            ("labels = { pool = 3 }", "aws.labels.pool: invalid type"),
+            ("labels = { \"\" = \"a\" }", "aws.labels: \"\" = \"a\" is not a label of Kubernetes"),
+            ("labels = { \"a/b/c\" = \"\" }", "aws.labels: \"a/b/c\" = \"\" is not a label"),
+            ("labels = { pool = \"a b\" }", "aws.labels: \"pool\" = \"a b\" is not a label"),
         ] {
             let refusal = refusal(&format!("{base}{text}"));
             assert!(refusal.contains(expected), "{refusal}");

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Claims, Config, Log, Runtime};
+use super::{Aws, Claims, Config, Log, Runtime};
 
 /// Whether a key's new value takes effect on a reload; if not, it does after a restart.
 ///
 /// [`Config::on_top_of`] implements this, and the configuration reference documents it.
 pub(crate) fn is_live(key: &str) -> bool {
     !(key.starts_with("sandbox.")
-        || key.starts_with("aws.")
+        || key.starts_with("aws.") && key != "aws.labels"
         || matches!(
             key,
             "runtime.socket" | "metrics.listen" | "log.format" | "claims.socket_mode" | "claims.socket_group"
@@ -24,7 +24,7 @@ impl Config {
         let before = before.clone();
         Self {
             sandbox: before.sandbox,
-            aws: before.aws,
+            aws: Aws { labels: self.aws.labels, ..before.aws },
             runtime: Runtime { socket: before.runtime.socket, ..self.runtime },
             metrics: before.metrics,
             log: Log { format: before.log.format, ..self.log },
@@ -98,6 +98,7 @@ mod tests {
         path = "/opt/cni/bin/azure-ipam"
         [aws]
         network = "pods"
+        labels = { pool = "batch" }
         [runtime]
         socket = "/run/cri.sock"
         grace_seconds = 1
@@ -115,7 +116,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 20, "{every:?}");
+        assert_eq!(every.len(), 21, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);

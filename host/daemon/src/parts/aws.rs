@@ -6,6 +6,7 @@
 //! the kernel, the runtime ─▶ the second witness ──────────▶            └─▶ tenurectl, metrics: its status
 //! ```
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ const HINTS: Duration = Duration::from_secs(5);
 /// What the part gets.
 pub(crate) struct Given {
     pub(crate) config: config::Aws,
+    /// The configuration as it was reloaded last.
+    pub(crate) in_force: watch::Receiver<Arc<config::Config>>,
     pub(crate) network: NetworkName,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -103,7 +106,7 @@ impl Aws {
             .subnet
             .as_ref()
             .map(|subnet| CustomNetwork { subnet: subnet.clone(), groups: config.groups.clone() });
-        handle.set_node(NodeState { custom, ..NodeState::default() });
+        let node = NodeState { custom, instance_type: Some(instance_type.clone()), ..NodeState::default() };
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
             limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
@@ -114,9 +117,26 @@ impl Aws {
             () = witness.watch() => {}
             () = self.tell(&handle) => {}
             () = follow_hints(&imds, &handle) => {}
+            () = self.follow_labels(&node, &handle) => {}
             () = know_limits => {}
         }
         Ok(())
+    }
+
+    /// Tells the executor of the node, and again when a reload has changed its labels.
+    async fn follow_labels(&self, node: &NodeState, handle: &Handle) {
+        let mut in_force = self.given.in_force.clone();
+        let mut told: Option<BTreeMap<String, String>> = None;
+        loop {
+            let labels = in_force.borrow_and_update().aws.labels.clone();
+            if told.as_ref() != Some(&labels) {
+                handle.set_node(NodeState { labels: labels.clone(), ..node.clone() });
+                told = Some(labels);
+            }
+            if in_force.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// Waits until the network is defined; returns the attributes of its definition.

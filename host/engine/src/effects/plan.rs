@@ -32,6 +32,8 @@ pub struct Planned {
     pub intents: Vec<Arc<Intent>>,
     /// What must not be done, and why.
     pub refused: Vec<(Effect, String)>,
+    /// What the policy logged meanwhile, if the plan was only to be explained.
+    pub lines: Vec<String>,
 }
 
 impl Engine {
@@ -82,15 +84,15 @@ impl Engine {
         let (policy, book) = self.deciding(&alone, name, now)?;
         let open = self.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
-        let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
-        let effects = effects.inspect_err(|error| {
-            if begins {
-                self.demands.found(name, Some(error));
-            }
-        })?;
+        let (effects, lines) = if begins {
+            let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
+            (effects.inspect_err(|error| self.demands.found(name, Some(error)))?, Vec::new())
+        } else {
+            self.ask(name, policy.as_ref(), || policy.explain(state, book)).await?
+        };
 
-        let mut planned =
-            Planned { policy: Arc::clone(policy.stamp()), intents: Vec::new(), refused: Vec::new() };
+        let policy_of = Arc::clone(policy.stamp());
+        let mut planned = Planned { policy: policy_of, intents: Vec::new(), refused: Vec::new(), lines };
         self.sort(&alone, name, (open, effects), outside, &mut planned, now)?;
         if begins {
             let refused = planned.refused.first().filter(|_| planned.intents.is_empty());

@@ -198,6 +198,16 @@ impl Policy for AskedPolicy {
         Box::pin(self.ask(&self.definitions, call))
     }
 
+    fn explain<'a>(
+        &'a self,
+        state: Arc<PlanState>,
+        book: Arc<Book>,
+    ) -> Answer<'a, (Vec<Effect>, Vec<String>)> {
+        let call =
+            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.explain_watched(&state, &book, Some(watch));
+        Box::pin(self.ask(&self.definitions, call))
+    }
+
     fn migrate<'a>(
         &'a self,
         state: Arc<[u8]>,

@@ -18,12 +18,14 @@ pub(super) struct CallLog {
     number: u32,
     /// The first lines, if they are held back; dropping them leaves no trace of the call.
     held: Option<Vec<(Level, String)>>,
+    /// The first lines of any level, if the caller wants them.
+    kept: Option<Vec<String>>,
 }
 
 impl CallLog {
     /// For a call that counts whatever its outcome.
     pub(super) fn new(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
-        Self { policy, lines, number: 0, held: None }
+        Self { policy, lines, number: 0, held: None, kept: None }
     }
 
     /// For a call that may be dropped and made again.
@@ -31,8 +33,22 @@ impl CallLog {
         Self { held: Some(Vec::new()), ..Self::new(policy, lines) }
     }
 
+    /// Keeps the first lines for the caller, whatever is logged.
+    pub(super) fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// The lines that were kept.
+    pub(super) fn take_kept(&mut self) -> Vec<String> {
+        self.kept.take().unwrap_or_default()
+    }
+
     /// Writes a line, or holds it back.
     pub(super) fn write(&mut self, level: Level, message: &str) {
+        let most = usize::try_from(MOST_IN_A_CALL).unwrap_or(usize::MAX);
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.len() < most) {
+            kept.push(message.to_owned());
+        }
         if !Lines::wants(level) {
             return;
         }

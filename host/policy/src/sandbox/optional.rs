@@ -46,21 +46,56 @@ impl WasmPolicy {
         self.plan_watched(state, book, None)
     }
 
+    /// Plans as [`plan`](Self::plan); also returns what the policy logs meanwhile, at any level.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn explain(&self, state: &PlanState, book: &Arc<Book>) -> Result<(Vec<Effect>, Vec<String>), Error> {
+        self.explain_watched(state, book, None)
+    }
+
     pub(super) fn plan_watched(
         &self,
         state: &PlanState,
         book: &Arc<Book>,
         watch: Option<&Arc<Watch>>,
     ) -> Result<Vec<Effect>, Error> {
+        Ok(self.plan_keeping(state, book, watch, false)?.0)
+    }
+
+    pub(super) fn explain_watched(
+        &self,
+        state: &PlanState,
+        book: &Arc<Book>,
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<(Vec<Effect>, Vec<String>), Error> {
+        self.plan_keeping(state, book, watch, true)
+    }
+
+    /// Plans, and returns the policy's lines if it keeps them.
+    fn plan_keeping(
+        &self,
+        state: &PlanState,
+        book: &Arc<Book>,
+        watch: Option<&Arc<Watch>>,
+        keeps: bool,
+    ) -> Result<(Vec<Effect>, Vec<String>), Error> {
         let planner = self.abilities.planner.as_ref().ok_or_else(|| self.lacks("does not plan"))?;
         if !self.plans() {
             return Err(self.lacks("may not plan: it is not granted the world planner"));
         }
         let state = plan::state(state);
+        let mut lines = Vec::new();
         let effects = self.call(book, watch, |store| {
-            planner.instantiate(&mut *store)?.tenure_ipam_planning().call_plan(store, &state)
+            if keeps {
+                store.data_mut().log.keep();
+            }
+            let planner = planner.instantiate(&mut *store)?;
+            let planned = planner.tenure_ipam_planning().call_plan(&mut *store, &state);
+            lines = store.data_mut().log.take_kept();
+            planned
         })?;
-        self.read(plan::plan(&effects, book, &self.grants().effects))
+        Ok((self.read(plan::plan(&effects, book, &self.grants().effects))?, lines))
     }
 
     /// Whether the policy keeps state, and may.

@@ -58,7 +58,8 @@ impl Twice {
     /// Asks for a plan; both must say the same.
     fn plan(&self, waiting: u32, objects: &[Shown]) -> Result<Vec<Effect>, ErrorCode> {
         let node = [("interfaces.free", "0".to_owned()), ("interfaces.slots", SLOTS.to_string())];
-        let node = node.into_iter().chain([("pods.max", "737".to_owned())]);
+        let time = ("time.utc", "2026-01-05T08:00:00Z".to_owned());
+        let node = node.into_iter().chain([("pods.max", "737".to_owned()), time]);
         let state = PlanState {
             demands: vec![Demand { pool: 0, waiting, attributes: Attributes::default() }],
             objects: objects
@@ -87,6 +88,11 @@ impl Twice {
             ..sdk::State::default()
         };
         let (there, here) = (self.sandboxed.plan(&state), self.native.plan(&native));
+        if let Ok(there) = &there {
+            let (again, lines) = self.sandboxed.explain(&state).unwrap();
+            assert_eq!(&again, there);
+            assert!(lines.iter().any(|line| line.starts_with("pool ipv4: wanted: ")), "{lines:?}");
+        }
         let texts = |attributes: Vec<(String, String)>| {
             let mut texts = attributes;
             texts.sort();
@@ -152,5 +158,25 @@ fn a_prefix_is_planned_and_handed_out_as_natively() {
     node.supply(0, std::net::Ipv4Addr::new(10, 0, 1, 16), 16);
     for fourth in 16..32 {
         assert_eq!(node.add(fourth), format!("10.0.1.{fourth}"));
+    }
+}
+
+#[test]
+fn targets_are_chosen_as_natively() {
+    let node = Twice::new(
+        r#"{ "warm": { "addresses": 1 }, "targets": [
+            { "days": ["mon"], "time": "08:00-18:00", "labels": { "pool": "batch" }, "warm": { "addresses": 6 } }
+        ] }"#,
+    );
+    let label = |value: &str| ("label", "pool".to_owned(), vec![("value", value.to_owned())]);
+    for (value, count, words) in [
+        ("batch", "6", "; targets: entry 1 (label pool=batch, mon 08:00-18:00 UTC)"),
+        ("web", "1", "; targets: no entry"),
+    ] {
+        let plan = node.plan(0, &[interface(0, 9), label(value)]).unwrap();
+        let assign = plan.first().unwrap();
+        assert_eq!(assign.attributes.get("count"), Some(count));
+        let reason = assign.attributes.get("reason").unwrap();
+        assert!(reason.ends_with(words), "{reason}");
     }
 }

@@ -191,6 +191,11 @@ impl Node {
         self.policy.plan(state, &self.book)
     }
 
+    /// Asks the policy for a plan and for what it logs meanwhile.
+    pub(crate) fn explain(&self, state: &PlanState) -> Result<(Vec<Effect>, Vec<String>), Error> {
+        self.policy.explain(state, &self.book)
+    }
+
     /// Supplies a range to a pool.
     pub(crate) fn supply(&mut self, pool: &str, range: Range) {
         let now = self.now();

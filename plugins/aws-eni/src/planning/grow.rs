@@ -34,7 +34,7 @@ impl Lack {
 }
 
 /// The growth of a pool that nothing can be assigned to.
-pub(super) fn impossible(supply: &Supply, rule: &Rule, why: &str) -> Growth {
+pub(super) fn impossible(supply: &Supply, rule: &Rule<'_>, why: &str) -> Growth {
     let counts = supply.counts(None);
     let is_short = rule.wanted(&counts) > 0;
     let lack = is_short.then(|| Lack::Full(format!("{why}; {}", rule.explain(&counts))));
@@ -42,7 +42,7 @@ pub(super) fn impossible(supply: &Supply, rule: &Rule, why: &str) -> Growth {
 }
 
 /// Plans the growth of a pool. With `only_demand`, only for requests that wait.
-pub(super) fn grow(supply: &Supply, rule: &Rule, only_demand: bool) -> Growth {
+pub(super) fn grow(supply: &Supply, rule: &Rule<'_>, only_demand: bool) -> Growth {
     let mut filling =
         Filling { supply, rule, only_demand, spots: Spots::of(supply), steps: Vec::new(), placed: 0 };
     let mut counts = supply.counts(Some(rule.unit));
@@ -68,7 +68,7 @@ pub(super) fn grow(supply: &Supply, rule: &Rule, only_demand: bool) -> Growth {
 
 struct Filling<'a> {
     supply: &'a Supply,
-    rule: &'a Rule,
+    rule: &'a Rule<'a>,
     only_demand: bool,
     spots: Spots,
     steps: Vec<Step>,

@@ -1,12 +1,12 @@
 //! What a pool is filled with, and up to where.
 
 use crate::names::IPV6;
-use crate::settings::{Settings, Target};
+use crate::settings::{InForce, Settings, Target};
 use crate::supply::{Counts, Supply, Unit};
 
 /// The rule of a pool.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rule {
+#[derive(Debug)]
+pub(super) struct Rule<'a> {
     /// What should be free.
     pub(super) target: Target,
     /// What is assigned.
@@ -21,10 +21,18 @@ pub(super) struct Rule {
     pub(super) detaches: bool,
     /// How long something must have been unused, in seconds.
     pub(super) idle: u32,
+    /// Which entry of the settings the target is from, for people.
+    entry: Option<&'a str>,
 }
 
-impl Rule {
-    pub(super) fn of(settings: &Settings, supply: &Supply, pool: &str, has_prefixes: bool) -> Self {
+impl<'a> Rule<'a> {
+    pub(super) fn of(
+        settings: &Settings,
+        in_force: &'a InForce,
+        supply: &Supply,
+        pool: &str,
+        has_prefixes: bool,
+    ) -> Self {
         if pool == IPV6 {
             // One /80 is more than a node's pods can use. It stays for as long as the node does.
             let (target, grain) = (Target::Prefixes(0), supply.prefix_size);
@@ -38,6 +46,7 @@ impl Rule {
                 gives_back: false,
                 detaches,
                 idle: settings.idle,
+                entry: None,
             };
         }
         let prefixes = settings.prefixes && has_prefixes;
@@ -46,13 +55,14 @@ impl Rule {
             false => (Unit::Address, supply.new_slots),
         };
         Self {
-            target: settings.target(prefixes),
+            target: in_force.warm.target(prefixes),
             unit,
             grain,
             has_fallback: prefixes && settings.fallback,
             gives_back: true,
             detaches: true,
             idle: settings.idle,
+            entry: in_force.words.as_deref(),
         }
     }
 
@@ -78,6 +88,10 @@ impl Rule {
 
     /// The arithmetic, for people.
     pub(super) fn explain(&self, counts: &Counts) -> String {
-        counts.explain(self.target, self.grain)
+        let sums = counts.explain(self.target, self.grain);
+        match self.entry {
+            Some(entry) => format!("{sums}; {entry}"),
+            None => sums,
+        }
     }
 }

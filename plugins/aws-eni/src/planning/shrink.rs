@@ -22,7 +22,7 @@ const PATIENCE: u32 = 3;
 const MOST_STEPS: usize = 128;
 
 /// Plans what to give back. Unless the pool `is_steady`, only what pods get no addresses of.
-pub(super) fn shrink(supply: &Supply, rule: &Rule, is_steady: bool) -> Vec<Step> {
+pub(super) fn shrink(supply: &Supply, rule: &Rule<'_>, is_steady: bool) -> Vec<Step> {
     let mut victims = Victims::new(supply);
     victims.take_all(|interface, run| {
         let is_over = interface.duty == Duty::Retired || !run.is_open;
@@ -45,7 +45,7 @@ pub(super) fn shrink(supply: &Supply, rule: &Rule, is_steady: bool) -> Vec<Step>
 }
 
 /// Takes what is surplus. Whether the pool has what it needs.
-fn surplus<'a>(supply: &'a Supply, rule: &Rule, victims: &mut Victims<'a>) -> bool {
+fn surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, victims: &mut Victims<'a>) -> bool {
     let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
     let own = supply.counts(Some(rule.unit));
     if rule.wanted(&own) == 0 {
@@ -73,7 +73,7 @@ fn surplus<'a>(supply: &'a Supply, rule: &Rule, victims: &mut Victims<'a>) -> bo
 }
 
 /// Makes room for the own kind if all slots are taken by the other: one at a time.
-fn convert(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>, is_idle: impl Fn(&Run) -> bool) {
+fn convert(supply: &Supply, rule: &Rule<'_>, victims: &mut Victims<'_>, is_idle: impl Fn(&Run) -> bool) {
     let has_slots = |interface: &Interface| interface.takes_more() && interface.slots > 0;
     if !victims.is_empty() || supply.waiting > 0 || supply.interfaces.iter().any(has_slots) {
         return;
@@ -96,7 +96,7 @@ fn convert(supply: &Supply, rule: &Rule, victims: &mut Victims<'_>, is_idle: imp
     }
 }
 
-fn own_surplus<'a>(supply: &'a Supply, rule: &Rule, mut counts: Counts, victims: &mut Victims<'a>) {
+fn own_surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, mut counts: Counts, victims: &mut Victims<'a>) {
     let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
     let mut chosen = Vec::new();
     for interface in packing(supply) {
@@ -127,7 +127,7 @@ fn own_surplus<'a>(supply: &'a Supply, rule: &Rule, mut counts: Counts, victims:
 
 /// Whether so many ranges have been surplus for long enough to give them back: then one call gives back what pods have left in
 /// minutes, and what the next pods need has not gone.
-fn is_time(supply: &Supply, rule: &Rule, surplus: usize) -> bool {
+fn is_time(supply: &Supply, rule: &Rule<'_>, surplus: usize) -> bool {
     let runs = supply.interfaces.iter().flat_map(|interface| &interface.runs);
     let own = runs.filter(|run| run.unit == rule.unit && run.is_unused() && run.idle >= rule.idle);
     let mut idle: Vec<u32> = own.map(|run| run.idle).collect();

@@ -11,6 +11,9 @@ use super::value::Value;
 /// The key of ipamd's environment.
 const ENVIRONMENT: &str = "env";
 
+/// The key of the list of other targets.
+pub(super) const TARGETS: &str = "targets";
+
 /// The keys of the `ipam` object that the plugin and the host read.
 const HOST_KEYS: [&str; 7] = ["type", "policy", "socket", "timeout", "resolvConf", "routes", "dataDir"];
 
@@ -79,8 +82,9 @@ fn refuse_unknown(root: &Node) -> Result<(), ConfigError> {
         groups.into_iter().any(|group| group.eq_ignore_ascii_case(name))
     };
     for (name, node) in root.entries()? {
-        let is_hosts = HOST_KEYS.iter().any(|key| key.eq_ignore_ascii_case(&name));
-        if is_hosts || name.eq_ignore_ascii_case(ENVIRONMENT) || known(&name) {
+        let is_read =
+            HOST_KEYS.iter().chain(&[ENVIRONMENT, TARGETS]).any(|key| key.eq_ignore_ascii_case(&name));
+        if is_read || known(&name) {
             continue;
         }
         if !is_group(&name) {

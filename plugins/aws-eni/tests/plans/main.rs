@@ -12,6 +12,7 @@ mod ipamd;
 mod properties;
 mod proposals;
 mod situations;
+mod targets;
 mod told;
 mod traces;
 mod world;

@@ -64,6 +64,8 @@ fn a_plan_is_shown_with_its_arithmetic_and_the_state_that_it_is_from() {
 fn that_nothing_is_wanted_and_that_nothing_can_be_done_differ() {
     let last = |answer: &ExplainPlanResponse| plan(answer).lines().last().map(str::to_owned);
     assert_eq!(last(&answer()).as_deref(), Some("nothing to do: the pools are as the policy wants them"));
+    let because = ExplainPlanResponse { lines: vec!["pool ipv4: wanted: 1 free\u{7}".into()], ..answer() };
+    assert_eq!(last(&because).as_deref(), Some("  pool ipv4: wanted: 1 free\\u{7}"));
     let full =
         ExplainPlanResponse { code: "pool-exhausted".into(), words: "pool ipv4 is full".into(), ..answer() };
     assert_eq!(last(&full).as_deref(), Some("nothing can be done (pool-exhausted): pool ipv4 is full"));
