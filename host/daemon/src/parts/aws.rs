@@ -107,6 +107,8 @@ impl Aws {
             .as_ref()
             .map(|subnet| CustomNetwork { subnet: subnet.clone(), groups: config.groups.clone() });
         let node = NodeState { custom, instance_type: Some(instance_type.clone()), ..NodeState::default() };
+        // Before anything is planned: where interfaces are created depends on it.
+        handle.set_node(node.clone());
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
             limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
