@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tenure_checkpoint::{FileDisk, Lock, LockError, boot_id, recover_read_only};
 use tenure_ledger::Book;
-use tenure_types::{Allocation, Error, ErrorCode, NetworkName, Owner};
+use tenure_types::{Allocation, AssignedAddress, Error, ErrorCode, NetworkName, Owner};
 
 use super::file::{self, unreadable};
 use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
@@ -57,7 +57,7 @@ fn book(directory: &Path, network: &NetworkName) -> Result<Book, Error> {
 fn checkpoint(book: &Book, name: &str) -> (Checkpoint, Vec<PassedOver>) {
     let (mut allocations, mut left_out) = (Vec::new(), Vec::new());
     for held in book.allocations() {
-        let ips: Vec<_> = held.addresses.iter().map(|address| address.ip()).collect();
+        let ips: Vec<_> = held.addresses.iter().map(AssignedAddress::ip).collect();
         let (v4, v6): (Vec<_>, Vec<_>) = ips.iter().partition(|ip| ip.is_ipv4());
         let why = match &held.owner {
             Owner::Attachment { .. } if v4.len() > 1 || v6.len() > 1 => {
