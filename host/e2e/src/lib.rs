@@ -17,6 +17,7 @@ pub mod mount;
 pub mod podman;
 pub mod recording;
 pub mod registry;
+pub mod request;
 pub mod strace;
 pub mod suite;
 pub mod traffic;
