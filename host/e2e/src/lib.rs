@@ -13,6 +13,7 @@ pub mod enclave;
 pub mod golang;
 pub mod image;
 pub mod load;
+pub mod moto;
 pub mod mount;
 pub mod podman;
 pub mod recording;
