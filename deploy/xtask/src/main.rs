@@ -11,6 +11,7 @@ mod dependencies;
 mod dist;
 mod failures;
 mod fuzz;
+mod moto;
 mod packages;
 mod pages;
 mod progress;

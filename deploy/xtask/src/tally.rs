@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How the reason begins why a test was skipped that need not run everywhere: it needs a language that nothing installs.
+/// How the reason begins why a test was skipped that need not run everywhere: it needs a language, or moto, that not every
+/// machine can have.
 const OPTIONAL: &str = "optional: ";
 
 /// How many tests passed, failed and were skipped, and why they were skipped.

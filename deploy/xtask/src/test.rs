@@ -10,7 +10,7 @@ use crate::command::{lines, run, succeeds};
 use crate::progress::Progress;
 use crate::tally::Tally;
 use crate::workspace::{WHOLE, Workspace};
-use crate::{bench, cache, dependencies, dist, failures, fuzz, packages, pages, shape, tools};
+use crate::{bench, cache, dependencies, dist, failures, fuzz, moto, packages, pages, shape, tools};
 
 /// The state that the steps share.
 struct Context<'a> {
@@ -25,7 +25,10 @@ struct Step(&'static str, Option<&'static str>, fn(&mut Context<'_>) -> Result<(
 
 /// A step runs even if an earlier one has failed, unless it depends on that one.
 const STEPS: &[Step] = &[
-    Step("tools", None, |context| tools::install_all(context.workspace)),
+    Step("tools", None, |context| {
+        tools::install_all(context.workspace)?;
+        moto::install(context.workspace)
+    }),
     Step("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
     Step("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))

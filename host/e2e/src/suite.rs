@@ -1,7 +1,7 @@
 //! A suite of tests with its own runner, which prints what libtest prints and can skip a test with a reason.
 //!
 //! A test that needs root or a missing package is skipped by name, with the reason. With `CI=true` that is a failure, so that a
-//! test cannot disappear there unnoticed; only a missing language is not, since nothing installs it.
+//! test cannot disappear there unnoticed; only a missing language or moto is not, since a machine may be unable to have it.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::{evidence, scratch};
+use crate::{evidence, moto, scratch};
 
 /// The longest that a test may take: several times what the slowest one takes on two busy processors.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
@@ -26,6 +26,8 @@ pub enum Need {
     /// A program anywhere in the path, of a language in which policies or agents can be written. Nobody installs it for the tests, so a test may be
     /// skipped without it in CI, too.
     Language(&'static str),
+    /// moto, which plays AWS. It is installed for the tests where Python is there and can reach its packages.
+    Moto,
 }
 
 impl Need {
@@ -66,6 +68,8 @@ impl Need {
             Self::File(path, package) => Some(format!("needs {path} from package {package}")),
             Self::Language(program) if is_in_path(program) => None,
             Self::Language(program) => Some(format!("{OPTIONAL}{program} is not installed")),
+            Self::Moto if moto::server().is_some() => None,
+            Self::Moto => Some(format!("{OPTIONAL}moto {} is not installed", moto::version())),
         }
     }
 }

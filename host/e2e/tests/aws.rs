@@ -18,6 +18,8 @@ mod moving;
 mod node;
 #[path = "aws/outage.rs"]
 mod outage;
+#[path = "aws/pod.rs"]
+mod pod;
 
 use std::process::ExitCode;
 use std::thread;

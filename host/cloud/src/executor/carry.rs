@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tenure_ledger::Intent;
 
 use super::calls::Place;
@@ -139,7 +140,8 @@ impl Core {
                     _ => "AssignPrivateIpAddresses",
                 };
                 let place = self.place_of(interface, Unit::of(what));
-                self.call(action, place, || ec2.assign(interface, what)).await.map(Answer::Assigned)
+                let sent = self.call(action, place, || ec2.assign(interface, what)).await;
+                sent.map(|new| Answer::Assigned(self.without_own(interface, new)))
             }
             (Request::Unassign, Aim::Release { interface, net }) => {
                 self.unassign(interface, *net).await.map(|()| Answer::Done)
@@ -166,6 +168,16 @@ impl Core {
         let state = self.state();
         let facts = state.seen.get(interface).and_then(|known| known.facts.as_ref());
         facts.map(|facts| (facts.subnet.clone(), unit))
+    }
+
+    /// What an assignment brought. An answer may name all addresses of the interface, and its own is no pod's.
+    fn without_own(&self, interface: &str, mut new: Vec<IpNet>) -> Vec<IpNet> {
+        let state = self.state();
+        let facts = state.seen.get(interface).and_then(|known| known.facts.as_ref());
+        if let Some(own) = facts.and_then(|facts| facts.primary_address) {
+            new.retain(|net| !net.contains(&own));
+        }
+        new
     }
 
     /// The answer to a call is evidence of its own effect.

@@ -56,10 +56,12 @@ fn attachment(known: &types::NetworkInterfaceAttachment) -> Result<Attachment, M
     })
 }
 
-/// The single addresses of IPv4 but the first, and the prefixes of both families.
+/// The single addresses of IPv4 but the interface's own, and the prefixes of both families.
 fn carries(known: &types::NetworkInterface) -> Result<Vec<IpNet>, Missing> {
     let singles = known.private_ip_addresses().iter().filter(|single| single.primary() != Some(true));
     let singles = singles.filter_map(types::NetworkInterfacePrivateIpAddress::private_ip_address);
+    // A service that chooses at random may list it a second time.
+    let singles = singles.filter(|text| known.private_ip_address() != Some(*text));
     let prefixes = known.ipv4_prefixes().iter().filter_map(types::Ipv4PrefixSpecification::ipv4_prefix);
     let sixes = known.ipv6_prefixes().iter().filter_map(types::Ipv6PrefixSpecification::ipv6_prefix);
     singles.map(|text| address(text).map(IpNet::from)).chain(prefixes.chain(sixes).map(net)).collect()
@@ -143,7 +145,9 @@ mod tests {
                 .build()
         };
         let known = types::NetworkInterface::builder()
+            .private_ip_address("10.0.0.5")
             .private_ip_addresses(single("10.0.0.5", true))
+            .private_ip_addresses(single("10.0.0.5", false))
             .private_ip_addresses(single("10.0.0.6", false))
             .ipv4_prefixes(types::Ipv4PrefixSpecification::builder().ipv4_prefix("10.0.0.16/28").build())
             .ipv6_addresses(types::NetworkInterfaceIpv6Address::builder().ipv6_address("fd00::5").build())

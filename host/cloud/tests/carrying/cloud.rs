@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     /// The number of all calls, by action.
     pub(crate) calls: BTreeMap<&'static str, u64>,
     pub(crate) trip: Option<Trip>,
+    /// Whether an assignment is answered with all addresses of its interface, its own first, as moto answers it.
+    pub(crate) answers_all: bool,
     denied: BTreeSet<&'static str>,
 }
 
@@ -67,6 +69,7 @@ impl Cloud {
             changes: Vec::new(),
             calls: BTreeMap::new(),
             trip: None,
+            answers_all: false,
             denied: BTreeSet::new(),
         };
         Arc::new(Self { inner: Mutex::new(inner), start: Instant::now(), killed: Notify::new() })
@@ -331,6 +334,7 @@ impl Ec2 for Face {
             Assign::Ipv6Prefixes(_) => "AssignIpv6Addresses",
             _ => "AssignPrivateIpAddresses",
         };
+        let answers_all = self.0.inner().answers_all;
         Box::pin(self.0.call(action, true, move |state, now| {
             let wanted = match what {
                 Assign::Nothing => Wanted::Nothing,
@@ -341,7 +345,10 @@ impl Ec2 for Face {
                     return Ok(new.prefixes.into_iter().map(IpNet::from).collect());
                 }
             };
-            let new = state.assign(interface, &wanted, false, now)?;
+            let mut new = state.assign(interface, &wanted, false, now)?;
+            if answers_all && let Some(known) = state.interfaces().get(interface) {
+                new.addresses.clone_from(&known.ipv4);
+            }
             let singles = new.addresses.into_iter().map(|address| IpNet::from(IpAddr::from(address)));
             Ok(singles.chain(new.prefixes.into_iter().map(IpNet::from)).collect())
         }))

@@ -35,6 +35,22 @@ async fn a_node_grows_with_its_pods_and_shrinks_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_interfaces_own_address_is_no_pods_though_an_assignment_names_it() {
+    let cloud = Cloud::new(1, &[24]);
+    cloud.inner().answers_all = true;
+    let mut node = Node::start(&cloud, "t3.small", ONE).await;
+    node.rest(10).await;
+    let own = node.handle.status().interfaces[0].address.unwrap();
+    let ranges = node.ranges().await;
+    assert!(ranges.values().flatten().all(|net| !net.contains(&own)), "{own} is in {ranges:?}");
+    let pods = node.add_all(0..2).await;
+    node.rest(10).await;
+    assert!(!pods.contains(&own), "{own} is a pod's in {pods:?}");
+    assert_eq!(node.shape().await, [3], "what had been there is not assigned twice");
+    node.settles("at the end").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_plan_serves_all_that_wait() {
     let cloud = Cloud::new(1, &[24]);
     let ipam = r#"{ "warm": { "addresses": 1 }, "idleSeconds": 3600 }"#;

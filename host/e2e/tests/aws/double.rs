@@ -1,16 +1,14 @@
 //! EC2, its metadata service and a VPC in an enclave: the real `tenure-ec2-double`, and its control port.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::{Enclave, binaries, traffic};
+use tenure_e2e::{Enclave, binaries, request};
 
-/// The network namespace that plays the VPC.
-pub(crate) const VPC: &str = "vpc";
+use crate::pod::VPC;
 
 const CONTROL: &str = "127.0.0.1:8100";
 const EC2: &str = "127.0.0.1:8101";
@@ -72,20 +70,10 @@ impl Double {
 
     /// Sends a request, and returns the body of the answer.
     fn send(&self, to: &str, what: &str, kind: &str, body: &str) -> anyhow::Result<String> {
-        let length = body.len();
-        let request = format!(
-            "{what} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        let answer = traffic::inside(&self.netns, || {
-            let mut stream = TcpStream::connect(to)?;
-            stream.write_all(request.as_bytes())?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        })?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("an HTTP answer")?;
-        ensure!(head.starts_with("HTTP/1.1 200"), "{what}: {answer}");
-        Ok(body.to_owned())
+        let head = [format!("Content-Type: {kind}")];
+        let answer = request::ask(&self.netns, to, what, &head, body)?;
+        ensure!(answer.status == 200, "{what}: {answer:?}");
+        Ok(answer.body)
     }
 
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tenure_e2e::{Attachment, golang, traffic, wait};
 
-use crate::node::{AwsNode, GATEWAY, LIMIT, config};
+use crate::node::{AwsNode, LIMIT, config};
+use crate::pod::{self, GATEWAY};
 
 /// What ipamd leaves in the kernel for a pod: a veth, a route in the main table, and a rule that leads there.
 fn pod_of_ipamd(node: &AwsNode, address: &str) -> anyhow::Result<Attachment> {
@@ -58,7 +59,7 @@ pub(crate) fn from_ipamd() -> anyhow::Result<()> {
     traffic::greet(&node.vpc(), &old, address.parse()?).context("from the VPC to ipamd's pod")?;
     node.all_have_their_way()?;
     // Its sandbox ends, and its address becomes another pod's, whose packets ipamd's rule must not lead away.
-    node.node.plugin("old")?.call("DEL", &sandbox, &AwsNode::conf())?.silent()?;
+    pod::del(&node.node, "old", &sandbox)?;
     node.node.sh("ip netns del old")?;
     let held = |node: &AwsNode| -> anyhow::Result<bool> {
         let held = node.node.daemon.allocations("pods")?;

@@ -6,18 +6,17 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Outcome, traffic, wait};
+use tenure_e2e::{Attachment, Outcome, wait};
 
-use crate::double::{Double, VPC};
+use crate::double::Double;
 use crate::eni::Node;
+use crate::pod::{self, GATEWAY};
 
 /// The time limit for any wait, on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The subnet of the instance's interfaces.
 const SUBNET: &str = "10.60.0.0/24";
-/// Its gateway, which answers in the VPC.
-pub(crate) const GATEWAY: &str = "10.60.0.1";
 
 /// A node on AWS.
 pub(crate) struct AwsNode {
@@ -69,13 +68,6 @@ impl AwsNode {
         Ok(Self { node, double, pods: BTreeMap::new() })
     }
 
-    /// The configuration that a runtime passes: the daemon has the network's.
-    pub(crate) fn conf() -> Value {
-        json!({
-            "cniVersion": "1.1.0", "name": "pods", "type": "tenure-eni", "ipam": { "type": "tenure" }
-        })
-    }
-
     /// Adds a pod, as a runtime does: what is to be tried again is tried again.
     pub(crate) fn add(&mut self, name: &str) -> anyhow::Result<String> {
         let sandbox = self.node.sandbox(name)?;
@@ -84,32 +76,27 @@ impl AwsNode {
             Ok(outcome.address().ok())
         })
         .with_context(|| self.node.daemon.log(" "))?;
-        let address = bare(&address).to_owned();
+        let address = pod::bare(&address).to_owned();
         self.pods.insert(name.to_owned(), (sandbox, address.clone()));
         Ok(address)
     }
 
     /// Calls ADD once.
     pub(crate) fn try_add(&self, name: &str, sandbox: &Attachment) -> anyhow::Result<Outcome> {
-        self.node.plugin(name)?.call("ADD", sandbox, &Self::conf())
+        pod::add(&self.node, name, sandbox)
     }
 
     /// Removes a pod.
     pub(crate) fn del(&mut self, name: &str) -> anyhow::Result<()> {
         let (sandbox, _) = self.pods.remove(name).context("a pod")?;
-        self.node.plugin(name)?.call("DEL", &sandbox, &Self::conf())?.silent()
+        pod::del(&self.node, name, &sandbox)
     }
 
     /// Each pod reaches the VPC, and is reached from there.
     pub(crate) fn all_have_their_way(&self) -> anyhow::Result<()> {
-        let vpc = self.vpc();
-        let way = |name: &str, sandbox: &Attachment, address: &str| {
-            let pod = self.node.pod(sandbox);
-            traffic::greet(&pod, &vpc, GATEWAY.parse()?)
-                .with_context(|| format!("from {name} to the VPC"))?;
-            traffic::greet(&vpc, &pod, address.parse()?).with_context(|| format!("from the VPC to {name}"))
-        };
-        let ways = self.pods.iter().try_for_each(|(name, (sandbox, address))| way(name, sandbox, address));
+        let mut pods = self.pods.iter();
+        let ways = pods
+            .try_for_each(|(name, (sandbox, address))| pod::has_its_way(&self.node, name, sandbox, address));
         ways.with_context(|| self.kernel())
     }
 
@@ -146,11 +133,6 @@ impl AwsNode {
 
     /// The VPC's network namespace.
     pub(crate) fn vpc(&self) -> PathBuf {
-        self.node.enclave.outside(&format!("/run/netns/{VPC}"))
+        pod::vpc(&self.node)
     }
-}
-
-/// An address without its prefix length.
-fn bare(address: &str) -> &str {
-    address.split('/').next().unwrap_or(address)
 }
