@@ -1,6 +1,6 @@
 //! The checkpoint: makes facts durable, and rebuilds the ledger's state from them.
 //!
-//! It owns the state directory. It knows how a [`Fact`](tenure_ledger::Fact) is stored, but not whether one is right:
+//! It owns the state directory, and the [`Mark`] in the run directory that tells whether the state is complete. It knows how a [`Fact`](tenure_ledger::Fact) is stored, but not whether one is right:
 //! that is up to the ledger. A start calls [`Lock::take`], [`recover`] and [`Writer::open`]; the engine then gets the
 //! [`CheckpointJournal`], and the writer gets the engine's [`Images`](tenure_engine::ports::Images).
 //!
@@ -36,6 +36,7 @@ mod header;
 mod line;
 mod lock;
 mod log;
+mod mark;
 mod names;
 mod quarantine;
 mod queue;
@@ -61,6 +62,7 @@ pub use error::Error;
 pub use header::{Base, FORMAT_VERSION, LogHeader};
 pub use line::Line;
 pub use lock::{Lock, LockError};
+pub use mark::{Mark, Pen};
 pub use queue::CheckpointJournal;
 pub use reader::{LogItem, LogReader};
 pub use recovery::{Recovered, Tail, recover, recover_after, recover_read_only, recover_with};

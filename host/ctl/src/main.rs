@@ -68,7 +68,7 @@ fn run(Arguments { run_dir, output, timeout, command }: Arguments) -> Result<Exi
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
         Command::Export { target } => {
-            let report = verbs::export(&target)?;
+            let report = verbs::export(&target, &run_dir)?;
             print::report(&report, output)?;
             return Ok(report.exit());
         }

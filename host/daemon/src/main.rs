@@ -11,7 +11,6 @@ mod config;
 mod fault;
 mod links;
 mod live;
-mod mark;
 mod node;
 mod observer;
 mod parts;

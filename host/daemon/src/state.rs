@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_checkpoint::{FileDisk, Lock, Recovered, boot_id, recover_after};
+use tenure_checkpoint::{FileDisk, Lock, Mark, Recovered, boot_id, recover_after};
 use tenure_engine::ports::Clock;
 use tenure_observe::Metrics;
 use tenure_types::BootId;
 
-use crate::mark::Mark;
 use crate::run_dir::RunDir;
 use crate::state_seen::StateSeen;
 

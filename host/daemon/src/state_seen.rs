@@ -1,6 +1,6 @@
 //! Detects at the start whether the state was lost, in whole or in part.
 //!
-//! The [mark](crate::mark) in the run directory says what was last durable; a reboot, which ends all pods, clears it. At a start:
+//! The [mark](Mark) in the run directory says what was last durable; a reboot, which ends all pods, clears it. At a start:
 //!
 //! | mark of this boot | state | result |
 //! |---|---|---|
@@ -16,10 +16,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tenure_checkpoint::{Durable, Report, Witness};
+use tenure_checkpoint::{Durable, Mark, Pen, Report, Witness};
 use tenure_types::BootId;
-
-use crate::mark::{Mark, Pen};
 
 /// Whether the state is lost, and the mark that outlives the daemon.
 #[derive(Debug)]
@@ -43,12 +41,7 @@ struct Known {
 impl StateSeen {
     /// Decides from the mark and recovery's report whether the state was lost.
     pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
-        let lost = match mark {
-            Mark::None => false,
-            Mark::Seen(Some(_)) => report.lost,
-            Mark::Seen(None) => report.last == 0,
-            Mark::Lost | Mark::Unreadable => true,
-        };
+        let lost = mark.is_lost(report);
         let pen = Pen::new(run_dir, boot);
         Self { known: Mutex::new(Known { pen, lost, found: report.last, durable: None, marked: true }) }
     }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tenure_checkpoint::{FileDisk, Lock, LockError, boot_id, recover_read_only};
+use tenure_checkpoint::{FileDisk, Lock, LockError, Mark, boot_id, recover_after};
 use tenure_ledger::Book;
 use tenure_types::{Allocation, AssignedAddress, Error, ErrorCode, NetworkName, Owner};
 
@@ -14,14 +14,14 @@ use crate::arguments::Target;
 use crate::clock;
 use crate::report::{Export, PassedOver, Report};
 
-/// Writes the file of a target.
+/// Writes the file of a target. The run directory tells whether the state is complete.
 ///
 /// # Errors
-/// `InputOutput` if the state or the file cannot be used, and `UnknownNetwork`.
-pub(crate) fn export(target: &Target) -> Result<Report, Error> {
+/// `InputOutput` if the state is not complete, or if it or the file cannot be used, and `UnknownNetwork`.
+pub(crate) fn export(target: &Target, run_dir: &Path) -> Result<Report, Error> {
     let Target::Ipamd { file, network, name, state_dir, replace } = target;
     let _lock = Lock::take(state_dir).map_err(|error| locked(state_dir, &error))?;
-    let book = book(state_dir, network)?;
+    let book = book(state_dir, run_dir, network)?;
     let (checkpoint, left_out) = checkpoint(&book, name);
     write(file, &checkpoint, *replace)?;
     Ok(Report::Export(Export { file: file.clone(), written: checkpoint.allocations.len(), left_out }))
@@ -41,11 +41,19 @@ fn locked(directory: &Path, error: &LockError) -> Error {
 }
 
 /// The network's book as a daemon that starts now would have it.
-fn book(directory: &Path, network: &NetworkName) -> Result<Book, Error> {
+fn book(directory: &Path, run_dir: &Path, network: &NetworkName) -> Result<Book, Error> {
     let boot = boot_id().map_err(|error| Error::new(ErrorCode::InputOutput, error))?;
+    let mark = Mark::read(run_dir, &boot).map_err(|error| unreadable(run_dir, &error))?;
     let disk = FileDisk::existing(directory);
-    let recovered = recover_read_only(&disk, &boot, clock::now());
+    let recovered = recover_after(&disk, &boot, clock::now(), mark.durable());
     let recovered = recovered.map_err(|error| unreadable(directory, &error))?;
+    if mark.is_lost(&recovered.report) {
+        let cause = format_args!(
+            "the state in {} was lost in part and is not confirmed, so the file would lack pods: start tenured, confirm the state with `tenurectl adopt`, and stop it again",
+            directory.display()
+        );
+        return Err(Error::new(ErrorCode::InputOutput, cause));
+    }
     let book = recovered.books.into_iter().find(|book| book.network().name == *network);
     book.ok_or_else(|| {
         let cause = format_args!("{} has no network {network}", directory.display());

@@ -106,6 +106,14 @@ pub(crate) fn to_ipamd() -> anyhow::Result<()> {
     ensure!(String::from_utf8_lossy(&refused.stderr).contains("stop tenured first"), "{refused:?}");
 
     node.node.kill_daemon()?;
+    // Another state in its place lacks pods.
+    let (whole, aside) = (node.node.daemon.state_directory(), node.node.daemon.path("aside"));
+    fs::rename(&whole, &aside)?;
+    fs::create_dir(&whole)?;
+    let lost = node.node.daemon.ctl_output(&export)?;
+    ensure!(String::from_utf8_lossy(&lost.stderr).contains("tenurectl adopt"), "{lost:?}");
+    fs::remove_dir_all(&whole)?;
+    fs::rename(&aside, &whole)?;
     let written = node.node.daemon.ctl(&export)?;
     ensure!(written == json!({ "file": file, "written": 3, "left_out": [] }), "{written}");
     let again = node.node.daemon.ctl_output(&export)?;

@@ -8,8 +8,9 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use tenure_checkpoint::Durable;
 use tenure_types::BootId;
+
+use crate::{Durable, Report};
 
 const NAME: &str = "state-seen";
 const SEEN: &str = "seen";
@@ -17,7 +18,7 @@ const LOST: &str = "lost";
 
 /// The content of the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// There is no mark, or it is from another boot: a reboot has ended every pod since.
     None,
     /// What was last durable; `None` if an older daemon recorded only that there is a state.
@@ -33,7 +34,7 @@ impl Mark {
     ///
     /// # Errors
     /// If there is a mark and its file cannot be read.
-    pub(crate) fn read(run_dir: &Path, boot: &BootId) -> io::Result<Self> {
+    pub fn read(run_dir: &Path, boot: &BootId) -> io::Result<Self> {
         match fs::read(run_dir.join(NAME)) {
             Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), boot)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::None),
@@ -53,10 +54,23 @@ impl Mark {
     }
 
     /// What the state must contain to be complete, if that is known.
-    pub(crate) fn durable(&self) -> Option<&Durable> {
+    #[must_use]
+    pub fn durable(&self) -> Option<&Durable> {
         match self {
             Self::Seen(durable) => durable.as_ref(),
             Self::None | Self::Lost | Self::Unreadable => None,
+        }
+    }
+
+    /// Whether the state was lost, in whole or in part, and nobody has confirmed it since: by this mark, and by the report of a recovery
+    /// [after](crate::recover_after) what it says was durable.
+    #[must_use]
+    pub fn is_lost(&self, report: &Report) -> bool {
+        match self {
+            Self::None => false,
+            Self::Seen(Some(_)) => report.lost,
+            Self::Seen(None) => report.last == 0,
+            Self::Lost | Self::Unreadable => true,
         }
     }
 }
@@ -95,7 +109,7 @@ fn line(boot: &BootId, lost: bool, durable: &Durable) -> String {
 
 /// Writes the mark.
 #[derive(Debug)]
-pub(crate) struct Pen {
+pub struct Pen {
     path: PathBuf,
     boot: BootId,
     /// The mark's file, once this daemon has created it.
@@ -103,12 +117,15 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
-    pub(crate) fn new(run_dir: &Path, boot: &BootId) -> Self {
+    /// Writes the mark of this boot in a run directory.
+    #[must_use]
+    pub fn new(run_dir: &Path, boot: &BootId) -> Self {
         Self { path: run_dir.join(NAME), boot: boot.clone(), file: None }
     }
 
     /// The mark's path.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -116,7 +133,7 @@ impl Pen {
     ///
     /// # Errors
     /// If the mark cannot be written; it is then unchanged or unreadable.
-    pub(crate) fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
+    pub fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
         let line = line(&self.boot, lost, durable);
         let written = match &self.file {
             // A single call: if the daemon is killed, the line is either written or not.
