@@ -165,6 +165,29 @@ async fn a_policy_that_does_worse_than_the_one_before_is_rolled_back() {
 }
 
 #[tokio::test]
+async fn a_choice_that_overtakes_a_roll_back_stays_and_is_watched() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.engine.activate(&activate("worsens")).await.unwrap();
+    for number in [2, 3, 4] {
+        assert_eq!(bench.add_code(number).await, Err(ErrorCode::PolicyFailed));
+    }
+    let wanted = tenure_engine::Activate { unchecked: true, ..activate("last") };
+    let (mut exchange, mut tended) = (pin!(bench.engine.activate(&wanted)), pin!(bench.engine.tend()));
+    {
+        // It has the network's turn, for which both wait, the operator first.
+        let mut stalls = pin!(bench.engine.add(bench.add(100), fits));
+        assert!(poll_once(stalls.as_mut()).is_pending());
+        assert!(poll_once(exchange.as_mut()).is_pending() && poll_once(tended.as_mut()).is_pending());
+    }
+    exchange.await.unwrap();
+    tended.await;
+    assert_eq!(bench.serves(), "last");
+    assert_eq!(bench.history()[0], "chosen last");
+    assert!(bench.engine.policies_of(&network()).unwrap().now.watched, "the watch is that of the new choice");
+}
+
+#[tokio::test]
 async fn a_fault_that_was_there_before_rolls_nothing_back() {
     let bench = Bench::new(8, 8);
     for number in 1..=5 {

@@ -1,7 +1,7 @@
 //! The history of a network's policies.
 
 use tenure_ledger::choices::Served;
-use tenure_ledger::{ChoiceFact, Step, StepKind};
+use tenure_ledger::{Choice, ChoiceFact, Step, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
 
 use super::words::shortened;
@@ -31,6 +31,21 @@ impl Engine {
             node.choices.of(network)?;
             Some(ChoiceFact::Noted { network: network.clone(), step })
         })
+    }
+
+    /// Notes that a choice stays, and ends its watch, unless another has been made since.
+    pub(crate) fn note_kept(&self, network: &NetworkName, choice: &Choice, why: &str) {
+        let step =
+            Step { kind: StepKind::Kept, policy: choice.policy.clone(), at: self.now(), why: shortened(why) };
+        let noted = self.committer.commit_node(|node| {
+            let still = node.choices.of(network).is_some_and(|served| served.now == *choice);
+            still.then(|| ChoiceFact::Noted { network: network.clone(), step })
+        });
+        if noted.is_some() {
+            let (policy, step) = (&choice.policy, StepKind::Kept.name());
+            tracing::info!(%network, %policy, step, why, "policy step");
+            self.ports.observer.policy_step(network, StepKind::Kept);
+        }
     }
 
     pub(crate) fn unknown_network(name: &NetworkName) -> Error {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Chooser, StepKind};
+use tenure_ledger::choices::Served;
+use tenure_ledger::{Choice, Chooser};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use super::words::shortened;
@@ -17,12 +18,15 @@ impl Engine {
     /// `UnknownNetwork`, `NothingBefore` when the network has had no other policy, and those of
     /// [`activate`](Self::activate).
     pub async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
-        self.observed("rollback", network, None, self.serve_roll_back(network, Chooser::Operator, why)).await
+        let served = self.served(network);
+        let answer = async { self.serve_roll_back(network, served?, Chooser::Operator, why).await };
+        self.observed("rollback", network, None, answer).await
     }
 
     pub(super) async fn serve_roll_back(
         &self,
         name: &NetworkName,
+        served: Served,
         by: Chooser,
         why: &str,
     ) -> Result<Redefined> {
@@ -30,7 +34,6 @@ impl Engine {
             let cause = format_args!("network {name} has had no policy before the present one");
             Error::new(ErrorCode::NothingBefore, cause)
         };
-        let served = self.served(name)?;
         let before = served.before.front().ok_or_else(nothing)?;
         // Its file may be gone; the node has kept a copy.
         let policy = match self.ports.catalogue.find_pinned(&before.policy) {
@@ -50,22 +53,21 @@ impl Engine {
         self.exchange(alone, name, wanted, true).await
     }
 
-    /// Rolls a watched network back, or notes why that is not possible.
-    pub(super) async fn roll_back_by_itself(&self, network: &NetworkName, why: &str) {
-        let bad = self.committer.choice(network).map(|choice| choice.policy);
-        let result = self
-            .observed("rollback", network, None, self.serve_roll_back(network, Chooser::RollBack, why))
-            .await;
-        match result {
+    /// Rolls a watched network back from a choice, or notes why that is not possible. A choice that was made since stays.
+    pub(super) async fn roll_back_by_itself(&self, network: &NetworkName, bad: &Choice, why: &str) {
+        let Ok(served) = self.served(network) else { return };
+        if served.now != *bad {
+            return;
+        }
+        let answer = self.serve_roll_back(network, served, Chooser::RollBack, why);
+        match self.observed("rollback", network, None, answer).await {
             Ok(redefined) => {
                 tracing::warn!(%network, policy = %redefined.after, why, "rolled back");
             }
             Err(error) => {
                 tracing::error!(%network, %error, why, "cannot roll back");
-                if let Some(bad) = bad {
-                    // The watch ends, so that this is not tried for ever; the benching of failing policies goes on.
-                    self.note(network, StepKind::Kept, &bad, &format!("it cannot be rolled back: {error}"));
-                }
+                // The watch ends, so that this is not tried for ever; the benching of failing policies goes on.
+                self.note_kept(network, bad, &format!("it cannot be rolled back: {error}"));
             }
         }
     }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use tenure_ledger::StepKind;
 use tenure_types::{Moment, NetworkName};
 
 use crate::engine::Engine;
@@ -39,14 +38,14 @@ impl Engine {
             (watch.is_over(settings.worse_percent), watch.told())
         };
         if over {
-            self.roll_back_by_itself(name, &told).await;
+            self.roll_back_by_itself(name, &choice, &told).await;
             return;
         }
         if has_passed(choice.at, self.now(), settings.watch) {
             if let Some(served) = slot.state().as_mut() {
                 served.watch = None;
             }
-            self.note(name, StepKind::Kept, &choice.policy, &told);
+            self.note_kept(name, &choice, &told);
         }
     }
 }
