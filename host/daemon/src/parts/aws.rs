@@ -22,7 +22,7 @@ use tenure_netlink::Node;
 use tenure_runtime::Runtime;
 use tenure_types::{Condition, ConditionName, NetworkName};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{Kind, Part, Report};
@@ -34,6 +34,9 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// The same while something is on its way, such as the link of a new interface.
 const SOON: Duration = Duration::from_millis(100);
+
+/// For how long that is so while nothing changes: what takes longer, such as a link that never comes, is not waited for as eagerly.
+const IMPATIENT: Duration = Duration::from_secs(60);
 
 /// How often the metadata service is asked whether something has changed. It costs nothing of EC2's budget.
 const HINTS: Duration = Duration::from_secs(5);
@@ -154,13 +157,20 @@ impl Aws {
 
     /// Tells the datapath and the operators what is known, again and again.
     async fn tell(&self, handle: &Handle) {
+        let (mut before, mut since) = (None, Instant::now());
         loop {
             let status = handle.status();
             let is_partial = self.describe(Some(&status)).await;
             let supplied = self.look_at_supply().await;
             self.report(&status);
-            let soon = is_partial || !supplied || !status.intents.is_empty();
-            sleep(if soon { SOON } else { EVERY }).await;
+            let intents: Vec<String> = status.intents.iter().map(|intent| intent.id.clone()).collect();
+            let is_settled = !is_partial && supplied && intents.is_empty();
+            let now = (is_partial, supplied, intents);
+            if before.as_ref() != Some(&now) {
+                (before, since) = (Some(now), Instant::now());
+            }
+            let is_soon = !is_settled && since.elapsed() < IMPATIENT;
+            sleep(if is_soon { SOON } else { EVERY }).await;
         }
     }
 
