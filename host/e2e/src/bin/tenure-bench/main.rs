@@ -14,6 +14,7 @@ mod parts;
 mod picture;
 mod policy;
 mod report;
+mod scale;
 mod stalls;
 mod start;
 mod steady;
@@ -33,6 +34,7 @@ use tokio::runtime::Runtime;
 use crate::exec::{Subject, network};
 use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
+use crate::scale::{FULL, Large, Rows, SHORT, Scale};
 use crate::times::Times;
 use crate::turns::{Turns, at_once};
 
@@ -53,111 +55,11 @@ struct Arguments {
     only: Vec<Rows>,
 }
 
-/// The rows that are measured together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Rows {
-    /// Programs one after the other, and the parts of an ADD
-    Turns,
-    /// Concurrent programs
-    AtOnce,
-    /// ADDs over gRPC
-    Grpc,
-    /// A steady load, with and without exchanges of the policy
-    Steady,
-    /// A steady load beside an agent
-    Agents,
-    /// Policy calls, and the ledger's part
-    Policy,
-    /// ADDs beside policies that spin or compile
-    Stalls,
-    /// Memory, start and listing of large states
-    Large,
-    /// Sizes of programs, and instructions
-    Size,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     Table,
     Json,
 }
-
-/// The number of samples of each measurement.
-struct Scale {
-    /// Executions of each subject for one median.
-    rounds: usize,
-    /// Executions of each subject when run concurrently.
-    at_once: usize,
-    /// The sizes of three networks in allocations, and their names in the table.
-    sizes: [(u32, &'static str); 3],
-    /// Networks of the subject with many networks.
-    networks: u32,
-    /// Two large states.
-    large: [Large; 2],
-    /// ADDs of a throughput run.
-    throughput: u32,
-    /// ADDs at a steady pace, without exchanges of the policy and as many with them.
-    steady: u32,
-    /// Those exchanges.
-    exchanges: u32,
-    /// ADDs beside an agent without watches, and as many with them.
-    agents: u32,
-    /// The agent's claims, and how often it opens a watch.
-    claims: u32,
-    watches: u32,
-    /// Calls of a policy.
-    calls: u32,
-    /// ADDs measured next to each kind of policy that stalls its own network.
-    beside: u32,
-}
-
-/// A large state, and the goals of what it costs.
-struct Large {
-    allocations: u32,
-    /// Seconds.
-    start: f64,
-    /// Megabytes.
-    memory: f64,
-    /// Seconds.
-    list: Option<f64>,
-}
-
-const FULL: Scale = Scale {
-    rounds: 300,
-    at_once: 640,
-    sizes: [(1_000, "1k"), (10_000, "10k"), (60_000, "60k")],
-    networks: 100,
-    large: [
-        Large { allocations: 100_000, start: 0.15, memory: 60.0, list: None },
-        Large { allocations: 1_000_000, start: 2.0, memory: 500.0, list: Some(5.0) },
-    ],
-    throughput: 30_000,
-    steady: 27_000,
-    exchanges: 1_000,
-    agents: 13_500,
-    claims: 1_000,
-    watches: 10_000,
-    calls: 20_000,
-    beside: 2_000,
-};
-const SHORT: Scale = Scale {
-    rounds: 3,
-    at_once: 32,
-    sizes: [(10, "1k"), (20, "10k"), (50, "60k")],
-    networks: 3,
-    large: [
-        Large { allocations: 1_100, start: 0.15, memory: 60.0, list: None },
-        Large { allocations: 1_200, start: 2.0, memory: 500.0, list: Some(5.0) },
-    ],
-    throughput: 500,
-    steady: 60,
-    exchanges: 8,
-    agents: 60,
-    claims: 20,
-    watches: 20,
-    calls: 100,
-    beside: 20,
-};
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
