@@ -78,6 +78,8 @@ pub(crate) struct Paced {
     pub(crate) took: Vec<Duration>,
     /// How late each ADD was sent: the bench's own share.
     pub(crate) late: Vec<Duration>,
+    /// The addresses that were answered.
+    pub(crate) addresses: Vec<String>,
 }
 
 /// Sends ADDs at a steady pace, whether or not earlier ones have been answered.
@@ -110,15 +112,19 @@ pub(crate) async fn steady(
         let (channel, config, container) =
             (channel.clone(), Arc::clone(&config), format!("{prefix}-{number}"));
         tasks.push(tokio::task::spawn(async move {
-            add(channel, &config, container).await?;
-            anyhow::Ok(due.elapsed())
+            let answer = add(channel, &config, container).await?;
+            anyhow::Ok((due.elapsed(), answer))
         }));
     }
-    let mut took = Vec::new();
+    let (mut took, mut addresses) = (Vec::new(), Vec::new());
     for task in tasks {
-        took.push(task.await??);
+        let (time, answer) = task.await??;
+        took.push(time);
+        let answer: Value = serde_json::from_slice(&answer)?;
+        let address = answer.pointer("/ips/0/address").and_then(Value::as_str);
+        addresses.push(address.ok_or_else(|| anyhow!("an answer without an address: {answer}"))?.to_owned());
     }
-    Ok(Paced { took, late })
+    Ok(Paced { took, late, addresses })
 }
 
 /// Adds and deletes pods one at a time, as a node does all day.
@@ -166,7 +172,7 @@ async fn send(
     Ok(started.elapsed())
 }
 
-pub(crate) async fn add(channel: Channel, config: &[u8], container: String) -> anyhow::Result<()> {
+pub(crate) async fn add(channel: Channel, config: &[u8], container: String) -> anyhow::Result<Vec<u8>> {
     let answer = CniClient::new(channel).add(invocation(config, container)).await;
-    answer.map(drop).map_err(|status| anyhow!("ADD: {status}"))
+    answer.map(|answer| answer.into_inner().output).map_err(|status| anyhow!("ADD: {status}"))
 }

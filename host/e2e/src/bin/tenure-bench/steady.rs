@@ -3,6 +3,7 @@
 //! Nine of ten ADDs go through one gRPC connection and are measured; the others are programs, with their DELs. The exchanges
 //! use a connection of their own. Rounds with and without exchanges alternate, so that a busy machine affects both.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +61,15 @@ pub(crate) fn measure(runtime: &Runtime, count: u32, exchanges: u32) -> anyhow::
     let (mut measured, mut alone, mut late, mut exchanging, mut exchange) =
         (Steady::default(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let megabytes = |daemon: &Daemon| anyhow::Ok(daemon.rss()? as f64 * 1024.0 / 1e6);
-    let per_round = count / ROUNDS;
+    let (per_round, mut given) = (count / ROUNDS, BTreeSet::new());
+    // Those pods are never deleted.
+    let mut once = |addresses: Vec<String>| -> anyhow::Result<()> {
+        addresses.into_iter().try_for_each(|address| {
+            ensure!(!given.contains(&address), "{address} was given twice");
+            given.insert(address);
+            Ok(())
+        })
+    };
     for round in 0..ROUNDS {
         let mut memory = megabytes(&daemon)?;
         let mut grown = || {
@@ -74,12 +83,15 @@ pub(crate) fn measure(runtime: &Runtime, count: u32, exchanges: u32) -> anyhow::
             measured.slow_sync = Page::read(&daemon)?.p99_since(&before, SYNC);
         }
         measured.grown.0 += grown()?;
+        once(round_alone.addresses)?;
         alone.extend(round_alone.took);
         late.extend(round_alone.late);
 
         let each = exchanges / ROUNDS;
         let exchanger = Exchanger::start(&daemon, each, PACE * per_round / each.max(1));
-        exchanging.extend(paced(runtime, &daemon, &format!("exchanging-{round}"), per_round)?.took);
+        let beside = paced(runtime, &daemon, &format!("exchanging-{round}"), per_round)?;
+        once(beside.addresses)?;
+        exchanging.extend(beside.took);
         exchange.extend(exchanger.end()?);
         measured.grown.1 += grown()?;
         programs.stop()?;
