@@ -124,6 +124,13 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_says_what_there_is_and_as_of_where() {
+        let delegations = Delegations::restore(7, [delegation("a"), delegation("b")]);
+        assert_eq!((delegations.through(), delegations.all().count()), (7, 2));
+        assert!(delegations.get(&network(), &owner("b")).is_some());
+    }
+
+    #[test]
     fn a_delegation_lasts_until_the_delegate_has_taken_everything_back() {
         let mut delegations = Delegations::default();
         delegations.apply(1, &DelegationFact::Asked(delegation("a")));

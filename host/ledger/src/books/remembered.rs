@@ -95,6 +95,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_has_one_entry() {
+        let mut remembered = Remembered::default();
+        remembered.remember(remembrance(1, 1));
+        remembered.remember(remembrance(1, 2));
+        assert_eq!(remembered.iter().map(|entry| entry.at.boot_ns).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
     fn a_day_later_it_is_forgotten() {
         let day = u64::try_from(LIFE.as_nanos()).unwrap();
         let mut remembered = Remembered::default();

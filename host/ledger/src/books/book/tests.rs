@@ -1,4 +1,5 @@
 mod model;
+mod returning;
 mod walks;
 
 use std::net::IpAddr;
@@ -141,6 +142,8 @@ fn every_lie_is_refused() {
     assert_eq!(admit(vec![(0, ip(3)), (0, ip(4))], &[]), Err(Violation::PoolTwice(pool)));
     assert_eq!(admit(vec![(0, ip(3)), (9, ip(4))], &[]), Err(Violation::NoSuchPool(9, 1)));
     assert_eq!(admit(vec![(0, ip(3))], &[ip(4)]), Err(Violation::RequestIgnored(ip(4))));
+    let rules = [admit(vec![], &[]), admit(vec![(0, ip(2))], &[])].map(|refused| refused.unwrap_err().rule());
+    assert_eq!(rules, ["pool-missing", "held"], "the names by which they are counted stay");
 }
 
 #[test]
@@ -284,15 +287,37 @@ fn contradictions_are_refused_and_change_nothing() {
         reason: "del".into(),
     };
     assert_eq!(book.apply(place + 1, &unknown), Err(Conflict::Unknown(Generation(9))));
-    let range = Box::new(slash_29());
-    let again = LedgerFact::RangeAdded { network: network.clone(), pool: pool.clone(), range, at: at(0) };
-    assert!(matches!(book.apply(place + 1, &again), Err(Conflict::Range(..))));
+    let apart = Range::new(
+        "192.168.2.0/29".parse().unwrap(),
+        [192, 168, 2, 1].into(),
+        [192, 168, 2, 6].into(),
+        None,
+        29,
+    );
+    let same_name = apart.unwrap().named(slash_29().name().clone());
+    let same_addresses = slash_29().named(RangeName::new("other").unwrap());
+    for range in [slash_29(), same_name, same_addresses] {
+        let (network, pool, range) = (network.clone(), pool.clone(), Box::new(range));
+        let again = LedgerFact::RangeAdded { network, pool, range, at: at(0) };
+        assert!(matches!(book.apply(place + 1, &again), Err(Conflict::Range(..))));
+    }
     let range = RangeName::new("none").unwrap();
     let none = LedgerFact::RangeRemoved { network: network.clone(), pool, range, at: at(0) };
     assert!(matches!(book.apply(place + 1, &none), Err(Conflict::Range(..))));
     let removed = LedgerFact::Removed { network, at: at(0) };
     assert_eq!(book.apply(place + 1, &removed), Err(Conflict::Held(Generation(1))));
     assert_eq!(book.image(), before);
+}
+
+#[test]
+fn a_snapshot_with_a_generation_twice_is_refused() {
+    let mut book = small(Cooling::Strict);
+    give(&mut book, 1, ip(2));
+    give(&mut book, 2, ip(3));
+    let mut image = book.image();
+    let twice = Allocation { generation: Generation(1), ..image.allocations[1].as_ref().clone() };
+    image.allocations[1] = Arc::new(twice);
+    assert_eq!(Book::restore(image).err(), Some(Conflict::Generation(Generation(1))));
 }
 
 /// Assigns an address to a pod of a namespace, with a tag.

@@ -114,12 +114,9 @@ impl Book {
     /// The number of leading ranges that a pool has in common before and after. The ranges after those are removed
     /// and added again, to get the new order.
     fn staying(&self, pool: &Pool, ranges: &[Range]) -> usize {
-        match self.network().pool_named(&pool.name) {
-            Some(index) if self.is_configured(pool) => {
-                self.ranges(index).zip(ranges).take_while(|(before, after)| before.range == *after).count()
-            }
-            _ => 0,
-        }
+        let index = self.network().pool_named(&pool.name);
+        let before = index.into_iter().flat_map(|index| self.ranges(index));
+        before.zip(ranges).take_while(|(before, after)| before.range == *after).count()
     }
 
     /// Whether a redefinition manages a pool's present ranges: the configuration supplies them, or the pool's supply

@@ -205,3 +205,37 @@ fn what_the_host_supplies_is_bounded_like_a_definition() {
         Err(InvalidDefinition::HostSupplied(name("eni")))
     );
 }
+
+#[test]
+fn as_many_ranges_as_the_host_keeps_fit_beside_what_it_supplies() {
+    let mut book = book();
+    let configured = |count: usize| vec![pool("a", (1..=count).map(v4).collect()), hosts("eni")];
+    redefine(&mut book, configured(1)).unwrap();
+    let supplied = book.supply(&name("eni"), v4(MOST_RANGES), at()).unwrap();
+    book.apply(book.through() + 1, &supplied).unwrap();
+    let too_many = InvalidDefinition::TooManyRanges(MOST_RANGES + 1);
+    assert_eq!(redefine(&mut book, configured(MOST_RANGES)), Err(too_many.clone()));
+    redefine(&mut book, configured(MOST_RANGES - 1)).unwrap();
+    assert_eq!(book.supply(&name("eni"), v4(MOST_RANGES + 1), at()), Err(too_many));
+}
+
+#[test]
+fn what_the_host_supplied_is_in_nobodys_way_once_its_pool_goes() {
+    let mut book = book();
+    let supply = |book: &mut Book, pool: &str, range: Range| {
+        let fact = book.supply(&name(pool), range, at()).unwrap();
+        book.apply(book.through() + 1, &fact).unwrap();
+    };
+    redefine(&mut book, vec![hosts("eni"), hosts("other")]).unwrap();
+    supply(&mut book, "eni", v4(1));
+    supply(&mut book, "other", v4(2));
+    let elsewhere = redefine(&mut book, vec![pool("a", vec![v4(1)]), hosts("other")]);
+    assert_eq!(elsewhere.unwrap(), ["defined", "added"], "a pool that is gone");
+    let configured = v4(2).named(RangeName::new("configured").unwrap());
+    let itself = redefine(&mut book, vec![pool("a", vec![v4(1)]), pool("other", vec![configured])]);
+    assert_eq!(
+        itself.unwrap(),
+        ["removed", "defined", "added"],
+        "a pool that the configuration supplies now"
+    );
+}

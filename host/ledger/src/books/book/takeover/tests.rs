@@ -97,3 +97,26 @@ fn a_boot_ends_unknown_owners_and_cools_everything_anew() {
     assert_eq!(cooling, [(ip(4), at(9)), (ip(3), at(9))]);
     assert!(book.is_settled(ip(3), "a"), "its file still exists after the reboot");
 }
+
+#[test]
+fn a_claim_that_ends_while_it_waits_takes_nothing_from_the_holder() {
+    let mut book = book();
+    let claim = book.hold(ip(3), origin("a"), &stamp(), at(1)).unwrap();
+    let owner = Owner::Attachment {
+        container: tenure_types::ContainerId::new("c").unwrap(),
+        interface: tenure_types::InterfaceName::new("eth0").unwrap(),
+    };
+    let holder = Allocation { owner: owner.clone(), origin: None, ..claim.clone() };
+    book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(holder))).unwrap();
+    let claim = Allocation { generation: book.next_generation(), ..claim };
+    book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(claim))).unwrap();
+    let owner_of = |held: Option<&Arc<Allocation>>| held.map(|held| held.owner.clone());
+    let unknown = Owner::Unknown { address: ip(3) };
+    assert_eq!(
+        (owner_of(book.holder(ip(3))), owner_of(book.waiting_for(ip(3)))),
+        (Some(owner.clone()), Some(unknown))
+    );
+    end(&mut book, ip(3));
+    assert_eq!((owner_of(book.holder(ip(3))), owner_of(book.waiting_for(ip(3)))), (Some(owner), None));
+    assert_eq!(book.cooling_since(ip(3)), None);
+}

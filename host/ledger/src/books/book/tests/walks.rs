@@ -28,6 +28,15 @@ fn a_walk_goes_through_every_range_and_begins_in_the_one_of_the_last() {
 }
 
 #[test]
+fn a_walk_goes_on_with_the_next_range_and_comes_back_from_the_other_end() {
+    let range = |last| Range::new("192.168.1.0/24".parse().unwrap(), ip(last), ip(last), None, 24).unwrap();
+    let book = book_of(Cooling::Strict, vec![[1, 2, 3, 4].map(range).to_vec()]);
+    let walk = |direction| book.free(Shelf::whole(0), Some(ip(2)), direction, 9);
+    assert_eq!(walk(Direction::Ascending), [3, 4, 1, 2].map(ip));
+    assert_eq!(walk(Direction::Descending), [1, 4, 3, 2].map(ip));
+}
+
+#[test]
 fn a_thousand_full_ranges_are_passed_at_once_and_shelves_keep_count() {
     let range = |number: u16| {
         let [high, low] = number.to_be_bytes();
