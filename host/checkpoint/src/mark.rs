@@ -136,12 +136,8 @@ impl Pen {
     pub fn write(&mut self, lost: bool, durable: &Durable) -> io::Result<()> {
         let line = line(&self.boot, lost, durable);
         let written = match &self.file {
-            // A single call: if the daemon is killed, the line is either written or not.
-            Some(file) => match file.write_at(line.as_bytes(), 0) {
-                Ok(length) if length == line.len() => Ok(()),
-                Ok(_) => Err(io::ErrorKind::WriteZero.into()),
-                Err(error) => Err(error),
-            },
+            // In effect a single call: if the daemon is killed, the line is either written or not.
+            Some(file) => file.write_all_at(line.as_bytes(), 0),
             None => self.replace(line.as_bytes()).map(|file| self.file = Some(file)),
         };
         if written.is_err() {
@@ -209,6 +205,31 @@ mod tests {
             ("b lost\n", Mark::None),
         ] {
             assert_eq!(Mark::parse(text, &boot("a")), mark, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_read_is_not_none() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join(NAME)).unwrap();
+        assert!(Mark::read(directory.path(), &boot("a")).is_err());
+    }
+
+    #[test]
+    fn what_is_lost_is_said_by_the_mark_or_by_what_the_recovery_found() {
+        let report = |last, lost| Report { last, lost, ..Report::default() };
+        let (empty, whole, less) = (report(0, false), report(42, false), report(42, true));
+        for (mark, durable, lost) in [
+            (Mark::None, None, [false, false, false]),
+            (Mark::Seen(Some(DURABLE)), Some(&DURABLE), [false, false, true]),
+            (Mark::Seen(None), None, [true, false, false]),
+            (Mark::Lost, None, [true, true, true]),
+            (Mark::Unreadable, None, [true, true, true]),
+        ] {
+            assert_eq!(
+                (mark.durable(), [&empty, &whole, &less].map(|report| mark.is_lost(report))),
+                (durable, lost)
+            );
         }
     }
 

@@ -136,3 +136,18 @@ impl fmt::Display for Report {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_skipped_is_a_list() {
+        let mut skipped = Skipped::default();
+        assert_eq!((skipped.to_string().as_str(), skipped.is_empty()), ("", true));
+        (0..3).for_each(|_| skipped.add("effects", 2));
+        assert_eq!(skipped.to_string(), "3 of chapter effects, version 2");
+        skipped.add("leases", 1);
+        assert_eq!(skipped.to_string(), "3 of chapter effects, version 2, 1 of chapter leases, version 1");
+    }
+}

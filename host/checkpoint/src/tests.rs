@@ -15,6 +15,7 @@ mod quarantine;
 mod reader;
 mod real;
 mod room;
+mod running;
 mod takeover;
 mod unknown;
 mod witness;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fixture::{NOW, Node, answer, boot, options};
 use crate::sim::{Faults, Mark, SimDisk};
-use crate::{Disk, Durable, Options, Result, Witness, recover_after};
+use crate::{Disk, Durable, FileDisk, Options, Result, Witness, recover_after};
 
 const LOG: &str = "log.0000000001";
 
@@ -47,6 +47,28 @@ fn everybody_is_answered_after_the_witness() {
     disk.set_faults(Faults::default());
     node.settle();
     assert!(ear.last().unwrap().log > told.log, "the log was reopened from memory");
+}
+
+#[test]
+fn a_start_reports_what_it_found() {
+    let disk = SimDisk::new(0);
+    let (mut node, ear) = heard(&disk, u64::MAX);
+    drop((node.define(0), node.give(0, 1)));
+    node.settle();
+    drop(node);
+    let (_, again) = heard(&disk, u64::MAX);
+    assert!(ear.last().unwrap().group > 0);
+    assert_eq!(again.last(), ear.last());
+}
+
+#[test]
+fn what_was_durable_is_looked_for_in_its_own_segment() {
+    let told = Durable { fact: 7, log: 1, length: 30, group: 10, checksum: 0 };
+    let directory = tempfile::tempdir().unwrap();
+    let disk = FileDisk::create(directory.path()).unwrap();
+    assert!(!told.is_in(&disk, 2, 0).unwrap(), "the segment is not there");
+    std::os::unix::fs::symlink(LOG, directory.path().join(LOG)).unwrap();
+    assert!(told.is_in(&disk, 2, 0).is_err(), "nobody knows what is in it");
 }
 
 /// Whatever is left after a kill at any operation: a start has everything that was reported to the witness, last and

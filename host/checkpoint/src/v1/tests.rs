@@ -1,12 +1,14 @@
 //! Every fact and every item, written and read again, with any value of each.
 
 mod any;
+mod sharing;
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use tenure_ledger::{Fact, Image};
+use tenure_ledger::{Book, Fact, Image, LedgerFact};
+use tenure_types::Moment;
 
 use super::{
     Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering, choices, claims, components,
@@ -179,6 +181,46 @@ fn long_lists_are_read_as_they_were_written() {
             |key: &str| lines.iter().filter(|line| text(line).starts_with(&format!("{{\"{key}\""))).count();
         assert_eq!((of("cooling"), of("settled")), (count.div_ceil(256), count.div_ceil(256)));
         assert_eq!(Books::default().image_of(lines.into_iter()), Some(image));
+    }
+}
+
+/// Restores these lines in a chapter, and clears it.
+fn clears<C: Chapter + Default + std::fmt::Debug>(lines: Vec<Line>) {
+    let (mut chapter, new) = (C::default(), format!("{:?}", C::default()));
+    restored(&mut chapter, lines.into_iter());
+    assert_ne!(format!("{chapter:?}"), new);
+    chapter.clear();
+    assert_eq!(format!("{chapter:?}"), new);
+}
+
+/// A recovery that has to begin again with an older snapshot forgets the newer one.
+#[test]
+fn a_cleared_chapter_is_as_new() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    clears::<Books>(ledger::items(any::image().new_tree(&mut runner).unwrap().current()).collect());
+    clears::<Choosing>(choices::items(&any::choices().new_tree(&mut runner).unwrap().current()));
+    clears::<Loading>(components::items(&any::components().new_tree(&mut runner).unwrap().current()));
+    clears::<Claiming>(claims::items(&any::claims().new_tree(&mut runner).unwrap().current()));
+    clears::<Remembering>(states::items(&any::states().new_tree(&mut runner).unwrap().current()));
+    clears::<Delegating>(delegations::items(&any::delegations().new_tree(&mut runner).unwrap().current()));
+    clears::<Intending>(effects::items(&any::effects().new_tree(&mut runner).unwrap().current()));
+}
+
+/// A network was removed and defined again, and the snapshot has the second one: the log in front of it says nothing new.
+#[test]
+fn a_removal_before_the_snapshot_removes_nothing() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let network = any::image().new_tree(&mut runner).unwrap().current().network;
+    let name = network.name.clone();
+    let removed = Fact::Ledger(LedgerFact::Removed { network: name.clone(), at: Moment::default() });
+    let line = Line::from(&removed);
+    let image = Image { through: 10, ..Book::new(network).image() };
+    let mut books = Books::default();
+    restored(&mut books, ledger::items(image));
+    books.restored().unwrap();
+    for (place, left) in [(9, true), (10, true), (11, false)] {
+        books.apply(place, line.version, text(&line)).unwrap();
+        assert_eq!(books.gone_through(&name).is_none(), left, "removed at place {place}");
     }
 }
 

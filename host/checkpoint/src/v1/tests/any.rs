@@ -27,7 +27,8 @@ use tenure_types::{
     PolicyStamp, Pool, PoolName, Range, RangeName, Supply,
 };
 
-use self::allocation::{allocation, owner, place};
+pub(super) use self::allocation::allocation;
+use self::allocation::{owner, place};
 
 /// A name that CNI allows.
 const NAME: &str = "[a-zA-Z0-9][a-zA-Z0-9_.-]{0,20}";

@@ -59,7 +59,7 @@ fn origin() -> impl Strategy<Value = Origin> {
     (text(), vec(text(), 0..3), text()).prop_map(|(source, claims, why)| Origin { source, claims, why })
 }
 
-pub(super) fn allocation() -> impl Strategy<Value = Allocation> {
+pub(in crate::v1) fn allocation() -> impl Strategy<Value = Allocation> {
     let who = (network_name(), generation(), owner(), vec(assigned(), 0..3), sandbox(), attributes());
     (who, policy(), option::of(origin()), moment(), moment()).prop_map(
         |(who, policy, origin, requested_at, allocated_at)| {
