@@ -146,18 +146,60 @@ fn exhaustion(book: &Book, index: usize) -> Option<String> {
 /// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are.
 pub(crate) fn exhausted(book: &Book) -> Option<String> {
     let pools = || book.pools().iter().enumerate();
-    let needed = pools().filter(|(_, pool)| pool.need == Need::Always);
-    if let Some(message) = needed.clone().find_map(|(index, _)| exhaustion(book, index)) {
-        return Some(message);
-    }
-    if needed.count() > 0 {
-        return None;
-    }
-    let messages: Option<Vec<String>> = pools().map(|(index, _)| exhaustion(book, index)).collect();
-    messages.filter(|messages| !messages.is_empty()).map(|messages| messages.join("; "))
+    let mut needed = pools().filter(|(_, pool)| pool.need == Need::Always);
+    let messages = || -> Option<Vec<String>> { pools().map(|(index, _)| exhaustion(book, index)).collect() };
+    needed
+        .find_map(|(index, _)| exhaustion(book, index))
+        .or_else(|| messages().filter(|messages| !messages.is_empty()).map(|messages| messages.join("; ")))
 }
 
 /// The STATUS error for a cause that would make an ADD fail.
 pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_ledger::Defined;
+    use tenure_types::{DefinedPool, Definer, Definition, Moment, NetworkName, Pool, PoolName, Range};
+
+    use super::*;
+
+    /// A book whose pools have these names and needs; those in `empty` have no address.
+    fn book(pools: &[(&str, Need)], empty: &[&str]) -> Book {
+        let pools = pools.iter().zip(1..).map(|((name, need), number)| {
+            let first = [10, 0, number, 1].into();
+            let range = Range::new(format!("10.0.{number}.0/24").parse().unwrap(), first, first, None, 24);
+            let ranges = Vec::from_iter(Some(range.unwrap()).filter(|_| !empty.contains(name)));
+            DefinedPool { pool: Pool { need: *need, ..Pool::new(PoolName::new(*name).unwrap()) }, ranges }
+        });
+        let definition = Definition { pools: pools.collect(), ..Definition::default() };
+        let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+        let mut book = Book::empty(&NetworkName::new("net").unwrap());
+        for fact in book.redefine(defined, Moment::default()).unwrap() {
+            book.apply(book.through() + 1, &fact).unwrap();
+        }
+        book
+    }
+
+    #[test]
+    fn no_add_can_succeed_without_a_needed_pool_or_without_any() {
+        let zones = [("a", Need::Optional), ("b", Need::Optional)];
+        let beside = [("needed", Need::Always), ("beside", Need::Optional)];
+        for (pools, empty, told) in [
+            (&zones, &["a"][..], None),
+            (
+                &zones,
+                &["a", "b"],
+                Some(
+                    "pool a of network net is exhausted: it has no addresses; pool b of network net is exhausted: it has no addresses",
+                ),
+            ),
+            (&beside, &["beside"], None),
+            (&beside, &["needed"], Some("pool needed of network net is exhausted: it has no addresses")),
+        ] {
+            assert_eq!(exhausted(&book(pools, empty)).as_deref(), told);
+        }
+        assert_eq!(exhausted(&Book::empty(&NetworkName::new("net").unwrap())), None, "not defined yet");
+    }
 }

@@ -4,7 +4,9 @@
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]
 mod support;
 
-use support::{Bench, fits};
+use std::pin::pin;
+
+use support::{Bench, activate, fits, poll_once};
 use tenure_types::{ConditionName, Error, ErrorCode};
 
 fn names(bench: &Bench) -> Vec<&'static str> {
@@ -97,4 +99,37 @@ async fn a_status_answers_for_the_configuration_that_it_brings() {
         Err(ErrorCode::Unavailable),
         "its policy cannot be loaded"
     );
+}
+
+#[tokio::test]
+async fn a_busy_network_keeps_its_own_conditions_and_no_others() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let conditions = bench.engine.conditions();
+    conditions.set(ConditionName::RuntimeUnreachable, "", "no such file");
+    for subject in ["net/0", "gone/0"] {
+        conditions.set(ConditionName::PoolExhausted, subject, "full");
+    }
+    for subject in ["net", "gone"] {
+        conditions.set(ConditionName::NetworkOutOfBounds, subject, "outside");
+    }
+    let mut busy = pin!(bench.engine.add(bench.add_with(2, "stalled", "10.0.0.0/29"), fits));
+    assert!(poll_once(busy.as_mut()).is_pending());
+    bench.engine.look_at_networks();
+    let found = bench.engine.whats_wrong();
+    let mut told: Vec<_> = found.iter().map(|found| (found.name.name(), found.subject.as_str())).collect();
+    told.sort_unstable();
+    let expected =
+        [("network-out-of-bounds", "net"), ("pool-exhausted", "net/0"), ("runtime-unreachable", "")];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_status_asks_the_policy_that_an_operator_has_chosen() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.engine.activate(&activate("last")).await.unwrap();
+    let add = bench.add_with(1, "broken", "10.0.0.0/29");
+    let status = bench.engine.status(&add.request.network, &add.policy, &add.config).await;
+    assert_eq!(status, Ok(()), "the policy of the configuration does not matter");
 }

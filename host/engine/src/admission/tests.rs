@@ -55,3 +55,34 @@ async fn nothing_is_left_of_a_caller_that_went_away_while_it_waited() {
     assert_eq!(hold(&admission.lines).turns.len(), 1);
     assert_eq!(admission.load(), Load { in_flight: 1, queued: 0 });
 }
+
+/// A request that is being served.
+async fn served(admission: &Arc<Admission>, number: usize) -> Turn {
+    let (network, owner) = key("net", number);
+    let mut turn = admission.enter(&network, &owner).await.unwrap();
+    turn.place().await.unwrap();
+    turn
+}
+
+fn is_full(admission: &Arc<Admission>) -> bool {
+    admission.places.available_permits() == 0
+}
+
+#[tokio::test]
+async fn a_lower_limit_holds_as_soon_as_enough_requests_have_left() {
+    let admission = Admission::new(3, 64, Moment::default());
+    let mut turns = vec![served(&admission, 1).await, served(&admission, 2).await];
+    admission.set_limits(1, 64);
+    turns.pop();
+    assert!(is_full(&admission), "the one that is left fills the new limit");
+    turns.pop();
+    turns.push(served(&admission, 3).await);
+    assert!(is_full(&admission));
+    admission.set_limits(2, 64);
+    turns.push(served(&admission, 4).await);
+    assert!(is_full(&admission), "the limit was raised by one");
+    assert_eq!(admission.load(), Load { in_flight: 2, queued: 0 });
+    turns.clear();
+    assert_eq!(admission.load(), Load::default());
+    assert_eq!(admission.places.available_permits(), 2);
+}

@@ -85,6 +85,19 @@ mod tests {
     }
 
     #[test]
+    fn up_to_the_bound_and_their_age_all_are_kept() {
+        let mut tombstones = Tombstones { most: 3, ..Tombstones::new(at(100)) };
+        for number in 1..=3 {
+            tombstones.bury(&key(number), at(1000), at(1000));
+        }
+        assert!((1..=3).all(|number| !tombstones.is_alive(&key(number), at(1000), at(1001))));
+        assert!(tombstones.is_alive(&key(9), at(100), at(1001)), "nothing was forgotten");
+        let life = u64::try_from(LIFE.as_nanos()).unwrap();
+        tombstones.bury(&key(9), at(2000), at(1000 + life));
+        assert_eq!((tombstones.began.len(), tombstones.oldest_first.len()), (1, 1), "their time is over");
+    }
+
+    #[test]
     fn beyond_the_bound_the_oldest_go_and_nothing_slips_through() {
         let mut tombstones = Tombstones { most: 10, ..Tombstones::new(at(100)) };
         for number in 0..1000 {
