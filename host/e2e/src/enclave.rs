@@ -2,7 +2,8 @@
 //!
 //! A holder process is the first process of the enclave and waits on a pipe from the test. When the test drops the enclave, or
 //! dies, the pipe closes, the holder exits, and the kernel kills and unmounts everything inside. It does not remove control
-//! groups; dropping the enclave does.
+//! groups; dropping the enclave does. In an enclave [with systemd](Enclave::with_systemd), commands run in namespaces within, whose first
+//! process is systemd.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,18 +14,27 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::{scratch, wait};
+use crate::{evidence, scratch, systemd, wait};
 
 /// Numbers the enclaves of this process.
 static ROOMS: AtomicU32 = AtomicU32::new(0);
+
+/// The longest that an enclave may take to be there, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// An empty /run, and a private directory for libcni's caches.
+const PREPARE: &str = "set -e
+    mount -t tmpfs tmpfs /run; mkdir -p /run/lock /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni; ip link set lo up";
 
 /// A private set of namespaces; see the module documentation.
 #[derive(Debug)]
 pub struct Enclave {
     holder: Child,
-    /// The first process of the enclave, by its ID on the host.
+    /// The process in whose namespaces commands run, by its ID on the host: the enclave's first one, or its systemd.
     first: u32,
     name: String,
+    /// Whether it has a journal, which the reader of a failure wants to see.
+    has_journal: bool,
 }
 
 impl Enclave {
@@ -33,36 +43,57 @@ impl Enclave {
     /// # Errors
     /// Without root, or when the kernel refuses.
     pub fn new() -> anyhow::Result<Self> {
-        // bash, because it reaps the orphans that a first process inherits. It writes /run/ready when everything is set up.
-        let script = "set -e; mount -t tmpfs tmpfs /run; mkdir -p /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni
-                      mkdir -p /run/lock; ip link set lo up; exec -a enclave bash -c 'echo >/run/ready; read -r _'";
-        let mut holder = Command::new("unshare")
-            .args([
-                "--net",
-                "--mount",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-                "bash",
-                "-c",
-                script,
-            ])
+        // It writes /run/ready when everything is set up.
+        let mut enclave = Self::hold("exec -a enclave bash -c 'echo >/run/ready; read -r _'", &[])?;
+        let first = wait::until("the enclave", LIMIT, || {
+            let first = child_of(enclave.running()?)?;
+            Ok(first.filter(|first| fs::exists(format!("/proc/{first}/root/run/ready")).unwrap_or(false)))
+        })?;
+        enclave.first = first;
+        Ok(enclave)
+    }
+
+    /// Creates an enclave that is a machine: with systemd as the first process of namespaces within, in which commands run. Programs are the
+    /// host's; of the host's files, none can be changed except in the directories `shared`.
+    ///
+    /// # Errors
+    /// Without root, when the kernel refuses, or when a unit fails.
+    pub fn with_systemd(shared: &[&Path]) -> anyhow::Result<Self> {
+        let mut arguments = vec![systemd::hierarchy()?.as_os_str(), OsStr::new(systemd::BOOT)];
+        arguments.extend(shared.iter().map(|shared| shared.as_os_str()));
+        let mut enclave = Self::hold(systemd::SCRIPT, &arguments)?;
+        enclave.first = wait::until("systemd", LIMIT, || {
+            // bash, `unshare`, and what that started.
+            let Some(first) = child_of(enclave.running()?)? else { return Ok(None) };
+            let Some(unshare) = child_of(first)? else { return Ok(None) };
+            let Some(systemd) = child_of(unshare)? else { return Ok(None) };
+            let answers = fs::exists(format!("/proc/{systemd}/root/run/systemd/private")).unwrap_or(false);
+            Ok(answers.then_some(systemd))
+        })?;
+        enclave.has_journal = true;
+        systemd::has_booted(|| enclave.command("systemctl"))?;
+        Ok(enclave)
+    }
+
+    /// Starts the holder and the first process, which runs a script; its first argument is the control group's name.
+    fn hold(script: &str, arguments: &[&OsStr]) -> anyhow::Result<Self> {
+        let room = ROOMS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{room}", scratch::prefix());
+        // bash, because it reaps the orphans that a first process inherits.
+        let holder = Command::new("unshare")
+            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c"])
+            .args([&format!("{PREPARE}; {script}"), "enclave", &name])
+            .args(arguments)
             .stdin(Stdio::piped())
             .spawn()
             .context("unshare")?;
-        let children = format!("/proc/{0}/task/{0}/children", holder.id());
-        let first = wait::until("the enclave", Duration::from_secs(10), || {
-            ensure!(holder.try_wait()?.is_none(), "the enclave's holder ended");
-            let Some(first) = fs::read_to_string(&children)?.split_whitespace().next().map(str::to_owned)
-            else {
-                return Ok(None);
-            };
-            Ok(fs::exists(format!("/proc/{first}/root/run/ready"))?.then_some(first))
-        })?;
-        let room = ROOMS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}{room}", scratch::prefix());
-        Ok(Self { holder, first: first.parse()?, name })
+        Ok(Self { first: holder.id(), holder, name, has_journal: false })
+    }
+
+    /// The holder's ID, unless it has ended.
+    fn running(&mut self) -> anyhow::Result<u32> {
+        ensure!(self.holder.try_wait()?.is_none(), "the enclave's holder ended");
+        Ok(self.holder.id())
     }
 
     /// The control group for a runtime's containers.
@@ -112,6 +143,12 @@ impl Enclave {
 
 impl Drop for Enclave {
     fn drop(&mut self) {
+        if self.has_journal {
+            evidence::keep(format!(
+                "--- the machine's journal\n{}",
+                systemd::journal(self.command("journalctl"))
+            ));
+        }
         drop(self.holder.stdin.take());
         // If waiting fails, the holder is already gone.
         let _ = self.holder.wait();
@@ -125,6 +162,12 @@ impl Drop for Enclave {
             }
         }
     }
+}
+
+/// The first child of a process with one thread, if the process is still there.
+fn child_of(process: u32) -> anyhow::Result<Option<u32>> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    Ok(children.split_whitespace().next().map(str::parse).transpose()?)
 }
 
 /// Removes a control group and its children; only the directories can be removed, and removing them is enough.

@@ -21,6 +21,7 @@ pub mod registry;
 pub mod request;
 pub mod strace;
 pub mod suite;
+mod systemd;
 pub mod traffic;
 
 pub use enclave::Enclave;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::{evidence, moto, scratch};
+use crate::{evidence, moto, scratch, systemd};
 
 /// The longest that a test may take: several times what the slowest one takes on two busy processors.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
@@ -26,6 +26,8 @@ pub enum Need {
     /// A program anywhere in the path, of a language in which policies or agents can be written. Nobody installs it for the tests, so a test may be
     /// skipped without it in CI, too.
     Language(&'static str),
+    /// A hierarchy of control groups of version 2, and the right to mount it and to make groups, for a systemd of a test's own.
+    ControlGroups,
     /// moto, which plays AWS. It is installed for the tests where Python is there and can reach its packages.
     Moto,
 }
@@ -53,6 +55,8 @@ impl Need {
     pub const NPM: Self = Self::Language("npm");
     /// Python, with its package manager.
     pub const PYTHON: Self = Self::Language("pip3");
+    /// systemd itself.
+    pub const SYSTEMD: Self = Self::File("/lib/systemd/systemd", "systemd");
     /// `unshare` and `nsenter`.
     pub const UTIL_LINUX: Self = Self::File("/usr/bin/nsenter", "util-linux");
 
@@ -68,6 +72,7 @@ impl Need {
             Self::File(path, package) => Some(format!("needs {path} from package {package}")),
             Self::Language(program) if is_in_path(program) => None,
             Self::Language(program) => Some(format!("{OPTIONAL}{program} is not installed")),
+            Self::ControlGroups => systemd::cannot_boot(),
             Self::Moto if moto::server().is_some() => None,
             Self::Moto => Some(format!("{OPTIONAL}moto {} is not installed", moto::version())),
         }

@@ -16,12 +16,17 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The highest exposure that `systemd-analyze security` may report, in tenths.
 const EXPOSURE: &str = "--threshold=16";
 
+/// The same with each drop-in in turn: the capabilities of links weigh most.
+const WITH_DROP_INS: [(&str, &str); 2] =
+    [("tenure-eni.conf", "--threshold=25"), ("tenure-aws.conf", "--threshold=26")];
+
 const ANALYZE: Need = Need::File("/usr/bin/systemd-analyze", "systemd");
 const STRACE: Need = Need::File("/usr/bin/strace", "strace");
 
 fn main() -> ExitCode {
     Suite::new()
         .test("the_unit_leaves_little_exposed", &[ANALYZE], exposure)
+        .test("each_drop_in_exposes_little_more", &[ANALYZE], exposure_of_drop_ins)
         .test("the_unit_leaves_delegates_to_their_work", &[], delegates_stay)
         .test(
             "the_unit_lets_the_daemon_do_its_work",
@@ -57,6 +62,23 @@ fn exposure() -> anyhow::Result<()> {
         "the check accepts everything"
     );
     ensure!(settings("CapabilityBoundingSet")?.is_empty(), "the unit grants capabilities");
+    Ok(())
+}
+
+/// The drop-ins are installed as their first lines say, below another root.
+fn exposure_of_drop_ins() -> anyhow::Result<()> {
+    let root = tenure_e2e::scratch::directory()?;
+    let units = root.path().join("etc/systemd/system");
+    fs::create_dir_all(units.join("tenured.service.d"))?;
+    fs::copy(path(), units.join("tenured.service"))?;
+    let root = format!("--root={}", root.path().display());
+    let security = |threshold| analyze(&["security", "--offline=true", &root, threshold, "tenured.service"]);
+    security(EXPOSURE)?;
+    for (drop_in, threshold) in WITH_DROP_INS {
+        fs::copy(path().with_file_name(drop_in), units.join("tenured.service.d").join(drop_in))?;
+        ensure!(security(EXPOSURE).is_err(), "the drop-ins are not looked at");
+        security(threshold)?;
+    }
     Ok(())
 }
 

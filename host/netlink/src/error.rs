@@ -52,12 +52,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the process lacks a capability for it: NET_ADMIN, or SYS_ADMIN to enter a namespace.
+    /// Whether the process lacks a capability for it: NET_ADMIN, or SYS_ADMIN to enter a namespace. Or netlink itself, which every kernel has,
+    /// and which a unit's filter denies like this.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
+        let denied = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
         match self {
             Self::Kernel { source, .. } | Self::Io { source, .. } => {
-                source.kind() == io::ErrorKind::PermissionDenied
+                source.kind() == io::ErrorKind::PermissionDenied || source.raw_os_error() == Some(denied)
             }
             _ => false,
         }

@@ -128,7 +128,7 @@ conditions! {
         "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
     /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
-        "check the node's way to EC2 and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
+        "check the node's way to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
     /// Addresses of the node's interfaces are in use or may be, although EC2 no longer shows them or the ledger does not know by
     /// whom; they stay with whoever has them, and no other pod gets them.
     CloudQuarantine = "cloud-quarantine", Degraded,

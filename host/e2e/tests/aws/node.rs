@@ -55,7 +55,11 @@ impl AwsNode {
 
     /// A node whose daemon has not been started.
     pub(crate) fn prepare(kind: &str, config: &str) -> anyhow::Result<Self> {
-        let node = Node::prepare(Vec::new())?;
+        Self::on(Node::prepare(Vec::new())?, kind, config)
+    }
+
+    /// A node that is there, with an instance's interfaces from now on.
+    pub(crate) fn on(node: Node, kind: &str, config: &str) -> anyhow::Result<Self> {
         let double = Double::start(&node.enclave, kind, SUBNET)?;
         let interfaces = double.interfaces()?;
         let own = interfaces[0]["ipv4"][0].as_str().context("the primary interface's address")?;

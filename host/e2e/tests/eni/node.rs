@@ -23,6 +23,8 @@ pub(crate) struct Node {
     running: Option<Child>,
     /// How the daemon is started, such as without a capability.
     under: Vec<&'static str>,
+    /// The socket that plugins are told of, unless it is where they look for it by themselves.
+    socket: Option<String>,
 }
 
 impl Node {
@@ -39,11 +41,22 @@ impl Node {
 
     /// A node whose daemon has not been started.
     pub(crate) fn prepare(under: Vec<&'static str>) -> anyhow::Result<Self> {
-        let enclave = Enclave::new()?;
+        let daemon = Daemon::prepare()?;
+        let socket = Some(daemon.socket());
+        Self { enclave: Enclave::new()?, daemon, running: None, under, socket }.with_addresses()
+    }
+
+    /// A machine on which systemd starts the daemon.
+    pub(crate) fn with_service(enclave: Enclave, daemon: Daemon) -> anyhow::Result<Self> {
+        let daemon = daemon.served_in(enclave.outside("/run/tenure"));
+        Self { enclave, daemon, running: None, under: Vec::new(), socket: None }.with_addresses()
+    }
+
+    fn with_addresses(self) -> anyhow::Result<Self> {
         let up = "echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.79.0.1/32 dev lo
                   ip addr add fd79::1/128 dev lo nodad";
-        enclave.run("sh", &["-ec", up])?;
-        Ok(Self { enclave, daemon: Daemon::prepare()?, running: None, under })
+        self.sh(up)?;
+        Ok(self)
     }
 
     /// Starts the daemon and waits until it is ready.
@@ -85,7 +98,11 @@ impl Node {
 
     /// A plugin inside of the node.
     pub(crate) fn any_plugin(&self, path: &std::path::Path) -> Plugin {
-        Plugin::new(path).under(&self.enclave.command("env")).env("TENURE_SOCKET", self.daemon.socket())
+        let plugin = Plugin::new(path).under(&self.enclave.command("env"));
+        match &self.socket {
+            Some(socket) => plugin.env("TENURE_SOCKET", socket),
+            None => plugin,
+        }
     }
 
     /// The sandbox of a pod, in a new network namespace.

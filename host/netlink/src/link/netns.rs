@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::Error;
 
@@ -29,7 +30,12 @@ impl Netns {
         let path = path.as_ref();
         // Never waits, as for a pipe that has this name.
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
-            .map_err(|error| Error::Io { what: format!("open {}", path.display()), source: error.into() })?;
+            .map_err(|error| {
+                // Whose process it is, only one who may trace it may know.
+                let forbidden = error == Errno::ACCESS && path.starts_with("/proc");
+                let without = if forbidden { " without CAP_SYS_PTRACE" } else { "" };
+                Error::Io { what: format!("open {}{without}", path.display()), source: error.into() }
+            })?;
         Self::new(file, path)
     }
 

@@ -98,7 +98,7 @@ fn drop_rights() -> io::Result<()> {
         set_thread_res_uid(user, user, user)?;
     }
     let (left, none) = (capabilities(None)?, CapabilitySet::empty());
-    // The systemd unit's filter denies the call, but then there is nothing left to give up.
+    // A filter may deny the call where there is nothing to give up.
     if !(left.effective | left.permitted).is_empty() {
         set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     }

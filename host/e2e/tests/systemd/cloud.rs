@@ -1,0 +1,71 @@
+//! The unit with both drop-ins: a node on AWS. EC2 and its metadata service are not on loopback, as on a real one.
+
+use anyhow::{Context, ensure};
+use tenure_e2e::wait;
+
+use crate::door::Door;
+use crate::machine::{Unit, boot};
+use crate::node::{self, AwsNode, LIMIT};
+
+const DROP_INS: [&str; 2] = ["tenure-eni.conf", "tenure-aws.conf"];
+
+const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
+
+/// Where the daemon finds EC2 and the metadata service, and where the double has them.
+const DOORS: [(&str, &str); 2] = [("10.79.0.1:8101", "127.0.0.1:8101"), ("10.79.0.1:8102", "127.0.0.1:8102")];
+
+/// A machine on which the daemon has not been started.
+fn prepare(drop_ins: &[&str]) -> anyhow::Result<(AwsNode, Vec<Door>)> {
+    let machine = boot(drop_ins)?;
+    let mut config = node::config(SETTINGS, "");
+    for (door, double) in DOORS {
+        config = config.replace(double, door);
+    }
+    let aws = AwsNode::on(machine, "t3.small", &config)?;
+    Unit(&aws.node).configure(&config)?;
+    let own = aws.node.own()?;
+    let doors = DOORS.iter().map(|(door, double)| Door::open(&own, door, double));
+    let doors = doors.collect::<anyhow::Result<_>>()?;
+    Ok((aws, doors))
+}
+
+pub(crate) fn grows() -> anyhow::Result<()> {
+    let (mut aws, _doors) = prepare(&DROP_INS)?;
+    Unit(&aws.node).start()?;
+    // The first interface has three.
+    for number in 0..5 {
+        aws.add(&format!("pod-{number}"))?;
+    }
+    ensure!(aws.double.interfaces()?.len() == 2, "{:?}", aws.double.interfaces()?);
+    aws.all_have_their_way()?;
+    aws.all_is_well()?;
+    // What only the VPC's other networks would need: the program `nft` runs within the unit, too. And a sysctl is written.
+    ensure!(aws.node.sh("nft list table ip tenure")?.contains("snat to"), "nothing is translated");
+    let filter = aws.node.sh("cat /proc/sys/net/ipv4/conf/ens5/rp_filter")?;
+    ensure!(filter == "2", "the reverse path filter of the primary interface is {filter}");
+    Unit(&aws.node).restart()?;
+    aws.all_have_their_way()?;
+    aws.del("pod-0")?;
+    aws.add("pod-5")?;
+    aws.all_have_their_way()?;
+    aws.all_is_well()?;
+    Unit(&aws.node).systemctl(&["stop", "tenured"])?;
+    Unit(&aws.node).is("inactive dead success")
+}
+
+/// The unit keeps the daemon from every address that is not on loopback; the drop-in opens the way.
+pub(crate) fn opened() -> anyhow::Result<()> {
+    let (mut aws, _doors) = prepare(&DROP_INS[..1])?;
+    Unit(&aws.node).systemctl(&["start", "tenured"])?;
+    wait::holds("a daemon that reaches nobody", LIMIT, || {
+        Ok(aws.condition("cloud-unreachable").ok().flatten().is_some())
+    })?;
+    let journal = aws.double.get("/journal")?;
+    let calls = journal.as_array().context("a list of calls")?;
+    ensure!(calls.iter().all(|call| call["face"] == "control"), "somebody was reached: {journal:#}");
+    Unit(&aws.node).install(DROP_INS[1])?;
+    Unit(&aws.node).restart()?;
+    aws.add("pod-0")?;
+    aws.all_have_their_way()?;
+    aws.all_is_well()
+}
