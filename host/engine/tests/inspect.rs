@@ -83,6 +83,7 @@ impl Catalogue for Metered {
     }
 }
 
+#[cfg(test)]
 fn stamp(name: &str) -> PolicyStamp {
     PolicyStamp { name: PolicyName::new(name).unwrap(), digest: "d".into() }
 }
