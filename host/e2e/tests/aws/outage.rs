@@ -49,6 +49,8 @@ pub(crate) fn unreachable_runtime() -> anyhow::Result<()> {
         node.add(&format!("pod-{number}"))?;
     }
     ensure!(node.condition("runtime-unreachable")?.is_some(), "the runtime should not be there");
+    // Six pods fill two interfaces; the warm address is on the third.
+    wait::holds("the third interface", LIMIT, || Ok(node.double.interfaces()?.len() == 3))?;
     let interfaces = node.double.interfaces()?;
     let second = interfaces.iter().find(|interface| interface["attachment"]["device"] == 1);
     let second = second.and_then(|interface| interface["id"].as_str()).unwrap_or_default().to_owned();
