@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_day_later_it_is_forgotten() {
-        let day = u64::try_from(LIFE.as_nanos()).unwrap();
+        let day = 86_400 * 1_000_000_000;
         let mut remembered = Remembered::default();
         remembered.remember(remembrance(1, 5));
         remembered.remember(remembrance(2, 6));
