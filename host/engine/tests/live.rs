@@ -436,6 +436,7 @@ async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
     };
     let loaded = bench.engine.load_policy(offered("last")).await.unwrap();
     assert_eq!(loaded.policy.name.as_str(), "last");
+    assert_eq!(bench.engine.components()[0].policy, loaded.policy);
     bench.address(1).await.unwrap();
     let last = PolicyName::new("last").unwrap().into();
     bench.engine.activate(&activate("last")).await.unwrap();
