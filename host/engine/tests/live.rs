@@ -327,7 +327,7 @@ async fn a_shadow_decides_a_batch_within_its_share_of_time() {
     let add = |number| bench.engine.add(bench.add_with(number, "first", "10.0.0.0/24"), fits);
     add(1).await.unwrap();
     bench.shadow("last").await;
-    let mut expected = (0, 0);
+    let (mut expected, mut began) = ((0, 0), Duration::ZERO);
     // An idle second pays for 10 decisions of 5 ms, and the time that they take for the eleventh.
     for (requests, compared) in [(8, 8), (30, 11)] {
         bench.tick(10_000);
@@ -336,10 +336,20 @@ async fn a_shadow_decides_a_batch_within_its_share_of_time() {
             bench.engine.del(bench.del(2)).await.unwrap();
             bench.clock.advance(Duration::from_nanos(1));
         }
+        began = Duration::from_nanos(bench.now().boot_ns);
         bench.engine.tend().await;
         expected = (expected.0 + compared, expected.1 + requests - compared);
         let report = bench.report();
         assert_eq!((report.verdicts.compared(), report.skipped), expected);
+    }
+    // What the eleventh took is paid for 100 ms after the batch began, and no sooner.
+    let paid = began + Duration::from_millis(100);
+    for (at, compared) in [(paid - Duration::from_nanos(1), 19), (paid, 20)] {
+        bench.clock.set(at);
+        add(3).await.unwrap();
+        bench.engine.tend().await;
+        assert_eq!(bench.report().verdicts.compared(), compared);
+        bench.engine.del(bench.del(3)).await.unwrap();
     }
 }
 
@@ -436,6 +446,7 @@ async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
     };
     let loaded = bench.engine.load_policy(offered("last")).await.unwrap();
     assert_eq!(loaded.policy.name.as_str(), "last");
+    assert_eq!(bench.engine.components()[0].policy, loaded.policy);
     bench.address(1).await.unwrap();
     let last = PolicyName::new("last").unwrap().into();
     bench.engine.activate(&activate("last")).await.unwrap();

@@ -322,6 +322,8 @@ async fn an_operator_replaces_a_state_that_nobody_else_has_changed() {
     assert_eq!(long.code, ErrorCode::StateNotKept);
     assert_eq!(long.cause, "the state has 16385 bytes, and the limit is 16384");
     assert_eq!(bench.state().await, "counting 8");
+    bench.replace(&vec![0; LONGEST_STATE], None).await.unwrap();
+    bench.replace(b"counting 8", None).await.unwrap();
 
     bench.journal.hold();
     {

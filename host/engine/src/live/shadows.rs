@@ -108,3 +108,21 @@ impl Shadows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_networks_that_are_shadowed_are_collected_for() {
+        let shadows = Shadows::default();
+        let [one, other] = ["one", "other"].map(|name| NetworkName::new(name).unwrap());
+        assert!(!shadows.any());
+        shadows.begin(&one);
+        shadows.begin(&other);
+        shadows.end(&one);
+        assert!(shadows.any() && shadows.take(&one).is_none() && shadows.take(&other).is_some());
+        shadows.end(&other);
+        assert!(!shadows.any() && shadows.take(&other).is_none());
+    }
+}

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::lock::hold;
 use crate::ports::Policy;
 
-/// How many configurations that a policy does not accept are remembered.
+/// How many configurations that policies do not accept are remembered.
 const MOST_ODD: usize = 64;
 
 /// How many passes with a network's own configuration are remembered.
@@ -27,8 +27,8 @@ pub(super) enum Standing {
     Passed,
     /// It does not pass, for this reason.
     Failed(String),
-    /// It did not accept these configurations, so the suite says nothing.
-    Odd(Vec<Arc<NetworkConfig>>),
+    /// It did not accept a configuration, so the suite says nothing.
+    Odd,
 }
 
 /// A check to make.
@@ -52,6 +52,8 @@ pub(crate) struct Vetting {
     known: Mutex<HashMap<Arc<str>, Standing>>,
     /// Which policies have passed with the configurations of which networks, the latest last.
     passed: Mutex<VecDeque<Passed>>,
+    /// Which components have not accepted which configurations, the latest last.
+    odd: Mutex<VecDeque<(Arc<str>, Arc<NetworkConfig>)>>,
     waiting: Mutex<VecDeque<Check>>,
     due: Notify,
 }
@@ -82,16 +84,17 @@ impl Vetting {
             }
             (None, false) => Standing::Passed,
             (None, true) => {
-                let mut odd = match self.standing(digest) {
-                    Some(Standing::Odd(odd)) => odd,
-                    _ => Vec::new(),
-                };
-                odd.truncate(MOST_ODD - 1);
-                odd.push(Arc::clone(&check.config));
-                Standing::Odd(odd)
+                let odd = (Arc::clone(digest), Arc::clone(&check.config));
+                keep(&mut hold(&self.odd), MOST_ODD, odd);
+                Standing::Odd
             }
         };
         self.set(digest, standing);
+    }
+
+    /// Whether a component has not accepted a configuration.
+    pub(super) fn is_odd(&self, digest: &str, config: &NetworkConfig) -> bool {
+        hold(&self.odd).iter().any(|odd| (&*odd.0, &*odd.1) == (digest, config))
     }
 
     /// Whether a policy has passed just so. The verdict would be the same: neither the suite nor the policy reads a clock.
@@ -101,16 +104,14 @@ impl Vetting {
 
     /// A policy has passed.
     pub(super) fn pass(&self, this: Passed) {
-        let mut passed = hold(&self.passed);
-        if passed.len() == MOST_PASSED {
-            passed.pop_front();
-        }
-        passed.push_back(this);
+        keep(&mut hold(&self.passed), MOST_PASSED, this);
     }
 
-    /// Forgets what has not passed, and with which configurations others have, since what policies may use has changed.
+    /// Forgets what has not passed, and with which configurations others have or were not accepted, since what policies may
+    /// use has changed.
     pub(super) fn forget(&self) {
         hold(&self.passed).clear();
+        hold(&self.odd).clear();
         hold(&self.known).retain(|_, standing| matches!(standing, Standing::Passed | Standing::Waiting));
     }
 
@@ -123,4 +124,12 @@ impl Vetting {
     pub(super) async fn due(&self) {
         self.due.notified().await;
     }
+}
+
+/// Adds to the latest of something.
+fn keep<T>(latest: &mut VecDeque<T>, most: usize, this: T) {
+    if latest.len() == most {
+        latest.pop_front();
+    }
+    latest.push_back(this);
 }

@@ -33,12 +33,11 @@ impl Engine {
         policy: &Arc<dyn Policy>,
         config: &Arc<NetworkConfig>,
     ) -> Result<()> {
-        match self.known(policy.stamp()) {
+        match self.known_with(policy.stamp(), config) {
             Some(Standing::Passed) => Ok(()),
-            Some(Standing::Odd(odd)) if odd.contains(config) => Ok(()),
             Some(Standing::Failed(why)) => Err(nonconforming(policy.stamp(), &why)),
             Some(Standing::Waiting) => Err(being_checked(policy.stamp())),
-            Some(Standing::Odd(_)) | None => {
+            Some(Standing::Odd) | None => {
                 let (policy, config) = (Arc::clone(policy), Arc::clone(config));
                 let error = being_checked(policy.stamp());
                 self.vetting.begin(Check { policy, network: network.clone(), config });
@@ -54,11 +53,10 @@ impl Engine {
         policy: &Arc<dyn Policy>,
         config: &Arc<NetworkConfig>,
     ) -> Result<()> {
-        match self.known(policy.stamp()) {
+        match self.known_with(policy.stamp(), config) {
             Some(Standing::Passed) => return Ok(()),
-            Some(Standing::Odd(odd)) if odd.contains(config) => return Ok(()),
             Some(Standing::Failed(why)) => return Err(nonconforming(policy.stamp(), &why)),
-            Some(Standing::Waiting | Standing::Odd(_)) | None => {}
+            Some(Standing::Waiting | Standing::Odd) | None => {}
         }
         let check =
             Check { policy: Arc::clone(policy), network: network.clone(), config: Arc::clone(config) };
@@ -97,7 +95,7 @@ impl Engine {
     pub(crate) fn add_verdicts(&self, entries: &mut [CatalogueEntry]) {
         for entry in entries.iter_mut().filter(|entry| entry.problem.is_none()) {
             match self.known(&entry.stamp) {
-                Some(Standing::Passed | Standing::Odd(_)) => {}
+                Some(Standing::Passed | Standing::Odd) => {}
                 Some(Standing::Failed(why)) => {
                     entry.problem = Some(format!("it does not pass the conformance suite: {why}"));
                 }
@@ -125,6 +123,16 @@ impl Engine {
             return Some(Standing::Passed);
         }
         known
+    }
+
+    /// The same with a network's configuration: with one that it does not accept, it serves nobody anyway.
+    fn known_with(&self, policy: &PolicyStamp, config: &NetworkConfig) -> Option<Standing> {
+        match self.known(policy) {
+            Some(Standing::Odd | Standing::Waiting) if self.vetting.is_odd(&policy.digest, config) => {
+                Some(Standing::Passed)
+            }
+            known => known,
+        }
     }
 
     /// Whether a component serves a network, or has served one.
