@@ -26,7 +26,8 @@ pub enum Need {
     /// A program anywhere in the path, of a language in which policies or agents can be written. Nobody installs it for the tests, so a test may be
     /// skipped without it in CI, too.
     Language(&'static str),
-    /// A hierarchy of control groups of version 2, and the right to mount it and to make groups, for a systemd of a test's own.
+    /// A hierarchy of control groups of version 2, and the right to mount it and to make groups, for a systemd of a test's own. No package has it, so a
+    /// test may be skipped without it in CI, too.
     ControlGroups,
     /// moto, which plays AWS. It is installed for the tests where Python is there and can reach its packages.
     Moto,
@@ -72,7 +73,7 @@ impl Need {
             Self::File(path, package) => Some(format!("needs {path} from package {package}")),
             Self::Language(program) if is_in_path(program) => None,
             Self::Language(program) => Some(format!("{OPTIONAL}{program} is not installed")),
-            Self::ControlGroups => systemd::cannot_boot(),
+            Self::ControlGroups => systemd::cannot_boot().map(|reason| format!("{OPTIONAL}{reason}")),
             Self::Moto if moto::server().is_some() => None,
             Self::Moto => Some(format!("{OPTIONAL}moto {} is not installed", moto::version())),
         }
