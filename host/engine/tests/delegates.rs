@@ -4,6 +4,7 @@
 
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod claiming;
+#[expect(dead_code, reason = "other tests need the rest of it")]
 mod delegating;
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;

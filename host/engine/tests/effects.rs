@@ -3,140 +3,16 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use tenure_engine::ports::Outside;
-use tenure_engine::{Outlook, Planned, Recovered, Supply};
-use tenure_fixtures::ports::{ManualJournal, policy};
-use tenure_ledger::{Book, EffectFact, Fact, Intent, LedgerFact, Page};
-use tenure_types::{
-    Attributes, Effect, EffectKind, Error, ErrorCode, IntentId, Object, PoolName, Range, RangeName,
-};
+use tenure_engine::{Outlook, Supply};
+use tenure_types::{EffectKind, Error, ErrorCode, Object, RangeName};
 
+mod planning;
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
 
+use planning::{Cloud, added, id, pairs, pool, withdrawn};
 use support::{Bench, fits, network, poll_once};
-
-/// Numbers the intents, and refuses what a test does not allow.
-#[derive(Default)]
-struct Cloud {
-    last: AtomicU32,
-    refuses: Option<EffectKind>,
-}
-
-impl Outside for Cloud {
-    fn new_id(&self) -> IntentId {
-        IntentId::new(format!("i-{}", self.last.fetch_add(1, Ordering::Relaxed) + 1)).unwrap()
-    }
-
-    fn check(&self, effect: &Effect, _: &Book) -> Result<(), String> {
-        match self.refuses {
-            Some(kind) if kind == effect.kind => Err("not on this node".to_owned()),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> Attributes {
-    Attributes::new(pairs.iter().copied()).unwrap()
-}
-
-fn pool() -> PoolName {
-    PoolName::new("blocks").unwrap()
-}
-
-/// The range of a block: four addresses, of which none is reserved.
-fn block(name: &str, third: u8) -> Range {
-    let at = |last: u8| std::net::IpAddr::from([10, 0, third, last]);
-    let subnet = format!("10.0.{third}.0/24").parse().unwrap();
-    let range = Range::new(subnet, at(16), at(19), None, 24).unwrap();
-    range.named(RangeName::new(name).unwrap()).with(pairs(&[("block", name)]))
-}
-
-fn added(name: &str, third: u8) -> Supply {
-    Supply::Add { pool: pool(), range: Box::new(block(name, third)) }
-}
-
-fn withdrawn(name: &str) -> Supply {
-    Supply::Withdraw { pool: pool(), range: RangeName::new(name).unwrap() }
-}
-
-fn id(name: &str) -> IntentId {
-    IntentId::new(name).unwrap()
-}
-
-impl Bench {
-    async fn takes(&self, number: u32) -> Result<String, Error> {
-        let grant = self.engine.add(self.add_with(number, "blocks", ""), fits).await?;
-        Ok(grant.addresses[0].ip().to_string())
-    }
-
-    /// A bench whose network has a block.
-    async fn with_block() -> Self {
-        let bench = Self::new(8, 8);
-        assert_eq!(bench.takes(0).await.unwrap_err().code, ErrorCode::NotYet, "nobody attends");
-        bench.engine.supply(&network(), &[added("b1", 1)]).await.unwrap();
-        bench
-    }
-
-    async fn plan(&self, cloud: &Cloud, node: &[(&str, &str)]) -> Planned {
-        let outlook = Outlook { attributes: pairs(node), ..Outlook::default() };
-        self.engine.plan_effects(&network(), outlook, cloud).await.unwrap()
-    }
-
-    /// Gives a block back, as the policy is told to.
-    async fn gives_back(&self, cloud: &Cloud, name: &str) -> Result<Arc<Intent>, String> {
-        let mut planned = self.plan(cloud, &[("give-back", name)]).await;
-        match planned.refused.pop() {
-            Some((_, why)) => Err(why),
-            None => Ok(planned.intents.remove(0)),
-        }
-    }
-
-    fn waiting(&self) -> u32 {
-        self.engine.demands().iter().map(|demand| demand.waiting).sum()
-    }
-
-    fn open(&self) -> Vec<String> {
-        self.engine.intents().iter().map(|intent| format!("{} {}", intent.id, intent.kind.name())).collect()
-    }
-
-    /// The state of this engine in a new one, as after a restart.
-    fn restarted(&self) -> Self {
-        let mut state = Recovered::default();
-        for page in self.engine.images().pages(1) {
-            match page {
-                Page::Book(image) => state.books.push(Book::restore(*image).unwrap()),
-                Page::Choices(choices) => state.choices = choices,
-                Page::Effects(effects) => state.effects = effects,
-                _ => {}
-            }
-        }
-        let journal = ManualJournal::after(self.journal.facts().len() as u64);
-        Self::of(state, journal, |_| policy::catalogue(), 8, 8)
-    }
-
-    /// The last facts that were staged, in words.
-    fn staged(&self, count: usize) -> Vec<String> {
-        let facts = self.journal.facts();
-        let words = |fact: &Fact| match fact {
-            Fact::Ledger(LedgerFact::RangeAdded { range, .. }) => format!("added {}", range.name()),
-            Fact::Ledger(LedgerFact::RangeDraining { range, draining, .. }) => {
-                format!("{} {range}", if *draining { "drains" } else { "opens" })
-            }
-            Fact::Ledger(LedgerFact::RangeRemoved { range, .. }) => format!("removed {range}"),
-            Fact::Effects(EffectFact::Intended(intent)) => format!("intended {}", intent.id),
-            Fact::Effects(EffectFact::Done { id, .. }) => format!("done {id}"),
-            Fact::Effects(EffectFact::Undone { id, why, .. }) => {
-                format!("undone {id}: {why}")
-            }
-            other => format!("{other:?}"),
-        };
-        facts[facts.len() - count..].iter().map(words).collect()
-    }
-}
 
 #[tokio::test]
 async fn an_add_that_finds_nothing_waits_for_the_plan_and_is_served_by_it() {

@@ -142,3 +142,27 @@ impl State {
         self.released.push_back((place, key.clone(), reason.into()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::ClaimName;
+
+    use super::*;
+
+    #[test]
+    fn what_other_agents_claim_does_not_concern_an_agent_but_a_change_of_a_network_does() {
+        let [cilium, monitor] = ["cilium", "monitor"].map(|name| AgentName::new(name).unwrap());
+        let (network, at) = (NetworkName::new("net").unwrap(), Moment::default());
+        let name = ClaimName::new("probe").unwrap();
+        let key = ClaimKey { agent: monitor.clone(), network: network.clone(), name };
+        let feed = Feed::new(at, 1);
+        let since = |agent, version: &Since| feed.since(agent, Some(&version.version));
+        let before = feed.since(&cilium, None);
+        feed.applied(2, &ClaimFact::Confirmed { key, at }.into());
+        assert!(since(&cilium, &before).is_quiet && !since(&monitor, &before).is_quiet);
+        let before = since(&cilium, &before);
+        assert!(since(&cilium, &before).is_quiet);
+        feed.applied(3, &LedgerFact::Removed { network, at }.into());
+        assert!(!since(&cilium, &before).is_quiet);
+    }
+}

@@ -85,3 +85,25 @@ impl Drop for Watching {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{ClaimName, NetworkName};
+
+    use super::*;
+
+    #[test]
+    fn a_claim_that_is_made_anew_has_not_been_heard_of_before() {
+        let at = |boot_ns| Moment { boot_ns, wall_ms: 0 };
+        let key = ClaimKey {
+            agent: AgentName::new("cilium").unwrap(),
+            network: NetworkName::new("net").unwrap(),
+            name: ClaimName::new("router").unwrap(),
+        };
+        let heard = Heard::new(at(1));
+        heard.asked(&key, at(5));
+        assert_eq!(heard.last(&key, at(9)), at(5));
+        heard.forget(&key);
+        assert_eq!(heard.last(&key, at(9)), at(1), "only the start is left");
+    }
+}

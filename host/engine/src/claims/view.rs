@@ -73,11 +73,8 @@ impl Engine {
         let lease = claim.wish.lease.map(|lease| after(heard, lease));
         let reserved = match claim.presence {
             Presence::Here(_) => None,
-            Presence::Reserved(since) => {
-                // Nobody could return while the daemon was away, so a start counts as well.
-                let since = if since.boot_ns > heard.boot_ns { since } else { heard };
-                Some(after(since, self.settings().reserved))
-            }
+            // Nobody could return while the daemon was away, so this counts from its start, which comes after the boot.
+            Presence::Reserved(_) => Some(after(heard, self.settings().reserved)),
         };
         [lease, reserved].into_iter().flatten().min_by_key(|at| at.boot_ns)
     }

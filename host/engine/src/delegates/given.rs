@@ -56,7 +56,7 @@ pub(super) fn accept(
     let mut ranges = Vec::new();
     let mut assignments = Vec::new();
     let carried = given.carried(DELEGATED, delegate).map_err(Refused::Carried)?;
-    for (index, assigned) in given.addresses.iter().enumerate() {
+    for assigned in &given.addresses {
         let address = assigned.ip();
         if book.holder(address).is_some() {
             return Err(Refused::Twice(address));
@@ -73,8 +73,11 @@ pub(super) fn accept(
             let _ = draft.apply(draft.through() + 1, &fact);
             ranges.push(fact.into());
         }
-        let attributes = if index == 0 { carried.clone() } else { Attributes::default() };
-        assignments.push(Assignment { pool, address, attributes });
+        assignments.push(Assignment { pool, address, attributes: Attributes::default() });
+    }
+    // They are read from the first address of the allocation, whose addresses are in the order of the pools.
+    if let Some(first) = assignments.iter_mut().min_by_key(|assignment| assignment.pool) {
+        first.attributes = carried;
     }
     let proposal = Proposal { assignments, tags: Attributes::default() };
     if let Some(held) = book.owned_by(&request.owner) {

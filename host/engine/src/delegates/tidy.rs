@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, future, stream};
 use tenure_ledger::{Delegation, DelegationFact, Fact};
 use tenure_types::{DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
 
@@ -33,21 +32,8 @@ impl Engine {
             !self.is_in_use(delegation)
                 && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
         });
-        let (mut left, mut waiting) = (0, due.into_iter());
-        let mut running = FuturesUnordered::new();
-        loop {
-            while running.len() < AT_ONCE
-                && let Some(delegation) = waiting.next()
-            {
-                running.push(self.tidy_one(delegation));
-            }
-            match running.next().await {
-                Some(Ok(())) => {}
-                Some(Err(_)) => left += 1,
-                None => break,
-            }
-        }
-        drop(running);
+        let undone = stream::iter(due).map(|delegation| self.tidy_one(delegation)).buffer_unordered(AT_ONCE);
+        let left = undone.filter(|undone| future::ready(undone.is_err())).count().await;
         self.look_at_delegates().await;
         left
     }

@@ -1,159 +1,23 @@
-//! A delegate in memory, which a test tells how to misbehave, and an engine with it.
+//! An engine with a delegate in memory.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use tenure_engine::ports::{
-    Answer, Catalogue, CatalogueEntry, Delegate, DelegateFailure, Giving, Offered, Policy, TakenIn,
-};
+use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Delegate, Offered, Policy, TakenIn};
 use tenure_engine::{Add, Define, Recovered};
 use tenure_fixtures::ports::{ManualJournal, policy};
 use tenure_ledger::{Book, Component};
-use tenure_types::cni::Success;
 use tenure_types::{
-    AssignedAddress, Attributes, Cooling, DELEGATED, DefinedPool, Definer, Definition, DelegateCall,
-    DelegateName, DelegateVerb, Error, ErrorCode, Need, NetworkConfig, NetworkName, Outcome, PolicyName,
-    PolicySelector, PolicyStamp, Pool, PoolName, Request, Supply,
+    Attributes, Cooling, DELEGATED, DefinedPool, Definer, Definition, DelegateName, Error, ErrorCode, Need,
+    NetworkConfig, NetworkName, Outcome, PolicyName, PolicySelector, PolicyStamp, Pool, PoolName, Request,
+    Supply,
 };
 
+mod foreign;
+
+pub(crate) use self::foreign::Foreign;
+use self::foreign::Port;
 use crate::support::{Bench, network};
-
-/// The delegate's state. It survives the engine, like that of a real one.
-#[derive(Default)]
-pub(crate) struct Foreign(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    given: BTreeMap<String, IpAddr>,
-    last: u8,
-    next: Option<IpAddr>,
-    calls: Vec<String>,
-    refuses: bool,
-    fails: bool,
-    /// Where the next ADD stops for ever: before it gives (0), or after (1).
-    hold: Option<usize>,
-    held: bool,
-    unconfigured: bool,
-}
-
-impl Foreign {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
-    }
-
-    pub(crate) fn calls(&self) -> Vec<String> {
-        self.state().calls.clone()
-    }
-
-    pub(crate) fn given(&self) -> Vec<String> {
-        self.state().given.keys().cloned().collect()
-    }
-
-    /// The address that it gives next.
-    pub(crate) fn next(&self, address: &str) {
-        self.state().next = Some(address.parse().unwrap());
-    }
-
-    /// It has given something that the node knows nothing of.
-    pub(crate) fn knows(&self, container: &str) {
-        self.state().given.insert(container.to_owned(), [10, 7, 0, 99].into());
-    }
-
-    pub(crate) fn refuses(&self, refuses: bool) {
-        self.state().refuses = refuses;
-    }
-
-    pub(crate) fn fails(&self, fails: bool) {
-        self.state().fails = fails;
-    }
-
-    pub(crate) fn hold(&self, stage: usize) {
-        let mut state = self.state();
-        (state.hold, state.held) = (Some(stage), false);
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.state().held
-    }
-
-    pub(crate) fn is_configured(&self, configured: bool) {
-        self.state().unconfigured = !configured;
-    }
-
-    fn holds(&self, stage: usize) -> bool {
-        let mut state = self.state();
-        let holds = state.hold == Some(stage);
-        state.held |= holds;
-        holds
-    }
-
-    fn give(&self, container: &str) -> Result<Success, DelegateFailure> {
-        let mut state = self.state();
-        let refusal = |error: &str| DelegateFailure {
-            error: Error::new(ErrorCode::DelegateFailed, error),
-            may_have_run: true,
-            is_refusal: true,
-        };
-        if state.fails {
-            let error = Error::new(ErrorCode::DelegateUnavailable, "it does not run");
-            return Err(DelegateFailure { error, may_have_run: false, is_refusal: false });
-        }
-        if state.refuses || state.given.contains_key(container) {
-            return Err(refusal("duplicate"));
-        }
-        state.last += 1;
-        let address = state.next.take().unwrap_or_else(|| [10, 7, 0, state.last + 1].into());
-        state.given.insert(container.to_owned(), address);
-        let address = format!("{address}/16").parse().unwrap();
-        let addresses = vec![AssignedAddress::plain(address, "10.7.0.1".parse().ok())];
-        Ok(Success { addresses, ..Success::default() })
-    }
-}
-
-/// The port to it.
-struct Port(Arc<Foreign>);
-
-impl Delegate for Port {
-    fn add<'a>(&'a self, call: &'a DelegateCall) -> Giving<'a> {
-        Box::pin(async {
-            self.0.state().calls.push(format!("ADD {}", call.container));
-            if self.0.holds(0) {
-                std::future::pending::<()>().await;
-            }
-            let given = self.0.give(call.container.as_str());
-            if self.0.holds(1) {
-                std::future::pending::<()>().await;
-            }
-            given
-        })
-    }
-
-    fn tell<'a>(&'a self, call: &'a DelegateCall, verb: &'a DelegateVerb) -> Answer<'a, bool> {
-        let mut state = self.0.state();
-        let answer = match verb {
-            _ if state.fails => Err(Error::new(ErrorCode::DelegateUnavailable, "it does not run")),
-            DelegateVerb::Del => {
-                state.calls.push(format!("DEL {}", call.container));
-                state.given.remove(call.container.as_str());
-                Ok(true)
-            }
-            DelegateVerb::Check { .. } => {
-                state.calls.push(format!("CHECK {}", call.container));
-                Ok(true)
-            }
-            DelegateVerb::Gc { valid } => {
-                let valid: Vec<_> = valid.iter().map(|(container, _)| container.to_string()).collect();
-                state.calls.push(format!("GC {}", valid.join(" ")));
-                state.given.retain(|container, _| valid.contains(container));
-                Ok(true)
-            }
-            DelegateVerb::Status => Ok(true),
-        };
-        Box::pin(std::future::ready(answer))
-    }
-}
 
 /// The policy that stands for it.
 struct Proposer(DelegateName, Arc<PolicyStamp>);

@@ -1,0 +1,90 @@
+//! Whether a claim's agent is there: what it confirms, the leases it renews, and the watches it has open.
+
+#[cfg(test)]
+#[expect(dead_code, reason = "other tests need the rest of it")]
+mod claiming;
+#[cfg(test)]
+#[expect(dead_code, reason = "other tests need the rest of it")]
+mod support;
+
+use std::pin::pin;
+
+use claiming::{agent, ask, key, leasing, names};
+use support::{Bench, poll_once};
+use tenure_ledger::Presence;
+use tenure_types::ErrorCode;
+
+#[tokio::test]
+async fn a_claim_that_its_agent_confirms_after_a_reboot_stays() {
+    let bench = Bench::with_network().await;
+    for name in ["router", "health"] {
+        bench.claimed("cilium", &ask(name)).await.unwrap();
+    }
+    let bench = bench.restarted(true);
+    bench.engine.confirm(&key("cilium", "router")).await.unwrap();
+    let router = bench.engine.claimed(&key("cilium", "router")).unwrap();
+    assert!(matches!(router.claim.presence, Presence::Here(_)) && router.lapses_at.is_none());
+    bench.tick(3_600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+    assert_eq!(names(&bench.engine.claims_of(None)), ["router"]);
+}
+
+#[tokio::test]
+async fn a_confirmation_is_durable_when_it_is_answered_and_makes_no_claim() {
+    let bench = Bench::with_network().await;
+    let router = key("cilium", "router");
+    let refused = bench.engine.confirm(&router).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ClaimUnknown);
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    let bench = bench.restarted(true);
+    for what in ["a new one", "a repeated one"] {
+        bench.journal.hold();
+        let mut confirming = pin!(bench.engine.confirm(&router));
+        assert!(poll_once(confirming.as_mut()).is_pending(), "{what}");
+        bench.journal.resolve(&Ok(()));
+        confirming.await.unwrap();
+    }
+    assert_eq!(bench.journal.facts().len(), 1, "a repeat stages nothing");
+}
+
+#[tokio::test]
+async fn a_confirmation_renews_a_lease() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(59_000);
+    bench.engine.confirm(&key("cilium", "router")).await.unwrap();
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+#[tokio::test]
+async fn the_lease_that_an_agent_asks_for_last_counts() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert_eq!(bench.engine.claims_of(None)[0].lapses_at, None);
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(60_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_lease_runs_once_the_last_of_an_agents_watches_is_closed() {
+    let bench = Bench::with_network().await;
+    let (cilium, monitor) = (agent("cilium").name, agent("monitor").name);
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    let watches = [bench.engine.watching(&cilium), bench.engine.watching(&cilium)];
+    assert_eq!((bench.engine.open_watches(&cilium), bench.engine.open_watches(&monitor)), (2, 0));
+    let [first, second] = watches;
+    drop(first);
+    assert_eq!(bench.engine.open_watches(&cilium), 1);
+    bench.tick(600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "one is open");
+    drop(second);
+    assert_eq!(bench.engine.open_watches(&cilium), 0);
+    bench.tick(59_999);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "its agent was heard of until the watch was closed");
+    bench.tick(1);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
