@@ -21,6 +21,8 @@ const fn known(env: &'static str, kind: Kind, role: Role) -> Knob {
 
 const LOGGING: Role = Idle("tenured has its own log");
 const METRICS: Role = Idle("tenured has its own metrics and introspection");
+const ENI_CONFIG: Role =
+    Idle("ENIConfigs are not read; `aws.subnet` and `aws.groups` say where interfaces are created");
 const IDENTITY: Role = Idle("the host reads it from the instance's metadata");
 
 /// The settings.
@@ -41,8 +43,6 @@ pub const KNOBS: &[Knob] = &[
     both("fixedSupply", "DISABLE_NETWORK_RESOURCE_PROVISIONING", Flag(false), Both),
     both("imdsOnly", "ENABLE_IMDS_ONLY_MODE", Flag(false), Both),
     both("customNetwork.enabled", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", Flag(false), Both),
-    both("customNetwork.annotation", "ENI_CONFIG_ANNOTATION_DEF", Text("k8s.amazonaws.com/eniConfig"), Host),
-    both("customNetwork.label", "ENI_CONFIG_LABEL_DEF", Text("k8s.amazonaws.com/eniConfig"), Host),
     both("subnets.discover", "ENABLE_SUBNET_DISCOVERY", Flag(true), Host),
     both("interfaces.manageUntagged", "MANAGE_UNTAGGED_ENI", Flag(true), Host),
     both("interfaces.keepLeaked", "DISABLE_LEAKED_ENI_CLEANUP", Flag(false), Host),
@@ -59,6 +59,8 @@ pub const KNOBS: &[Knob] = &[
     both("mtu", "AWS_VPC_ENI_MTU", Bounded(576, 9001, Some(9001)), Host),
     both("podMtu", "POD_MTU", Bounded(576, 9001, None), Host),
     both("vethPrefix", "AWS_VPC_K8S_CNI_VETHPREFIX", NamePrefix("eni"), Host),
+    known("ENI_CONFIG_ANNOTATION_DEF", Text(""), ENI_CONFIG),
+    known("ENI_CONFIG_LABEL_DEF", Text(""), ENI_CONFIG),
     known(
         "ENABLE_POD_ENI",
         Flag(false),
