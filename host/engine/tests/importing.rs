@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use support::{Bench, activate, network, owner};
 use tenure_engine::{Claim, Define, Import, Imported, Importing, Place};
-use tenure_types::{Definer, NetworkConfig, PodIdentity, PolicyName};
+use tenure_types::{Definer, ErrorCode, NetworkConfig, PodIdentity, PolicyName};
 
 fn config(ipam: &str) -> Arc<NetworkConfig> {
     Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() })
@@ -47,6 +47,33 @@ impl Bench {
         let serves = self.engine.policies_of(&network()).unwrap().now.policy.name;
         (book.network().config.ipam.clone(), serves.to_string())
     }
+
+    /// Why an ADD is refused while an import has not ended.
+    async fn refused(&self) -> String {
+        let refused = self.address(7).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotTakenOver);
+        refused.cause
+    }
+}
+
+/// Regression: the first import that ended let new owners in, although the other had claims left.
+#[tokio::test]
+async fn of_two_imports_the_last_to_end_lets_new_owners_in() {
+    let bench = Bench::new(8, 8);
+    let (one, other) = (bench.begins("10.0.0.0/29").await, bench.begins("10.0.0.0/29").await);
+    bench.engine.end_import(one).await.unwrap();
+    let told = bench.refused().await;
+    assert!(told.ends_with("is in progress"), "nobody is told to repeat what is in progress: {told}");
+    let removed = bench.engine.remove_network(&network(), true).await.unwrap_err();
+    assert_eq!(removed.code, ErrorCode::NetworkInUse);
+    drop(other);
+    let told = bench.refused().await;
+    assert!(told.contains("was interrupted"), "{told}");
+
+    let (one, other) = (bench.begins("10.0.0.0/29").await, bench.begins("10.0.0.0/29").await);
+    bench.engine.end_import(one).await.unwrap();
+    bench.engine.end_import(other).await.unwrap();
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.2");
 }
 
 #[tokio::test]
