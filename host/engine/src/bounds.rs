@@ -156,10 +156,6 @@ impl Bounds {
     pub(crate) fn is_exclusive(&self, network: &NetworkName) -> bool {
         self.networks.get(network).is_some_and(|bounds| bounds.exclusive)
     }
-
-    pub(crate) fn any_exclusive(&self) -> bool {
-        self.networks.values().any(|bounds| bounds.exclusive)
-    }
 }
 
 fn is_in(range: &Range, subnet: &IpNet) -> bool {
