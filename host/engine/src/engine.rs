@@ -193,7 +193,7 @@ impl Engine {
 
     /// Clamps a caller's start time to now: a start time in the future would make every later ADD of its key fail.
     pub(crate) fn not_in_future(began: Moment, now: Moment) -> Moment {
-        if began.boot_ns > now.boot_ns { now } else { began }
+        began.min(now)
     }
 
     /// Locks the ranges of all networks against concurrent changes.

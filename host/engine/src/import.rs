@@ -57,13 +57,9 @@ pub struct Importing {
 /// Refuses a new owner while an import of the network is in progress or was interrupted: an address not yet imported
 /// may be in use.
 pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
-    let Some(served) = served else { return Ok(()) };
-    let under_way = Arc::strong_count(&served.imports) > 1;
-    if !under_way && !served.book.is_importing() {
-        return Ok(());
-    }
+    let Some(served) = served.filter(|served| served.book.is_importing()) else { return Ok(()) };
     let name = served.book.name();
-    let cause = match under_way {
+    let cause = match served.has_imports() {
         true => format!("an import of network {name} is in progress"),
         false => format!(
             "an import of network {name} was interrupted; run the same `tenurectl import --apply` again to resume it"
@@ -184,7 +180,8 @@ impl Engine {
         .await
     }
 
-    /// Ends an import after its last part. The network serves new owners from then on, durably.
+    /// Ends an import after its last part. The network serves new owners from then on, durably, unless another import of it is
+    /// in progress.
     ///
     /// # Errors
     /// `CheckpointFailed` and `DiskFull`; the import then counts as interrupted.
@@ -192,13 +189,14 @@ impl Engine {
         if importing.draft.is_some() {
             return Ok(());
         }
-        let Some(slot) = self.networks.get(&importing.network) else { return Ok(()) };
+        let Importing { network, _under_way: under_way, .. } = importing;
+        let Some(slot) = self.networks.get(&network) else { return Ok(()) };
         let ticket = {
             let mut slot = slot.lock().await;
-            let Some(served) = slot.as_mut().filter(|served| served.book.is_importing()) else {
-                return Ok(());
-            };
-            let (network, at) = (importing.network.clone(), self.now());
+            drop(under_way);
+            let ends = |served: &&mut Served| served.book.is_importing() && !served.has_imports();
+            let Some(served) = slot.as_mut().filter(ends) else { return Ok(()) };
+            let at = self.now();
             let ended = LedgerFact::Importing { network, under_way: false, at };
             self.committer.commit_one(&mut served.book, ended)?
         };

@@ -11,7 +11,8 @@
 //!        DEL, undo; GC and all others by the sweep
 //! ```
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -58,21 +59,17 @@ impl Engine {
     /// whose sandbox was replaced, only the latest has it.
     #[must_use]
     pub fn linked(&self) -> Vec<Arc<Allocation>> {
-        let mut linked: BTreeMap<Box<str>, Arc<Allocation>> = BTreeMap::new();
-        let age = |allocation: &Allocation| (allocation.allocated_at.boot_ns, allocation.generation);
+        let mut linked: Vec<Arc<Allocation>> = Vec::new();
         for name in self.networks.names() {
             let Some(slot) = self.networks.get(&name) else { continue };
             let state = slot.state();
             let allocations = state.iter().flat_map(|served| served.book.allocations());
-            for (allocation, link) in allocations.filter_map(|held| Some((held, held.link()?))) {
-                let known = linked.get(&link.host).is_some_and(|known| age(known) > age(allocation));
-                if !known {
-                    linked.insert(link.host.clone(), Arc::clone(allocation));
-                }
-            }
+            linked.extend(allocations.filter(|held| held.link().is_some()).cloned());
         }
-        let mut linked: Vec<_> = linked.into_values().collect();
-        linked.sort_by_key(|allocation| age(allocation));
+        linked.sort_by_key(|held| Reverse((held.allocated_at.boot_ns, held.generation)));
+        let mut hosts = HashSet::new();
+        linked.retain(|held| held.link().is_some_and(|link| hosts.insert(link.host.clone())));
+        linked.reverse();
         linked
     }
 

@@ -106,5 +106,11 @@ mod tests {
         let moved = Placed { pool: &one, range: plain.range };
         assert_eq!(text(&moved, &[Placed { ..plain }]), "10.0.0.2-10.0.0.9 (pool 1)");
         assert_eq!(text(&plain, &[]), "10.0.0.2-10.0.0.9");
+        let relabelled =
+            |pairs: &[(&str, &str)]| labelled.range.clone().with(Attributes::new(pairs.to_vec()).unwrap());
+        let (old, new) =
+            (relabelled(&[("shared", ""), ("zone", "a")]), relabelled(&[("shared", ""), ("zone", "b")]));
+        let (old, new) = (Placed { pool: &zero, range: &old }, Placed { pool: &zero, range: &new });
+        assert_eq!(text(&new, &[old]), "10.0.0.2-10.0.0.9 (zone=b)", "what stays is not told");
     }
 }

@@ -1,7 +1,5 @@
 //! Removing networks that have no allocations.
 
-use std::sync::Arc;
-
 use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
@@ -47,7 +45,7 @@ impl Engine {
     ) -> Result<(bool, Option<Ticket>)> {
         let Some(served) = state.as_mut() else { return Ok(self.removed_before()) };
         let held = served.book.allocations().len();
-        if held > 0 || served.book.is_importing() || Arc::strong_count(&served.imports) > 1 {
+        if held > 0 || served.book.is_importing() {
             let cause = match held {
                 0 => format!("an import of network {name} has not finished"),
                 held => format!("network {name} has {held} live allocations"),

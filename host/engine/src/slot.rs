@@ -49,6 +49,11 @@ impl Served {
     pub(crate) fn new(book: Book) -> Self {
         Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None, watch: None }
     }
+
+    /// Whether an import is in progress.
+    pub(crate) fn has_imports(&self) -> bool {
+        Arc::strong_count(&self.imports) > 1
+    }
 }
 
 /// A network's turn: nobody else changes the network. The state can still be read by others.

@@ -48,10 +48,7 @@ impl Engine {
     ) -> Result<()> {
         let bounds = self.bounds();
         let counts = |other: &NetworkName| bounds.is_exclusive(name) || bounds.is_exclusive(other);
-        match bounds.any_exclusive() {
-            true => self.check_overlap(&bounds, name, ranges, counts),
-            false => Ok(()),
-        }
+        self.check_overlap(&bounds, name, ranges, counts)
     }
 
     /// Refuses ranges that overlap those of another network for which `counts` is true.

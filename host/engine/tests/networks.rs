@@ -104,6 +104,43 @@ async fn nothing_stays_of_a_network_that_is_removed_while_somebody_asks_for_it()
     }
 }
 
+/// Two entries of one network would hand out each address twice.
+#[tokio::test]
+async fn a_network_is_one_and_the_same_for_all_who_wait_for_its_first_turn() {
+    let bench = Bench::new(1, 8);
+    let mut elsewhere = bench.add(1);
+    elsewhere.request.network = NetworkName::new("elsewhere").unwrap();
+    bench.journal.hold();
+    let mut busy = pin!(bench.engine.add(elsewhere, fits));
+    assert!(poll_once(busy.as_mut()).is_pending());
+    let mut waits = {
+        let mut leaves = pin!(bench.engine.add(bench.add(2), fits));
+        assert!(poll_once(leaves.as_mut()).is_pending());
+        let mut waits = Box::pin(bench.engine.add(bench.add(3), fits));
+        assert!(poll_once(waits.as_mut()).is_pending());
+        waits
+    };
+    bench.journal.resolve(&Ok(()));
+    busy.await.unwrap();
+    assert!(waits.as_mut().await.is_ok());
+    assert!(bench.engine.check(&network(), &owner(3)).await.is_ok());
+    assert_eq!(bench.address(4).await.unwrap(), "10.0.0.3");
+}
+
+#[tokio::test]
+async fn another_limit_of_networks_takes_effect_at_once() {
+    let bench = Bench::new(8, 8);
+    let define = async |name: &str| {
+        bench.engine.define_network(&define(name, "10.0.0.0/29")).await.map(drop).map_err(|error| error.code)
+    };
+    for name in ["a", "b", "c"] {
+        assert_eq!(define(name).await, Ok(()));
+    }
+    assert_eq!(define("d").await, Err(ErrorCode::TooManyNetworks));
+    bench.engine.set(Settings { networks: 4, ..bench.engine.settings().as_ref().clone() });
+    assert_eq!(define("d").await, Ok(()));
+}
+
 /// Regression: a definition read the operator's choice before it waited for its turn, and then overwrote a newer
 /// choice.
 #[tokio::test]

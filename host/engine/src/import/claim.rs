@@ -98,11 +98,11 @@ impl Claim {
         if book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
             return Ok(Imported::Held);
         }
-        let ends = |place: &Place| {
-            let holder = book.holder(place.address)?;
-            self.supersedes(holder, place, rules).then(|| Arc::clone(holder))
+        let ends = |place: &&Place| {
+            let (place, holders) = (*place, [book.holder(place.address), book.waiting_for(place.address)]);
+            holders.map(|holder| holder.filter(|holder| self.supersedes(holder, place, rules)).cloned())
         };
-        let ending: Vec<_> = living.iter().filter_map(|place| ends(place)).collect();
+        let ending: Vec<_> = living.iter().flat_map(ends).flatten().collect();
         match self.admit(book, owner, &living, &ending, rules) {
             Ok(allocation) => {
                 for ended in ending {

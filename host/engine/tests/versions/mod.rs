@@ -20,6 +20,8 @@ pub(crate) struct Versions {
     pub(crate) watched: bool,
     /// Whether they accept the configuration of the network that is made up to check them.
     pub(crate) general: bool,
+    /// Whether the node has lost its copies of those that serve.
+    pub(crate) lost: Mutex<bool>,
     /// The digests of those that were in use and of those that were to be kept, when others were freed last.
     pub(crate) freed: Mutex<[Vec<String>; 2]>,
 }
@@ -53,15 +55,23 @@ pub(crate) fn mine(digest: &str) -> PolicyStamp {
     PolicyStamp { name: PolicyName::new("mine").unwrap(), digest: digest.into() }
 }
 
+impl Versions {
+    fn version(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        let plain = policy::catalogue().find(&PolicyName::new(&*stamp.digest).unwrap())?;
+        Ok(Arc::new(Version { stamp: Arc::new(stamp.clone()), policy: plain, general: self.general }))
+    }
+}
+
 impl Catalogue for Versions {
     fn find(&self, _: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
-        let digest = *self.stands_for.lock().unwrap();
-        self.find_pinned(&mine(digest))
+        self.version(&mine(*self.stands_for.lock().unwrap()))
     }
 
     fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
-        let plain = policy::catalogue().find(&PolicyName::new(&*stamp.digest).unwrap())?;
-        Ok(Arc::new(Version { stamp: Arc::new(stamp.clone()), policy: plain, general: self.general }))
+        match *self.lost.lock().unwrap() {
+            true => Err(Error::new(ErrorCode::PolicyUnloadable, "its copy is lost")),
+            false => self.version(stamp),
+        }
     }
 
     fn resolve(&self, selector: &PolicySelector) -> Result<PolicyStamp, Error> {

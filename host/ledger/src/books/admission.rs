@@ -143,7 +143,9 @@ impl Book {
             return Err(Violation::Draining(*address, range.name().clone()));
         }
         let ends = |holder: &Allocation| living.is_some_and(|ending| ending.contains(&holder.generation));
-        if let Some(holder) = self.holder(*address).filter(|holder| !ends(holder)) {
+        // Whoever waits for the address has it once its holder ends.
+        let mut holders = [self.holder(*address), self.waiting_for(*address)].into_iter().flatten();
+        if let Some(holder) = holders.find(|holder| !ends(holder)) {
             return Err(Violation::Held(*address, holder.owner.clone()));
         }
         if let Some(reason) = range.reserved(*address) {

@@ -1,7 +1,9 @@
-use tenure_types::{DefinedPool, Definer, Definition, NetworkName, PolicyName, Pool, Range};
+use tenure_types::{
+    DefinedPool, Definer, Definition, NetworkName, PolicyName, Pool, Proposal, Range, Request,
+};
 
 use super::*;
-use crate::{Defined, LedgerFact, Shelf};
+use crate::{Defined, LedgerFact, Shelf, Violation};
 
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([192, 168, 1, last])
@@ -119,4 +121,33 @@ fn a_claim_that_ends_while_it_waits_takes_nothing_from_the_holder() {
     end(&mut book, ip(3));
     assert_eq!((owner_of(book.holder(ip(3))), owner_of(book.waiting_for(ip(3)))), (Some(owner), None));
     assert_eq!(book.cooling_since(ip(3)), None);
+}
+
+#[test]
+fn an_address_that_somebody_waits_for_is_not_admitted_when_its_holder_alone_ends() {
+    let mut book = book();
+    let claim = book.hold(ip(3), origin("a"), &stamp(), at(1)).unwrap();
+    let request = |container: &str| Request {
+        network: book.name().clone(),
+        owner: Owner::Attachment {
+            container: tenure_types::ContainerId::new(container).unwrap(),
+            interface: tenure_types::InterfaceName::new("eth0").unwrap(),
+        },
+        requested: Vec::new(),
+        sandbox: Sandbox::default(),
+        supply_full: false,
+        requested_at: at(1),
+    };
+    let (first, next) = (request("c1"), request("c2"));
+    let holder = Allocation { owner: first.owner, origin: None, ..claim.clone() };
+    let claim = Allocation { generation: Generation(holder.generation.0 + 1), ..claim };
+    let generations = [holder.generation, claim.generation];
+    for allocation in [holder, claim] {
+        book.apply(book.through() + 1, &LedgerFact::Allocated(Arc::new(allocation))).unwrap();
+    }
+    let proposal = Proposal::of([(0, ip(3))]);
+    let admits =
+        |ending: &[Generation]| book.admit_living(&next, &proposal, &stamp(), at(2), ending).map(drop);
+    assert_eq!(admits(&generations[..1]), Err(Violation::Held(ip(3), Owner::Unknown { address: ip(3) })));
+    assert_eq!(admits(&generations), Ok(()));
 }

@@ -1,0 +1,53 @@
+//! Whose state a policy is asked with, and what a snapshot has of it.
+
+#![expect(clippy::unwrap_used, reason = "clippy does not treat the helpers of tests as tests")]
+
+#[cfg(test)]
+#[expect(dead_code, reason = "shared with the other suites, which use all of it")]
+mod support;
+
+use support::{Bench, activate, fits, network};
+use tenure_engine::ReplaceState;
+use tenure_ledger::{Page, PolicyState};
+
+impl Bench {
+    async fn count(&self, number: u32, policy: &str) {
+        self.engine.add(self.add_with(number, policy, "10.0.0.0/28"), fits).await.unwrap();
+    }
+
+    async fn state(&self) -> PolicyState {
+        self.engine.states_of(&network()).await.unwrap().unwrap().now
+    }
+
+    /// What a snapshot has of the network's state.
+    fn snapshot(&self) -> Vec<PolicyState> {
+        let pages = self.engine.images().pages(1);
+        let states = pages.filter_map(|page| match page {
+            Page::States(states) => Some(states.of(&network()).unwrap().now.clone()),
+            _ => None,
+        });
+        states.collect()
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_has_what_policies_remember() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    assert_eq!(bench.snapshot(), [], "nothing yet");
+    bench.count(2, "counting").await;
+    assert_eq!(bench.snapshot(), [bench.state().await]);
+}
+
+#[tokio::test]
+async fn a_policy_that_takes_over_an_empty_state_keeps_its_own() {
+    let bench = Bench::new(8, 8);
+    bench.count(1, "counting").await;
+    let emptied = ReplaceState { network: network(), bytes: Vec::new(), if_version: None };
+    let version = bench.engine.replace_state(&emptied).await.unwrap().version;
+    bench.engine.activate(&activate("recounting")).await.unwrap();
+    bench.count(2, "counting").await;
+    let state = bench.state().await;
+    assert_eq!((state.policy.name.as_str(), &*state.bytes), ("recounting", b"recounting 1".as_slice()));
+    assert_eq!(state.version, version + 1);
+}
