@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         .test("an_interface_without_pods_is_given_back", NEEDS, shrinking)
         .test("a_node_is_ready_once_it_has_addresses", NEEDS, readiness)
         .test("a_label_brings_its_targets_with_a_reload", NEEDS, labels)
+        .test("a_network_has_the_cooldown_that_its_settings_ask_for", NEEDS, cooldown)
         .test("a_daemon_killed_at_each_call_of_growth_goes_on", NEEDS, crashes::growing)
         .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)
         .test("a_daemon_killed_at_each_call_of_shrinking_goes_on", NEEDS, crashes::shrinking)
@@ -144,6 +145,18 @@ fn readiness() -> anyhow::Result<()> {
     node.add("pod-0")?;
     node.all_have_their_way()?;
     ensure!(node.condition("supply-missing")?.is_none() && node.condition("cloud-unreachable")?.is_none());
+    node.all_is_well()
+}
+
+/// The node's cooldown is a second here.
+fn cooldown() -> anyhow::Result<()> {
+    let mut node = AwsNode::start("t3.small", "env = { IP_COOLDOWN_PERIOD = \"600\" }", "")?;
+    let address = node.add("pod")?;
+    node.del("pod")?;
+    let found = node.node.daemon.ctl(&["allocation", &address])?;
+    let left = found["states"][0]["cooling_for_ms"].as_u64();
+    ensure!(left.is_some_and(|left| left > 500_000), "{found:#}");
+    ensure!(node.add("next")? != address);
     node.all_is_well()
 }
 

@@ -44,7 +44,7 @@ pub use name::{
     AgentName, ClaimName, ContainerId, DelegateName, IntentId, InterfaceName, InvalidName, NetworkName,
     PolicyName, PoolName, RangeName,
 };
-pub use network::{Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
+pub use network::{COOLDOWN_SECONDS, Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;
 pub use outcome::{LONGEST_STATE, Outcome};
 pub use owner::Owner;

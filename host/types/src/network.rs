@@ -31,6 +31,9 @@ pub enum Cooling {
     Preferred,
 }
 
+/// The attribute of a network's definition that asks for a longer cooldown than the node's, in seconds.
+pub const COOLDOWN_SECONDS: &str = "cooldownSeconds";
+
 /// The definition of a network, which a policy derives from its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definition {

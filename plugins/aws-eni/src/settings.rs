@@ -21,9 +21,6 @@ use self::values::{TARGETS, Values};
 pub use self::warm::{Target, Warm};
 use crate::present::Present;
 
-/// The cooling time that the daemon has unless it is configured otherwise, in seconds.
-const USUAL_COOLING: u32 = 30;
-
 /// The settings that the policy itself uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -78,12 +75,6 @@ impl Settings {
             values,
         };
         settings.check()?;
-        if count_of(&settings.values, "cooldownSeconds") != USUAL_COOLING {
-            warnings.push(
-                "ipam.cooldownSeconds: the daemon's cooldown_seconds is what counts; set it to the same"
-                    .into(),
-            );
-        }
         Ok((settings, warnings))
     }
 
@@ -133,7 +124,3 @@ impl Settings {
 
 /// The least MTU of IPv6.
 const LEAST_IPV6_MTU: u32 = 1280;
-
-fn count_of(values: &Values, key: &str) -> u32 {
-    values.count(key).unwrap_or_default()
-}

@@ -78,7 +78,6 @@ fn what_ipamd_takes_for_a_default_is_a_default_with_a_warning() {
         (r#""ADDITIONAL_ENI_TAGS": "a=b""#, "is not a JSON object of strings; using the default: none"),
         (r#""AWS_EXTERNAL_SERVICE_CIDRS": "10.2.0.0/16, x""#, "skipping what is not an IPv4 subnet: x"),
         (r#""AWS_VPC_K8S_CNI_LOGLEVEL": "DEBUG""#, "has no effect: tenured has its own log"),
-        (r#""IP_COOLDOWN_PERIOD": "10""#, "the daemon's cooldown_seconds is what counts"),
     ] {
         let (settings, warnings) = env(pair).unwrap();
         assert!(warnings.len() == 1 && warnings[0].contains(warning), "{pair}: {warnings:?}");
@@ -169,7 +168,8 @@ fn what_is_out_of_scope_is_refused_by_name_unless_it_is_off() {
 fn the_host_gets_the_rest_with_the_definition() {
     let attributes = settings(
         r#"{ "snat": { "exclude": ["10.2.3.4/16", "192.168.0.0/16"], "external": true }, "interfaces": { "tags":
-        { "team": "net \"a\"", "cluster.k8s.amazonaws.com/name": "x" } }, "env": { "AWS_VPC_K8S_CNI_CONNMARK": "128" } }"#,
+        { "team": "net \"a\"", "cluster.k8s.amazonaws.com/name": "x" } }, "env": { "AWS_VPC_K8S_CNI_CONNMARK": "128",
+        "IP_COOLDOWN_PERIOD": "45" } }"#,
     )
     .host_attributes();
     for (name, value) in [
@@ -180,12 +180,13 @@ fn the_host_gets_the_rest_with_the_definition() {
         ("connmark", "0x80"),
         ("mtu", "9001"),
         ("vethPrefix", "eni"),
-        ("cooldownSeconds", "30"),
+        ("cooldownSeconds", "45"),
         ("subnets.discover", "true"),
     ] {
         assert_eq!(attributes.get(name), Some(value), "{name}");
     }
     assert!(attributes.get("warm.interfaces").is_none(), "the policy's own");
+    assert!(settings("{}").host_attributes().get("cooldownSeconds").is_none(), "as on the node");
     let most = KNOBS.iter().filter(|knob| matches!(knob.role, Role::Host | Role::Both)).count();
     assert!(most <= 32, "{most} attributes are more than a definition may have");
 }

@@ -3,7 +3,7 @@
 mod redefine;
 mod supply;
 
-use tenure_types::{DefinedPool, Definition, PoolName, Range, RangeName, Supply};
+use tenure_types::{COOLDOWN_SECONDS, DefinedPool, Definition, PoolName, Range, RangeName, Supply};
 
 pub use self::redefine::Defined;
 
@@ -40,6 +40,9 @@ pub enum InvalidDefinition {
     /// A pool has both IPv4 and IPv6 ranges.
     #[error("pool {0} mixes address families")]
     MixedFamilies(PoolName),
+    /// The cooldown that the definition asks for is no number of seconds.
+    #[error("attribute {COOLDOWN_SECONDS} is {0:?}, but must be a number of seconds below 2^32")]
+    Cooldown(String),
     /// Two ranges share an address, so its pool would be ambiguous.
     #[error("ranges {} and {} overlap", .0.0, .0.1)]
     Overlap(Box<(Range, Range)>),
@@ -63,6 +66,10 @@ pub fn check_definition(definition: &Definition) -> Result<(), InvalidDefinition
     }
     if let Some(twice) = repeated(pools.iter().map(|pool| &pool.pool.name)) {
         return Err(InvalidDefinition::PoolTwice(twice.clone()));
+    }
+    let cooldown = definition.attributes.get(COOLDOWN_SECONDS);
+    if let Some(wrong) = cooldown.filter(|seconds| seconds.parse::<u32>().is_err()) {
+        return Err(InvalidDefinition::Cooldown(wrong.to_owned()));
     }
     pools.iter().try_for_each(check_pool)?;
     let mut ranges: Vec<&Range> = pools.iter().flat_map(|pool| &pool.ranges).collect();

@@ -31,7 +31,7 @@ fn state(engine: &Engine, book: &Book, address: IpAddr) -> Option<v1::AddressSta
     };
     let cooling_for_ms = book.cooling_since(address).map_or(0, |since| {
         let cooled = engine.now().since(since);
-        let left = engine.settings().cooldown.saturating_sub(cooled);
+        let left = book.cooldown(engine.settings().cooldown).saturating_sub(cooled);
         u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
     });
     Some(v1::AddressState {

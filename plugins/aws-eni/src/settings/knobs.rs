@@ -36,7 +36,7 @@ pub const KNOBS: &[Knob] = &[
     both("maxInterfaces", "MAX_ENI", Count(None), Policy),
     own("maxPods", Count(None), Policy),
     own("idleSeconds", Count(Some(60)), Policy),
-    both("cooldownSeconds", "IP_COOLDOWN_PERIOD", Count(Some(30)), Host),
+    both("cooldownSeconds", "IP_COOLDOWN_PERIOD", Count(None), Host),
     both("ipv4", "ENABLE_IPv4", Flag(true), Policy),
     both("ipv6", "ENABLE_IPv6", Flag(false), Policy),
     both("growUnschedulable", "AWS_MANAGE_ENIS_NON_SCHEDULABLE", Flag(false), Policy),

@@ -205,6 +205,29 @@ fn a_freed_address_cools() {
 }
 
 #[test]
+fn a_network_may_have_a_longer_cooldown_than_the_node_and_no_shorter_one() {
+    let mut book = Book::empty(&name());
+    let of = |book: &mut Book, seconds: &str| {
+        let pools = vec![DefinedPool { pool: Pool::numbered(0), ranges: vec![slash_29()] }];
+        let attributes = Attributes::new([("cooldownSeconds", seconds)]).unwrap();
+        let definition = Definition { pools, attributes, ..Definition::default() };
+        let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+        for fact in book.redefine(defined, at(0)).unwrap() {
+            book.apply(book.through() + 1, &fact).unwrap();
+        }
+        book.cooldown(COOLDOWN).as_secs()
+    };
+    assert_eq!((of(&mut book, "10"), of(&mut book, "60")), (30, 60));
+    give(&mut book, 1, ip(2));
+    free(&mut book, 1, 0);
+    for (now, standing) in [(59_999, Standing::Cooling), (60_000, Standing::Free)] {
+        assert_eq!(book.has_expired(at(now), COOLDOWN), standing == Standing::Free);
+        book.expire(at(now), COOLDOWN);
+        assert_eq!(book.standing(ip(2)), standing);
+    }
+}
+
+#[test]
 fn where_cooling_is_a_preference_it_yields_to_need_and_to_a_wish() {
     let mut book = small(Cooling::Preferred);
     for number in 2..=6 {

@@ -3,15 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_types::{Allocation, End, Moment};
+use tenure_types::{Allocation, COOLDOWN_SECONDS, End, Moment};
 
 use super::{Book, ByOwner};
 use crate::books::Conflict;
 
 impl Book {
+    /// How long the network's freed addresses cool down: as long as on the node, or longer if the definition asks for it.
+    #[must_use]
+    pub fn cooldown(&self, of_node: Duration) -> Duration {
+        let asked =
+            self.network.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse::<u32>().ok());
+        asked.map_or(of_node, |seconds| of_node.max(Duration::from_secs(seconds.into())))
+    }
+
     /// Whether [`expire`](Self::expire) would change anything.
     #[must_use]
-    pub fn has_expired(&self, now: Moment, cooldown: Duration) -> bool {
+    pub fn has_expired(&self, now: Moment, of_node: Duration) -> bool {
+        let cooldown = self.cooldown(of_node);
         self.cooling.first().is_some_and(|(_, since)| now.since(since) >= cooldown)
             || self.remembered.has_expired(now)
     }
@@ -19,7 +28,8 @@ impl Book {
     /// Frees addresses whose cooldown is over, and forgets the last addresses of owners that have been gone for long.
     ///
     /// This is not a fact: the passing of time need not be recorded, and expiring later frees the same addresses.
-    pub fn expire(&mut self, now: Moment, cooldown: Duration) {
+    pub fn expire(&mut self, now: Moment, of_node: Duration) {
+        let cooldown = self.cooldown(of_node);
         while let Some((address, _)) = self.cooling.first().filter(|(_, since)| now.since(*since) >= cooldown)
         {
             self.warm(address);

@@ -96,6 +96,18 @@ fn there_are_as_many_as_the_host_keeps_and_no_more() {
 }
 
 #[test]
+fn a_cooldown_is_a_number_of_seconds() {
+    let cooling = |seconds: &str| {
+        let attributes = Attributes::new([("cooldownSeconds", seconds)]).unwrap();
+        check_definition(&Definition { attributes, ..definition(vec![pool("a", vec![v4(1)])]) })
+    };
+    assert_eq!(cooling("0"), Ok(()));
+    for wrong in ["", "-1", "1.5", "30s", "4294967296"] {
+        assert_eq!(cooling(wrong), Err(InvalidDefinition::Cooldown(wrong.to_owned())));
+    }
+}
+
+#[test]
 fn names_are_there_once() {
     let twice = definition(vec![pool("a", vec![v4(1)]), pool("a", vec![])]);
     assert_eq!(check_definition(&twice), Err(InvalidDefinition::PoolTwice(name("a"))));
