@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Choice, Chooser, Fact, LedgerFact, Repeat};
 use tenure_types::{
     Allocation, AssignedAddress, Definer, Error, ErrorCode, Grant, Moment, NetworkConfig, NetworkName,
-    Outcome, PolicyName, Request, Result,
+    Outcome, PolicyName, Request, Result, Sandbox,
 };
 
 use crate::committer::defect;
@@ -77,6 +77,8 @@ impl Engine {
             return self.connected(&held).await;
         }
         self.admits()?;
+        let Sandbox { pod, link, .. } = &add.request.sandbox;
+        self.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
         import::admits(alone.state().as_ref())?;
         let called = (&add.request.network, &add.policy, &add.config);
         let (policy, book) = self.define(&alone, called, now).await?;

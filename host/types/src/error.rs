@@ -180,6 +180,8 @@ codes! {
     LinkTaken = "link-taken", 162, "rename or remove the link named above; the runtime retries";
     /// CHECK: a pod's link, or the result that the runtime kept of it, is not as it shall be.
     LinkDiffers = "link-differs", 163, "delete the pod so that it is recreated; a repeated ADD repairs the link, too";
+    /// Another pod's link has the name that this pod's needs: names of links have room for few digits of a digest.
+    LinkNameShared = "link-name-shared", 164, "give the pod another name: its link's name follows from it";
     /// The node uses no cloud interfaces for the network.
     NoCloud = "no-cloud", 170,
         "set `network` in `[aws]` of tenured.toml to a network whose policy plans, such as `aws-eni`";
