@@ -110,9 +110,17 @@ pub async fn keep(
         // One command of a person, or one sweep of a program, makes many changes.
         pace.begin();
         while let Some(time) = pace.gather() {
-            match tokio::time::timeout(time, monitor.changed(&now)).await {
-                Ok(change) => report(Event::Noticed(change?)),
-                Err(_) => break,
+            tokio::select! {
+                // A pod that sets its own end down and up makes changes without end: whoever wants something does not wait for them.
+                changed = wanted.changed() => {
+                    changed.map_err(|_| Error::Unwanted)?;
+                    wanted.mark_changed();
+                    break;
+                }
+                change = tokio::time::timeout(time, monitor.changed(&now)) => match change {
+                    Ok(change) => report(Event::Noticed(change?)),
+                    Err(_) => break,
+                }
             }
         }
     }
