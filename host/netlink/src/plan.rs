@@ -68,7 +68,7 @@ impl Plan {
         let nets: BTreeSet<IpNet> = routes.map(|route| route.to).collect();
         self.operations.retain(|operation| {
             let own = operation.pod().is_some_and(|pod| pods.contains_key(pod));
-            !own && !(operation.removes() && operation.takes_from(&nets))
+            !(own || operation.removes() && operation.takes_from(&nets))
         });
     }
 
