@@ -188,6 +188,8 @@ impl Default for Exchange {
 pub(crate) struct Signatures {
     /// Public keys in minisign's format: the second line of a `.pub` file. With any, every policy but the built-in ones must be signed by one of them: a file by `FILE.minisig` beside it. Without any, signatures are not checked.
     pub(crate) keys: Vec<String>,
+    /// Whether a signature must name the policy and its version, as those of `tenurectl policy sign` do. Otherwise one that does not is accepted for any name, as long as no version of that name was accepted. Without `keys`, this means nothing.
+    pub(crate) require_version: bool,
 }
 
 /// The container runtime, as a second source on which sandboxes exist.

@@ -278,6 +278,8 @@ pub struct Offered {
     pub signature: String,
     /// Where it comes from, for people.
     pub source: String,
+    /// Whether it may be older than a release of its name that was accepted before.
+    pub older: bool,
 }
 
 /// A component that was taken in.

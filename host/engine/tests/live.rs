@@ -446,6 +446,7 @@ async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
         sha256: String::new(),
         signature: String::new(),
         source: "a test".into(),
+        older: false,
     };
     let loaded = bench.engine.load_policy(offered("last")).await.unwrap();
     assert_eq!(loaded.policy.name.as_str(), "last");

@@ -35,5 +35,8 @@ mod text;
 pub use catalogue::Policies;
 pub use contents::Contents;
 pub use digest::sha256;
-pub use loader::{CatalogueSource, Compiler, Runtime, TrustedKey, maybe_run_compiler_child, read_component};
+pub use loader::{
+    CatalogueSource, Compiler, ReleaseVersion, Runtime, SignedRelease, TrustedKey, TrustedKeys,
+    maybe_run_compiler_child, read_component,
+};
 pub use sandbox::{AskedPolicy, Grants, Limits, WasmPolicy};

@@ -134,6 +134,9 @@ codes! {
     NothingBefore = "nothing-before", 121, "`tenurectl policy history NETWORK` shows what has served it";
     /// The node already has as many loaded policies as it can keep.
     TooManyPolicies = "too-many-policies", 122, "unload some with `tenurectl policy unload`";
+    /// The component is signed as an older release than one that the node has accepted under that name, or as none.
+    PolicyOutdated = "policy-outdated", 123,
+        "load a newer release; `tenurectl policy load --older` accepts this one, and `tenurectl policy rollback` returns to what served before";
     /// A policy cannot take over the state that another one has kept on the network, so it does not serve there.
     StateNotMigrated = "state-not-migrated", 127,
         "report it to the policy's author, or activate it with --empty-state; `tenurectl policy state NETWORK --export` saves the old state";
