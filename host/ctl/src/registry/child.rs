@@ -33,8 +33,6 @@ const FILES: u64 = 64;
 
 /// What fetching never takes. A list of what it takes would have to name what every C library does to resolve a name.
 const NEVER: &[libc::c_long] = &[
-    libc::SYS_accept,
-    libc::SYS_accept4,
     libc::SYS_add_key,
     libc::SYS_bpf,
     libc::SYS_chroot,
