@@ -2,29 +2,44 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tenure_rpc::claims::{Agents, Rights, matches};
+use tenure_rpc::claims::{Agents, Reload, Rights, matches};
 use tenure_rpc::peer::Peer;
 use tenure_runtime::{PodName, Runtime};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::config::{AgentTable, Config};
 
 /// How many pods to remember. A pod's uid never becomes another's.
 const MOST_PODS: usize = 4096;
 
+/// How long to remember that the runtime does not know a pod: it may be about to.
+const UNKNOWN_FOR: Duration = Duration::from_secs(2);
+
 /// The agents of the configuration in force.
 pub(crate) struct ConfiguredAgents {
     config: watch::Receiver<Arc<Config>>,
     runtime: Option<Runtime>,
     /// A `std::sync::Mutex`, held to look up and to add.
-    pods: Mutex<HashMap<String, PodName>>,
+    pods: Mutex<HashMap<String, KnownPod>>,
+    /// Held while the runtime is asked. A `tokio::sync::Mutex`, because the answer is awaited: callers wait for each other's answers instead of
+    /// asking at the same time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+/// A pod's name, or when the runtime did not know it.
+#[derive(Debug, Clone)]
+enum KnownPod {
+    Named(PodName),
+    Unknown(Instant),
 }
 
 impl ConfiguredAgents {
     pub(crate) fn new(config: watch::Receiver<Arc<Config>>, runtime: Option<Runtime>) -> Self {
-        Self { config, runtime, pods: Mutex::default() }
+        Self { config, runtime, pods: Mutex::default(), asking: tokio::sync::Mutex::default() }
     }
 
     async fn is(&self, peer: &Peer, table: &AgentTable) -> Result<bool> {
@@ -41,20 +56,35 @@ impl ConfiguredAgents {
 
     /// The pod of this uid; `None` if the runtime does not know it.
     async fn pod(&self, uid: &str) -> Result<Option<PodName>> {
-        let known = || self.pods.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pod) = known().get(uid) {
-            return Ok(Some(pod.clone()));
+        if let Some(known) = self.known(uid) {
+            return Ok(known);
         }
         let Some(runtime) = &self.runtime else { return Ok(None) };
-        let pods = runtime.pods().await.map_err(|error| {
+        let _asking = self.asking.lock().await;
+        // Whoever asked before this one may have asked for the same pod.
+        if let Some(known) = self.known(uid) {
+            return Ok(known);
+        }
+        let pod = runtime.pod(uid).await.map_err(|error| {
             Error::new(ErrorCode::NotReady, format_args!("cannot find out which pod is calling: {error}"))
         })?;
-        let mut known = known();
-        if known.len() + pods.len() > MOST_PODS {
-            known.clear();
+        let mut pods = self.pods.lock().unwrap_or_else(PoisonError::into_inner);
+        if pods.len() >= MOST_PODS {
+            pods.clear();
         }
-        known.extend(pods);
-        Ok(known.get(uid).cloned())
+        pods.insert(
+            uid.to_owned(),
+            pod.clone().map_or_else(|| KnownPod::Unknown(Instant::now()), KnownPod::Named),
+        );
+        Ok(pod)
+    }
+
+    /// What is remembered of a pod: its name, or that the runtime does not know it.
+    fn known(&self, uid: &str) -> Option<Option<PodName>> {
+        match self.pods.lock().unwrap_or_else(PoisonError::into_inner).get(uid)? {
+            KnownPod::Named(pod) => Some(Some(pod.clone())),
+            KnownPod::Unknown(at) => (at.elapsed() < UNKNOWN_FOR).then_some(None),
+        }
     }
 }
 
@@ -71,6 +101,17 @@ impl Agents for ConfiguredAgents {
         let cause =
             format_args!("no agent of tenured.toml has user {}, group {} and is {pod}", peer.uid, peer.gid);
         Err(Error::new(ErrorCode::AgentUnknown, cause))
+    }
+
+    fn next_reload(&self) -> Reload {
+        let mut config = self.config.clone();
+        config.mark_unchanged();
+        Box::pin(async move {
+            if config.changed().await.is_err() {
+                // Nothing reloads it any more.
+                std::future::pending::<()>().await;
+            }
+        })
     }
 }
 
@@ -95,7 +136,7 @@ mod tests {
         let (_, config) = watch::channel(Arc::new(Config { agents, ..Config::default() }));
         let agents = ConfiguredAgents::new(config, None);
         let shop = PodName { namespace: "kube-system".into(), name: "cilium-x7".into() };
-        agents.pods.lock().unwrap().insert("uid-1".into(), shop);
+        agents.pods.lock().unwrap().insert("uid-1".into(), KnownPod::Named(shop));
         agents
     }
 

@@ -11,6 +11,7 @@ pub mod clocks;
 pub mod containerd;
 pub mod enclave;
 pub mod golang;
+pub mod grpcio;
 pub mod image;
 pub mod load;
 pub mod moto;

@@ -6,6 +6,8 @@
 #[cfg(feature = "server")]
 pub mod admin;
 #[cfg(feature = "server")]
+pub mod admission;
+#[cfg(feature = "server")]
 pub mod claims;
 #[cfg(feature = "client")]
 pub mod client;

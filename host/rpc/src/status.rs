@@ -32,6 +32,8 @@ pub enum GrpcCode {
     FailedPrecondition = 9,
     /// A later request has superseded this one.
     Aborted = 10,
+    /// The service has no such method.
+    Unimplemented = 12,
     /// Something on the node is broken.
     Internal = 13,
     /// Retrying later may succeed.
@@ -48,7 +50,9 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::MalformedConfig
         | E::InvalidConfig
         | E::ClaimInvalid
+        | E::MalformedRequest
         | E::HostNetns => GrpcCode::InvalidArgument,
+        E::UnknownMethod => GrpcCode::Unimplemented,
         E::ClaimDenied | E::AgentUnknown => GrpcCode::PermissionDenied,
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
         E::UnknownAttachment | E::ClaimUnknown | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => {

@@ -183,6 +183,12 @@ codes! {
     /// The node uses no cloud interfaces for the network.
     NoCloud = "no-cloud", 170,
         "set `network` in `[aws]` of tenured.toml to a network whose policy plans, such as `aws-eni`";
+    /// A gRPC request cannot be decoded, broke off, or is longer than its method allows.
+    MalformedRequest = "malformed-request", 180,
+        "check the caller: the files under `host/rpc/proto` define the messages, and the text above names the limit";
+    /// The socket does not serve the gRPC method that was called.
+    UnknownMethod = "unknown-method", 181,
+        "check the caller: each socket serves its own services, and an older daemon lacks newer methods";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }
