@@ -48,8 +48,10 @@ const LONGEST_CLAIMS: usize = 1 << 20;
 const LONGEST_PLUGIN_CALL: usize = 64 << 10;
 const LONGEST_SMALL: usize = 16 << 10;
 
-/// The most requests that are open on a connection, whoever made it; the next ones wait at the caller.
-const STREAMS: u32 = 128;
+/// The most requests that are open on a connection, of root and of an agent; the next ones wait at the caller. Root's are bounded by
+/// `limits.queue` before that.
+const STREAMS: u32 = 4096;
+const STREAMS_OF_AGENT: u32 = 128;
 
 /// The most bytes of a request's headers.
 const HEADERS: u32 = 8 << 10;
@@ -124,6 +126,7 @@ pub async fn serve_claims(
     let services = described(Routes::new(claims).add_service(plugin).add_service(health));
     // A peer that has stopped without closing its connection is cut off.
     let server = bounded()
+        .max_concurrent_streams(STREAMS_OF_AGENT)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW_OF_ALL)
         .http2_keepalive_interval(Some(ASK_AFTER))
