@@ -74,7 +74,7 @@ mod tests {
                 if asks {
                     asked.note();
                 }
-                std::future::pending().await
+                std::future::pending::<()>().await;
             });
         };
         // The first two have asked.
