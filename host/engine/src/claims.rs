@@ -1,7 +1,7 @@
 //! Agents' own addresses: claims that are made, kept and released by name, and whose allocations no runtime ends.
 //!
 //! ```text
-//! agent's turn ─▶ networks' turns, by name ─▶ policy (proposes) ─▶ ledger check ─▶ one group of facts ─▶ reply
+//! agent's turn ─▶ network's turn ─▶ policy (proposes) ─▶ ledger check ─▶ one group of facts ─▶ reply
 //! ```
 //!
 //! A claim is lasting: unlike an ADD, one whose caller has gone away is not undone. The caller asks again and gets the same
@@ -10,12 +10,15 @@
 mod asking;
 mod changes;
 mod confirm;
+mod consult;
 mod declare;
 mod ensure;
 mod feed;
 mod heard;
 mod lapse;
+mod plan;
 mod release;
+mod together;
 mod turns;
 mod view;
 

@@ -99,6 +99,13 @@ impl Networks {
     }
 }
 
+impl Entered<'_> {
+    /// The network's name.
+    pub(crate) fn name(&self) -> &NetworkName {
+        &self.name
+    }
+}
+
 impl Deref for Entered<'_> {
     type Target = Slot;
 

@@ -9,6 +9,7 @@ use tenure_types::{
 };
 
 use crate::committer::defect;
+use crate::delegates::check_owner;
 use crate::engine::Engine;
 use crate::import;
 use crate::ports::{Policy, Ticket};
@@ -76,6 +77,7 @@ impl Engine {
             ticket.durable().await?;
             return self.connected(&held).await;
         }
+        check_owner(&add.request.owner)?;
         self.admits()?;
         import::admits(alone.state().as_ref())?;
         let called = (&add.request.network, &add.policy, &add.config);

@@ -94,10 +94,15 @@ impl Slot {
         Held { state: self.state(), turn, slot: self }
     }
 
+    /// Takes the turn, unless somebody else has it or waits for it.
+    pub(crate) fn try_alone(&self) -> Option<Alone<'_>> {
+        let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
+        Some(Alone { slot: self, turn })
+    }
+
     /// Takes the turn and locks the state, unless somebody else has the turn or waits for it.
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
-        let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
-        Some(Held { state: self.state(), turn, slot: self })
+        self.try_alone().map(Alone::hold)
     }
 
     /// Locks the state without the turn, for reading only.

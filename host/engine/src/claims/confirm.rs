@@ -18,6 +18,7 @@ impl Engine {
 
     async fn serve_confirm(&self, key: &ClaimKey) -> Result<()> {
         let unknown = || Error::new(ErrorCode::ClaimUnknown, format_args!("there is no claim {key}"));
+        let _asking = self.heard.asking([key.clone()]);
         let _turn = self.turns.enter(&key.agent).await?;
         let ticket = {
             let slot = self.networks.known(&key.network).ok_or_else(unknown)?;

@@ -22,6 +22,7 @@ impl Engine {
     }
 
     async fn serve_ensure(&self, agent: &Agent, key: &ClaimKey, ask: &Ask) -> Result<Claimed> {
+        let _asking = self.heard.asking([key.clone()]);
         let _turn = self.turns.enter(&agent.name).await?;
         let ticket = self.make_or_keep(agent, key, ask).await?;
         ticket.durable().await?;
@@ -58,7 +59,7 @@ impl Engine {
                 }
                 let mut remembered = self.remembered(&ask.network, policy.as_ref());
                 let (policy, state) = (policy.as_ref(), (&mut remembered, now));
-                let (decided, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
+                let (decided, _, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
                 let begun = beginning(key, &ask.wish, decided, now, now);
                 begun.into_iter().chain(kept.map(Fact::from)).collect()
             }
