@@ -21,11 +21,10 @@ const MOST: u64 = 512 << 20;
 /// The descriptor stays open in the program that it becomes: the interpreter of a script has to read it.
 pub(crate) fn open_checked(path: &Path, sha256: Option<&str>) -> Result<OwnedFd, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    check_directories(path).map_err(|why| told(&why))?;
     // Not to wait for a FIFO's other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open(path, flags, Mode::empty()).map_err(|error| told(&io::Error::from(error)))?;
-    check(&file).map_err(|why| told(&why))?;
+    check(&file).and_then(|()| check_directories(path)).map_err(|why| told(&why))?;
     match sha256 {
         None => Ok(file),
         Some(expected) => {

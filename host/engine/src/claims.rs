@@ -18,6 +18,7 @@ mod heard;
 mod lapse;
 mod plan;
 mod release;
+mod standing;
 mod together;
 mod turns;
 mod view;
@@ -31,6 +32,7 @@ pub use self::declare::Declared;
 pub(crate) use self::feed::Feed;
 pub(crate) use self::heard::Heard;
 pub use self::heard::Watching;
+pub use self::standing::{AgentStanding, ClaimFigures};
 pub(crate) use self::turns::Turns;
 pub use self::view::{Claimed, Place};
 

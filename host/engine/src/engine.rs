@@ -1,10 +1,11 @@
 //! The engine: the state and the helpers that all verbs share.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
-use tenure_types::{Error, Moment, NetworkName, Owner};
+use tenure_types::{AgentName, Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
 use crate::admission::Admission;
@@ -74,6 +75,15 @@ pub struct Settings {
     pub exchange: ExchangeSettings,
     /// For how long an agent's claim is reserved for it after a reboot.
     pub reserved: Duration,
+    /// The agents of the configuration; `None` if it is not known which there are.
+    pub agents: Option<BTreeSet<AgentName>>,
+}
+
+impl Settings {
+    /// Whether an agent is configured, or may be.
+    pub(crate) fn has_agent(&self, agent: &AgentName) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(agent))
+    }
 }
 
 /// How a policy is watched after its exchange.

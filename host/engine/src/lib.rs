@@ -46,7 +46,9 @@ mod wrong;
 
 pub use admission::Load;
 pub use bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
-pub use claims::{Agent, Ask, Changes, Claimed, Declared, Place as ClaimedPlace, Watching};
+pub use claims::{
+    Agent, AgentStanding, Ask, Changes, ClaimFigures, Claimed, Declared, Place as ClaimedPlace, Watching,
+};
 pub use conditions::Conditions;
 pub use define::Define;
 pub use delegates::{Pending, Phase};

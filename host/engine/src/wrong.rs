@@ -33,6 +33,7 @@ impl Engine {
             }
         }
         self.look_at_policies();
+        self.look_at_claims();
         self.conditions.list()
     }
 

@@ -12,8 +12,8 @@ mod support;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tenure_engine::{Del, Gc, Phase};
-use tenure_types::{ConditionName, ContainerId, Error, ErrorCode, InterfaceName, Owner};
+use tenure_engine::{Gc, Phase};
+use tenure_types::{ConditionName, ContainerId, Error, ErrorCode, InterfaceName};
 
 use crate::claiming::{agent, ask, leasing};
 use crate::delegating::{Foreign, start};
@@ -234,6 +234,7 @@ async fn a_lease_counts_from_the_answer_to_a_declaration_that_had_to_wait_for_a_
     assert_eq!(engine.lapse().await, Ok(0));
     bench.tick(41_000);
     assert_eq!(engine.lapse().await, Ok(1));
+    assert_eq!(engine.tidy().await, 0);
     assert!(foreign.given().is_empty());
 }
 
@@ -296,32 +297,4 @@ async fn an_agent_that_watches_hears_of_its_own_addresses_only() {
     engine.ensure(&agent("cilium"), &ask("health")).await.unwrap();
     let after = engine.changes(&name, Some(&seen.version)).await.unwrap();
     assert_eq!(claiming::names(&after.claims), ["health"]);
-}
-
-/// Regression: a pod whose container id was that of a claim got what the delegate had given to the claim, or freed it.
-#[tokio::test]
-async fn a_pod_cannot_be_taken_for_a_claim() {
-    let (bench, foreign) = start().await;
-    bench.claimed("cilium", &ask("router")).await.unwrap();
-    let [claim] = &foreign.given()[..] else { panic!("{:?}", foreign.given()) };
-    let owner = |container: &str| Owner::Attachment {
-        container: ContainerId::new(container).unwrap(),
-        interface: InterfaceName::new("eth0").unwrap(),
-    };
-    for container in [claim.as_str(), "tenure-claim-x"] {
-        let mut add = bench.delegated(1);
-        add.request.owner = owner(container);
-        let refused = bench.engine.add(add, fits).await.unwrap_err();
-        assert_eq!(refused.code, ErrorCode::InvalidEnvironment);
-        let why = "begins with tenure-claim-, which is reserved for the claims of agents";
-        assert_eq!(refused.cause, format!("CNI_CONTAINERID {container} {why}"));
-        let del = Del { owner: owner(container), ..bench.del(1) };
-        bench.engine.del(del).await.unwrap();
-    }
-    assert_eq!(foreign.given(), [claim.clone()], "the claim has what it had");
-    // A runtime's list does not keep what a claim had.
-    let valid = [(ContainerId::new("tenure-claim-x").unwrap(), InterfaceName::new("eth0").unwrap())];
-    let gc = Gc { network: network(), valid: valid.into(), requested_at: bench.now() };
-    bench.engine.gc(gc).await.unwrap();
-    assert!(foreign.calls().contains(&format!("GC {claim}")), "{:?}", foreign.calls());
 }

@@ -247,6 +247,7 @@ impl World {
             bounds: Arc::default(),
             exchange: tenure_engine::ExchangeSettings::default(),
             reserved: RESERVED,
+            agents: None,
         };
         let state = tenure_engine::Recovered {
             books: recovered.books,

@@ -126,6 +126,9 @@ conditions! {
     /// The ledger refused what a delegate gave for a network, such as an address that somebody has; it was given back.
     DelegateRejected = "delegate-rejected", Degraded,
         "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
+    /// Agents that the configuration does not have any more still have claims: nobody uses their addresses, or nobody should.
+    ClaimsOrphaned = "claims-orphaned", Degraded,
+        "put `[agents.NAME]` back, or end the claims with `tenurectl claims release`; `tenurectl claims` lists them";
     /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
         "check the node's way to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";

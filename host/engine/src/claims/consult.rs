@@ -51,7 +51,8 @@ impl Engine {
             drop(last.take());
             last = Some((index, self.consult(slot, portion, given).await?));
         }
-        let Some((index, Consulted { alone, plan })) = last else { return Ok(None) };
+        // Without a network, there is nothing to agree on.
+        let Some((index, Consulted { alone, plan })) = last else { return Ok(Some((Vec::new(), Vec::new()))) };
         let Some(Together { turns, waited }) = together(slots, (index, alone)).await else { return Ok(None) };
         // Nobody has changed that network since.
         let mut plan = Some(plan).filter(|_| !waited);

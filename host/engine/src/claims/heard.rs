@@ -74,6 +74,16 @@ impl Heard {
         times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied().unwrap_or(self.since)
     }
 
+    /// As [`last`](Self::last); `None` if that is only the start.
+    pub(super) fn since_the_start(&self, key: &ClaimKey, now: Moment) -> Option<Moment> {
+        Some(self.last(key, now)).filter(|last| *last != self.since)
+    }
+
+    /// The number of each agent's open watches.
+    pub(super) fn all_watches(&self) -> BTreeMap<AgentName, usize> {
+        hold(&self.state).watching.clone()
+    }
+
     /// The number of an agent's open watches.
     pub(super) fn watches(&self, agent: &AgentName) -> usize {
         hold(&self.state).watching.get(agent).copied().unwrap_or_default()

@@ -63,6 +63,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         bounds,
         exchange: ExchangeSettings::default(),
         reserved: Duration::from_secs(3600),
+        agents: None,
     };
     Engine::new(Recovered { books: vec![book], ..Recovered::default() }, ports, settings).0
 }
