@@ -111,7 +111,12 @@ mod tests {
             orphaned,
         });
         let answer = ListAllClaimsResponse { claims: all.into(), standings: standings.into() };
-        insta::assert_snapshot!(claims(&answer, 60_500), @r"");
+        insta::assert_snapshot!(claims(&answer, 60_500), @r"
+        AGENT   NETWORK  NAME          ADDRESSES    AGE     LAST HEARD              WATCHING  STATE
+        cilium  pods     router        10.1.0.2/24  1m 30s  1m ago                  no        in use, in a range that is leaving
+        cilium  pods     health        10.1.0.3/24  1m 30s  now                     yes       in use, lease ends in 1m
+        cilium  pods     ingress\u{7}  fd00::3/64   1m 30s  before tenured started  no        reserved since the reboot, for 1h; orphaned: its agent is not configured
+        ");
         let older = ListAllClaimsResponse { standings: Vec::new(), ..answer };
         assert!(claims(&older, 60_500).contains(" 1m 30s  -           -         in use"));
     }

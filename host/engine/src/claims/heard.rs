@@ -65,18 +65,17 @@ impl Heard {
 
     /// When a claim's agent was last heard of; now, if it watches or is asking for the claim.
     pub(super) fn last(&self, key: &ClaimKey, now: Moment) -> Moment {
-        let state = hold(&self.state);
-        if state.watching.contains_key(&key.agent) || state.asking.contains_key(key) {
-            return now;
-        }
-        let (claim, agent) = (state.claims.get(key), state.agents.get(&key.agent));
-        let times = [Some(&self.since), claim, agent];
-        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied().unwrap_or(self.since)
+        self.since_the_start(key, now).unwrap_or(self.since)
     }
 
-    /// As [`last`](Self::last); `None` if that is only the start.
+    /// As [`last`](Self::last); `None` if it was not heard of since the start.
     pub(super) fn since_the_start(&self, key: &ClaimKey, now: Moment) -> Option<Moment> {
-        Some(self.last(key, now)).filter(|last| *last != self.since)
+        let state = hold(&self.state);
+        if state.watching.contains_key(&key.agent) || state.asking.contains_key(key) {
+            return Some(now);
+        }
+        let times = [state.claims.get(key), state.agents.get(&key.agent)];
+        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied()
     }
 
     /// The number of each agent's open watches.
