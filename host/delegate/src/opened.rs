@@ -53,7 +53,9 @@ fn check_directories(path: &Path) -> Result<(), String> {
             }
             let ours = [0, geteuid().as_raw()];
             if let Some(other) = [named.st_uid, found.st_uid].iter().find(|uid| !ours.contains(uid)) {
-                return Err(of(&format!("belongs to user {other}, neither to root nor to the daemon's user")));
+                return Err(of(&format!(
+                    "belongs to user {other}, neither to root nor to the daemon's user"
+                )));
             }
         }
     }

@@ -91,16 +91,16 @@ impl Strikes {
     ) {
         match outcome {
             Err(error) if error.code == ErrorCode::PolicyFailed => {
-                self.fail(key(requester, network, policy), error, now);
+                self.fail(&key(requester, network, policy), error, now);
             }
             _ if self.any.load(Ordering::Acquire) => self.answer(&key(requester, network, policy)),
             _ => {}
         }
     }
 
-    fn fail(&self, key: Key, error: &Error, now: Duration) {
+    fn fail(&self, key: &Key, error: &Error, now: Duration) {
         let mut counted = hold(&self.counted);
-        if counted.len() >= COUNTED && !counted.contains_key(&key) {
+        if counted.len() >= COUNTED && !counted.contains_key(key) {
             let oldest = counted.iter().min_by_key(|(_, count)| count.until).map(|(key, _)| key.clone());
             oldest.map(|oldest| counted.remove(&oldest));
         }
@@ -116,8 +116,8 @@ impl Strikes {
         if count.strikes >= MOST {
             count.until = now + FIRST.saturating_mul(1 << count.benched.min(16)).min(LONGEST);
             count.benched += 1;
-            let (network, policy, ..) = &key;
-            tracing::warn!(%network, %policy, "benched: {}", count.tell(&key, now));
+            let (network, policy, ..) = key;
+            tracing::warn!(%network, %policy, "benched: {}", count.tell(key, now));
         }
     }
 

@@ -18,12 +18,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tenure_types::{AgentName, Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
+use tenure_types::{
+    AgentName, Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp,
+};
 
 use self::cloud::Cloud;
 use self::labels::{
-    AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels,
-    RequestLabels, StepLabels, VerbLabels, VerdictLabels,
+    AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels,
+    OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
 

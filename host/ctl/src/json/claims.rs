@@ -8,7 +8,7 @@ use crate::report::ReleasedClaim;
 
 pub(super) fn claims(answer: &v1::ListAllClaimsResponse) -> Value {
     // An older daemon does not say how agents stand to their claims.
-    let standings = answer.standings.iter().cloned().chain(std::iter::repeat_with(Default::default));
+    let standings = answer.standings.iter().copied().chain(std::iter::repeat_with(Default::default));
     let row = |(of, standing): (&v1::Claim, v1::AgentStanding)| {
         let mut row = claim(of);
         if let Some(row) = row.as_object_mut() {

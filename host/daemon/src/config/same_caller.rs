@@ -27,7 +27,8 @@ impl AgentTable {
 
     /// Whether there may be a caller that matches both tables.
     fn shares_callers(&self, other: &Self) -> bool {
-        let fits = |ours: Option<u32>, theirs: Option<u32>| ours.is_none() || theirs.is_none() || ours == theirs;
+        let fits =
+            |ours: Option<u32>, theirs: Option<u32>| ours.is_none() || theirs.is_none() || ours == theirs;
         let pods_fit = match (pod(self), pod(other)) {
             (Some(ours), Some(theirs)) => overlap(ours.0, theirs.0) && overlap(ours.1, theirs.1),
             _ => true,
@@ -96,18 +97,18 @@ mod tests {
         AgentTable { uid, gid, pod: pod.map(str::to_owned), ..AgentTable::default() }
     }
 
-    fn refusal(one: AgentTable, other: AgentTable) -> Option<(String, String)> {
+    fn refusal(one: &AgentTable, other: &AgentTable) -> Option<(String, String)> {
         let both = |one: &AgentTable, other: &AgentTable| {
             check(&BTreeMap::from([("backup".to_owned(), one.clone()), ("cilium".to_owned(), other.clone())]))
         };
-        let refusal = both(&one, &other).err();
-        assert_eq!(refusal.is_some(), both(&other, &one).is_err(), "their names do not matter");
+        let refusal = both(one, other).err();
+        assert_eq!(refusal.is_some(), both(other, one).is_err(), "their names do not matter");
         refusal
     }
 
     #[test]
     fn tables_that_one_caller_matches_are_refused_unless_one_is_narrower() {
-        let (key, why) = refusal(table(Some(0), None, None), table(Some(0), None, None)).unwrap();
+        let (key, why) = refusal(&table(Some(0), None, None), &table(Some(0), None, None)).unwrap();
         assert_eq!(key, "agents.cilium");
         assert!(why.starts_with("the same caller could be agents.backup: tell them apart by"), "{why}");
         let cilium = "kube-system/cilium-*";
@@ -125,7 +126,7 @@ mod tests {
             (table(Some(0), None, Some(cilium)), table(None, None, Some("*/*")), true),
             (table(None, None, Some("a/*")), table(None, None, Some("a/**")), false),
         ] {
-            assert_eq!(refusal(one.clone(), other.clone()).is_none(), is_clear, "{one:?} {other:?}");
+            assert_eq!(refusal(&one, &other).is_none(), is_clear, "{one:?} {other:?}");
         }
     }
 

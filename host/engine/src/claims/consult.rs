@@ -52,13 +52,17 @@ impl Engine {
             last = Some((index, self.consult(slot, portion, given).await?));
         }
         // Without a network, there is nothing to agree on.
-        let Some((index, Consulted { alone, plan })) = last else { return Ok(Some((Vec::new(), Vec::new()))) };
+        let Some((index, Consulted { alone, plan })) = last else {
+            return Ok(Some((Vec::new(), Vec::new())));
+        };
         let Some(Together { turns, waited }) = together(slots, (index, alone)).await else { return Ok(None) };
         // Nobody has changed that network since.
         let mut plan = Some(plan).filter(|_| !waited);
         let (now, mut plans) = (self.now(), Vec::new());
         for (place, (alone, portion)) in turns.iter().zip(portions.iter_mut()).enumerate() {
-            if place == index && let Some(plan) = plan.take() {
+            if place == index
+                && let Some(plan) = plan.take()
+            {
                 plans.push(plan);
                 continue;
             }
@@ -97,7 +101,8 @@ impl Engine {
                     (asked, began) = (0, self.ports.clock.monotonic());
                 }
                 let book = Arc::clone(plan.book()?);
-                let state = portion.proposals.state().ok_or_else(|| defect("a policy is asked with no state"))?;
+                let state =
+                    portion.proposals.state().ok_or_else(|| defect("a policy is asked with no state"))?;
                 let asking = (policy.as_ref(), book);
                 let (allocation, proposed, _) =
                     self.decide(&alone, asking, one.key, &one.ask.wish, (state, now)).await?;

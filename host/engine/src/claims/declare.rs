@@ -58,7 +58,7 @@ impl Engine {
 
     async fn serve_declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         let wanted = by_key(agent, asks)?;
-        let _asking = self.heard.asking(wanted.keys().cloned().filter(|_| apply));
+        let _asking = self.heard.asking(wanted.keys().filter(|_| apply).cloned());
         let _turn = self.turns.enter(&agent.name).await?;
         let known: BTreeSet<ClaimKey> =
             self.committer.node().claims.of(&agent.name).map(|claim| claim.key.clone()).collect();

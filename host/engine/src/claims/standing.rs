@@ -60,7 +60,8 @@ impl Engine {
         let figures = self.claim_figures();
         let orphaned = figures.claims.into_iter().filter(|((_, state), _)| *state == "orphaned");
         let orphaned = orphaned.map(|((agent, _), number)| {
-            let message = format!("{number} claims of agent {agent}, which is not in the configuration any more");
+            let message =
+                format!("{number} claims of agent {agent}, which is not in the configuration any more");
             (agent.to_string(), message)
         });
         self.conditions.replace(ConditionName::ClaimsOrphaned, orphaned);

@@ -32,7 +32,10 @@ fn a_policy_that_keeps_failing_is_benched_for_longer_and_longer() {
         "policy p@d keeps failing on network net; its calls are refused for 1 s; last failure: it ran longer than 50 ms"
     );
     assert_eq!(strikes.benched(at(10)), [("net/p".to_owned(), refusal.cause)]);
-    assert!(strikes.check(&Requester::Node, &network("other"), &policy(), at(10)).is_ok(), "other networks are not affected");
+    assert!(
+        strikes.check(&Requester::Node, &network("other"), &policy(), at(10)).is_ok(),
+        "other networks are not affected"
+    );
     let mut now = at(11);
     for pause in [2, 4, 8, 16, 32, 60, 60] {
         assert!(!refused(now), "one trial call is made");

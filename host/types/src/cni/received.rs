@@ -34,7 +34,8 @@ impl Received {
         if let Some(failure) = failure(&root)? {
             return Ok(failure);
         }
-        if let Some(version) = root.text("cniVersion")?.filter(|version| SpecVersion::find(version).is_none()) {
+        if let Some(version) = root.text("cniVersion")?.filter(|version| SpecVersion::find(version).is_none())
+        {
             // What its keys mean is not known.
             let cause = format_args!("cniVersion: {version:?} is not a version that tenure knows");
             return Err(Error::new(ErrorCode::InvalidConfig, cause));
