@@ -189,7 +189,7 @@ async fn a_pod_cannot_be_taken_for_a_claim() {
         let del = Del { owner: owner(container), ..bench.del(1) };
         bench.engine.del(del).await.unwrap();
     }
-    assert_eq!(foreign.given(), [claim.clone()], "the claim has what it had");
+    assert_eq!(foreign.given(), std::slice::from_ref(claim), "the claim has what it had");
     // A runtime's list does not keep what a claim had.
     let valid = [(ContainerId::new("tenure-claim-x").unwrap(), InterfaceName::new("eth0").unwrap())];
     let gc = Gc { network: network(), valid: valid.into(), requested_at: bench.now() };
