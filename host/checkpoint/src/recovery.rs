@@ -16,7 +16,7 @@
 //! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
 //! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
@@ -26,7 +26,7 @@ use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering};
+use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Moving, Remembering};
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
@@ -71,6 +71,8 @@ pub struct Recovered {
     pub delegations: Delegations,
     /// What the host does outside the ledger.
     pub effects: Effects,
+    /// What moves over from other IPAMs.
+    pub moves: Moves,
     /// What was found and done.
     pub report: Report,
     /// Where writing resumes.
@@ -141,6 +143,7 @@ fn rebuild(
     let (mut books, mut choices, mut loading) = (Books::default(), Choosing::default(), Loading::default());
     let (mut claiming, mut states) = (Claiming::default(), Remembering::default());
     let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
+    let mut moving = Moving::default();
     let mut all: Vec<&mut dyn Chapter> = vec![
         &mut books,
         &mut choices,
@@ -149,6 +152,7 @@ fn rebuild(
         &mut states,
         &mut delegating,
         &mut intending,
+        &mut moving,
     ];
     for other in others {
         all.push(&mut **other);
@@ -157,8 +161,8 @@ fn rebuild(
     let (books, choices) = (books.into_books(), choices.into_choices());
     let (components, claims) = (loading.into_components(), claiming.into_claims());
     let (states, delegations) = (states.into_states(), delegating.into_delegations());
-    let effects = intending.into_effects();
-    Ok(Recovered { books, choices, components, claims, states, delegations, effects, report, tail })
+    let (effects, moves) = (intending.into_effects(), moving.into_moves());
+    Ok(Recovered { books, choices, components, claims, states, delegations, effects, moves, report, tail })
 }
 
 fn recover_chapters(

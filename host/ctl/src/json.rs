@@ -24,7 +24,7 @@ use self::check::{check, repair};
 use self::networks::{defined, networks, removed};
 use self::policies::{activated, history, inspected, loaded, policies, shadow, unloaded};
 use crate::exit::next_step;
-use crate::report::{Entry, Export, Import, Judged, PassedOver, Report};
+use crate::report::{Abandoned, Entry, Export, Import, Judged, PassedOver, Report};
 
 /// A report as JSON.
 pub(crate) fn report(report: &Report) -> Value {
@@ -41,6 +41,7 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Plan(answer) => plan::plan(answer),
         Report::Repair(done) => repair(done),
         Report::Import(done) => import(done),
+        Report::Abandoned(done) => abandoned(done),
         Report::Export(done) => export(done),
         Report::Adopted(answer) => adopted(answer),
         Report::Policies(answer) => policies(answer),
@@ -120,6 +121,20 @@ fn import(report: &Import) -> Value {
             "reason": outcome.reason,
         })),
         "left_out": left_out(&report.passed_over),
+    })
+}
+
+fn abandoned(report: &Abandoned) -> Value {
+    json!({
+        "applied": report.applied,
+        "network": report.network,
+        "imports": list(&report.answer.imports, |open| json!({
+            "source": open.source,
+            "by": open.by,
+            "entries": open.entries,
+            "reached": open.reached,
+            "begun_at_ms": open.begun_at_ms,
+        })),
     })
 }
 

@@ -120,6 +120,7 @@ impl App {
             states: recovered.states,
             delegations: recovered.delegations,
             effects: recovered.effects,
+            moves: recovered.moves,
         };
         let (engine, abandoned) = Engine::new(state, ports, config.settings());
         let conditions = Arc::clone(engine.conditions());

@@ -1,9 +1,10 @@
 //! The engine: the state and the helpers that all verbs share.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
 use tenure_types::{Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
@@ -17,7 +18,7 @@ use crate::effects::Demands;
 use crate::live::{Reports, Runs, Shadows, Vetting};
 use crate::lock::hold;
 use crate::networks::Networks;
-use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Links, Observer};
+use crate::ports::{Catalogue, Clock, Compared, Decision, Images, Journal, Links, Observer, OtherIpams};
 use crate::slot::Served;
 use crate::snapshots::Snapshots;
 use crate::strikes::Strikes;
@@ -55,6 +56,8 @@ pub struct Recovered {
     pub delegations: Delegations,
     /// What the host does outside the ledger.
     pub effects: Effects,
+    /// What moves over from other IPAMs.
+    pub moves: Moves,
 }
 
 /// The operator's settings; they can change while the engine serves.
@@ -118,6 +121,10 @@ pub struct Engine {
     /// Held while a policy is loaded or unloaded.
     pub(crate) loading: tokio::sync::Mutex<()>,
     pub(crate) conditions: Arc<Conditions>,
+    /// A `std::sync::RwLock`, held only to copy the `Arc`.
+    pub(crate) others: RwLock<Option<Arc<dyn OtherIpams>>>,
+    /// Why new owners are refused beside other IPAMs, by network. A `std::sync::Mutex`, held for a look-up.
+    pub(crate) unaccounted: Mutex<BTreeMap<NetworkName, (Compared, String)>>,
     /// The order of the agents' requests.
     pub(crate) turns: Turns,
     pub(crate) heard: Arc<Heard>,
@@ -133,8 +140,8 @@ impl Engine {
     /// the engine serves.
     #[must_use]
     pub fn new(recovered: Recovered, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
-        let Recovered { books, choices, components, claims, states, delegations, effects } = recovered;
-        let node = NodeState { choices, components, claims, states, delegations, effects };
+        let Recovered { books, choices, components, claims, states, delegations, effects, moves } = recovered;
+        let node = NodeState { choices, components, claims, states, delegations, effects, moves };
         let shadows = Arc::new(Shadows::default());
         let began = ports.clock.now();
         let feed = Feed::new(began, node.claims.through());
@@ -146,6 +153,8 @@ impl Engine {
             networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, began),
             conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
+            others: RwLock::default(),
+            unaccounted: Mutex::default(),
             ports,
             committer,
             settings: Mutex::new(Arc::new(settings)),

@@ -11,7 +11,6 @@ use tenure_types::{
 
 use crate::admission::Load;
 use crate::engine::Engine;
-use crate::import;
 use crate::ports::{CatalogueEntry, Details};
 use crate::redefine::Wanted;
 use crate::wrong::{exhausted, unavailable};
@@ -86,8 +85,9 @@ impl Engine {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         self.readiness().map_err(named)?;
         if let Some(slot) = self.networks.get(name) {
-            import::admits(slot.state().as_ref()).map_err(named)?;
+            self.admits_beside_moves(slot.state().as_ref()).map_err(named)?;
         }
+        self.admits_beside_others(name, Some(config), Some(policy)).await.map_err(named)?;
         // Find the policy that an ADD would use, and whether it would redefine the network.
         let (policy, by, full, ipam) = {
             let book = self.book(name).await;

@@ -54,7 +54,7 @@ pub use difference::{Difference, Verdict};
 pub use effects::{Attending, Demand, Outlook, Planned};
 pub use engine::{Engine, ExchangeSettings, Ports, Recovered, Settings};
 pub use foresee::Foreseen;
-pub use import::{Claim, Import, Imported, Importing, Place};
+pub use import::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
 pub use inspect::Listed;
 pub use live::conformance::{Conformance, conformance};
 pub use live::{Activate, Changed, Loaded, ReplaceState, ShadowReport, Verdicts};

@@ -10,7 +10,6 @@ use tenure_types::{
 
 use crate::committer::defect;
 use crate::engine::Engine;
-use crate::import;
 use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
 use crate::slot::{Alone, Served};
@@ -77,7 +76,8 @@ impl Engine {
             return self.connected(&held).await;
         }
         self.admits()?;
-        import::admits(alone.state().as_ref())?;
+        self.admits_beside_moves(alone.state().as_ref())?;
+        self.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
         let called = (&add.request.network, &add.policy, &add.config);
         let (policy, book) = self.define(&alone, called, now).await?;
         if let Some(delegate) = policy.delegate() {

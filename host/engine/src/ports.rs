@@ -5,6 +5,7 @@
 
 mod delegate;
 mod links;
+mod other_ipams;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::difference::Difference;
 
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
 pub use self::links::{LinkKey, Links};
+pub use self::other_ipams::{Compared, IsKnown, OtherIpams, Reservation};
 
 /// A time source.
 pub trait Clock: Send + Sync + 'static {

@@ -93,6 +93,7 @@ impl Engine {
     /// Updates the conditions about exhausted pools and out-of-bounds networks. A busy network keeps its present
     /// conditions.
     pub fn look_at_networks(&self) {
+        self.look_at_moves();
         let (now, bounds) = (self.now(), self.bounds());
         let before = self.conditions.list();
         let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {

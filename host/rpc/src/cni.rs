@@ -44,10 +44,12 @@ pub struct CniService {
 }
 
 impl CniService {
-    /// The service of one node. Unless `ignore_host_local` is set, it refuses to create a network for which host-local has addresses.
+    /// The service of one node. Unless `ignore_host_local` is set, the engine refuses new owners on a network for which host-local
+    /// has addresses that were not imported.
     #[must_use]
     pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
         let unimported = Arc::new(Unimported::new(ignore_host_local));
+        engine.compare_with_others(Arc::clone(&unimported) as _);
         Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -133,10 +135,6 @@ impl CniService {
             policy: config.policy()?,
             config: Arc::new(network_config(&config)?),
         };
-        // A network's delegate may be host-local itself, which goes on with what it has.
-        if add.policy.delegate().is_none() {
-            self.unimported.check(&self.engine, config.name(), config.data_directory()).await?;
-        }
         Ok((add, version, Success { routes, dns, ..Success::default() }))
     }
 
@@ -204,14 +202,10 @@ impl CniService {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Status)?;
-            Ok((config.name().clone(), config.policy()?, Arc::new(network_config(&config)?), config))
+            Ok((config.name().clone(), config.policy()?, Arc::new(network_config(&config)?)))
         };
-        let (network, policy, definition, config) =
+        let (network, policy, definition) =
             read().inspect_err(|error| unread(&Command::Status, call, error))?;
-        self.unimported
-            .check(&self.engine, config.name(), config.data_directory())
-            .await
-            .map_err(|error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code)))?;
         self.engine.status(&network, &policy, &definition).await
     }
 

@@ -13,6 +13,7 @@ pub mod client;
 pub mod cni;
 #[cfg(feature = "server")]
 pub mod door;
+pub mod host_local;
 #[cfg(feature = "server")]
 pub mod peer;
 pub mod resolv_conf;

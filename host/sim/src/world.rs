@@ -256,6 +256,7 @@ impl World {
             states: recovered.states,
             delegations: recovered.delegations,
             effects: recovered.effects,
+            moves: recovered.moves,
         };
         Engine::new(state, ports, settings)
     }
@@ -494,7 +495,8 @@ fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices, Claims)> {
             | Page::Components(_)
             | Page::States(_)
             | Page::Delegations(_)
-            | Page::Effects(_) => {}
+            | Page::Effects(_)
+            | Page::Moves(_) => {}
         }
     }
     Ok((books, choices, claims))

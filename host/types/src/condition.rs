@@ -145,6 +145,10 @@ conditions! {
     /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
     NetworkOutOfBounds = "network-out-of-bounds", Degraded,
         "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";
+    /// A network has not moved over from another IPAM completely: an import is in progress or was interrupted, or the other IPAM has
+    /// addresses that were not imported; ADD of new pods on the network is refused.
+    MoveUnfinished = "move-unfinished", Degraded,
+        "do what the message says; DEL, and ADD of pods that have their address, are served";
     /// A pool of a network has no free address; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.

@@ -3,8 +3,10 @@
 //! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it,
 //! as [`tell`](mod@tell) prints it. A committed directory never changes: a new form gets a new directory. `v1.1` has
 //! the facts about exchanges of policies, `v1.2` those about the claims of agents, `v1.3` those about policies' states, `v1.4` those
-//! about delegates, and `v1.5` those about effects, which programs before them did not write; `v1.6` has an allocation with a link.
+//! about delegates, and `v1.5` those about effects, which programs before them did not write; `v1.6` has an allocation with a link, and `v1.7` has moves
+//! from other IPAMs.
 
+mod moved;
 mod node;
 mod story;
 mod tell;
@@ -26,7 +28,7 @@ use crate::{Disk, Progress, recover, recover_read_only};
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
 /// The current form.
-const PRESENT: &str = "v1.6";
+const PRESENT: &str = "v1.7";
 
 type Files = BTreeMap<String, Vec<u8>>;
 

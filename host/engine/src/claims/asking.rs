@@ -13,7 +13,6 @@ use tenure_types::{
 
 use super::Agent;
 use crate::engine::Engine;
-use crate::import;
 use crate::pipeline::no_book;
 use crate::ports::Policy;
 use crate::slot::Alone;
@@ -62,7 +61,7 @@ impl Engine {
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
         self.admits()?;
-        import::admits(alone.state().as_ref())?;
+        self.admits_beside_moves(alone.state().as_ref())?;
         self.check_within(alone, &self.bounds())?;
         let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
         let mut state = alone.state();

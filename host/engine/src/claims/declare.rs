@@ -205,6 +205,7 @@ impl Engine {
         if missing.is_empty() {
             return Ok(plan);
         }
+        self.admits_beside_others(name, None, None).await?;
         // The cooldowns that are over have to show in the draft.
         let (policy, book) = self.deciding(alone, name, now)?;
         plan.draft = book;

@@ -50,6 +50,7 @@ impl Engine {
             Held::Nothing => {
                 let number = self.committer.node().claims.count(&agent.name);
                 check_number(agent, number + 1)?;
+                self.admits_beside_others(&ask.network, None, None).await?;
                 let (policy, book) = self.deciding(&alone, &ask.network, now)?;
                 if let Some(delegate) = policy.delegate() {
                     drop((book, alone));

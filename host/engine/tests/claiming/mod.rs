@@ -97,6 +97,7 @@ impl Bench {
                 Page::States(states) => state.states = states,
                 Page::Delegations(delegations) => state.delegations = delegations,
                 Page::Effects(effects) => state.effects = effects,
+                Page::Moves(moves) => state.moves = moves,
                 Page::Gone { .. } => {}
             }
         }

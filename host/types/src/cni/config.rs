@@ -187,12 +187,6 @@ impl<'a> Configuration<'a> {
         path(&self.ipam()?, RESOLV_CONF)
     }
 
-    /// The directory in which host-local would store its addresses, if the configuration has a valid `dataDir`.
-    #[must_use]
-    pub fn data_directory(&self) -> Option<String> {
-        self.ipam().ok()?.text("dataDir").ok()?.filter(|path| !path.is_empty())
-    }
-
     /// Ranges that the runtime prepends to the configured ones, as JSON text.
     ///
     /// # Errors
