@@ -33,7 +33,7 @@ pub(super) fn begin_moves(story: &Story<'_>) {
         story.move_over(begun(source, 4096));
     }
     story.move_over(ended("host-local /var/lib/cni/networks", MoveEnd::Finished, ""));
-    let claim = agent("monitor", "probe").owner();
+    let claim = agent("monitor", "probe");
     for of in [owner("early", "eth0"), claim, Owner::Unknown { address: ip("10.9.2.9") }] {
         story.move_over(deleted(of));
     }
