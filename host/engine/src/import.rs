@@ -2,8 +2,11 @@
 //!
 //! An import arrives in parts, each durable when it is answered. Claims are judged and staged a few at a time with
 //! the book locked, so that other requests wait only briefly. ADD for new owners is refused until the import ends:
-//! between two parts it could assign an address that is in use. The network durably records that an import of it is
-//! in progress, so an interrupted import has to be repeated. A dry run judges a copy of the book, by the same rules.
+//! between two parts it could assign an address that is in use. The network durably records that it moves over, from
+//! which source ([`tenure_ledger::moves`] has the states), so an interrupted import has to be repeated from that source,
+//! or abandoned. `gate` judges new owners. A dry run judges a copy of the book, by the same rules.
+//!
+//! Locks: the network's turn while an import begins or ends and for each few claims; its state before the node's.
 
 mod abandon;
 mod claim;
