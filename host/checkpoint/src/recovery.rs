@@ -10,6 +10,7 @@
 //! | damage anywhere else | stop; a copy is quarantined, nothing is changed |
 //! | a damaged snapshot | use the one before it and all segments since then, which have the same facts |
 //! | a missing segment or snapshot | stop |
+//! | a segment that ends before the next one begins, or before the snapshot that was taken beside it | stop |
 //! | another format version | stop |
 //! | a fact of an unknown chapter or version | stop and name the program that wrote it; if it is optional, skip and report it |
 //! | another boot | all attachments end, all cooling restarts |
@@ -20,6 +21,7 @@ use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Sta
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
+use crate::continuity::{Reached, Snapshot};
 use crate::disk::Disk;
 use crate::durable::{Durable, End};
 use crate::header::Base;
@@ -42,6 +44,8 @@ pub struct Tail {
     pub(crate) length: u64,
     /// The group at its end, or its header, as it was read.
     last_group: Vec<u8>,
+    /// The place of its last fact, or of the last one before it.
+    last: u64,
     /// The place of the next fact.
     pub(crate) next: u64,
     /// Whether the last segment can be continued: it is of this boot, and the next fact is the one after its last.
@@ -52,6 +56,11 @@ impl Tail {
     /// The end of the last segment.
     pub(crate) fn end(&self) -> End {
         End::of(&self.last_group)
+    }
+
+    /// The same for the header of the next segment; `None` if there is no segment.
+    pub(crate) fn durable(&self) -> Option<Durable> {
+        (self.number > 0).then(|| self.end().durable(self.last, self.number, self.length))
     }
 }
 
@@ -81,8 +90,7 @@ pub struct Recovered {
 struct Found {
     report: Report,
     tail: Tail,
-    /// The place after everything that the snapshot may contain.
-    behind_snapshot: u64,
+    reached: Reached,
     repairs: Vec<Repair>,
 }
 
@@ -244,7 +252,7 @@ fn finish(
 ) -> Result<(Report, Tail)> {
     // A place that a chapter may already contain is never reused: the chapter would take the fact for one that it
     // has.
-    let next = found.tail.next.max(found.behind_snapshot);
+    let next = found.tail.next.max(found.reached.behind_snapshot());
     found.report.new_boot = !found.report.fresh && !chapters.is_of(boot);
     found.report.new_segment = next != found.tail.next;
     found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
@@ -266,16 +274,17 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
-        return Ok(Found { report, tail, behind_snapshot: 1, repairs });
+        return Ok(Found { report, tail, reached: Reached::default(), repairs });
     }
     // Without a snapshot, everything starts with the first segment.
-    let (mut base, mut behind_snapshot, mut damage) = (1, 1, None);
+    let (mut base, mut reached, mut damage) = (1, Reached::default(), None);
     for number in listing.snapshots.iter().rev().copied() {
         match snapshot::read(disk, number, chapters) {
             Ok(read) => {
                 report.snapshot = Some(number);
                 report.skipped = read.skipped;
-                (base, behind_snapshot) = (number, read.through.saturating_add(1));
+                base = number;
+                reached.snapshot = Some(Snapshot { number, through: read.through, segment: read.segment });
                 break;
             }
             Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
@@ -285,7 +294,7 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    let found = Found { report, tail: Tail::default(), behind_snapshot, repairs };
+    let found = Found { report, tail: Tail::default(), reached, repairs };
     replay(disk, &listing, base, found, chapters, damage)
 }
 
@@ -296,7 +305,7 @@ fn replay(
     base: u64,
     mut found: Found,
     chapters: &mut Chapters<'_, '_>,
-    damage: Option<Error>,
+    mut damage: Option<Error>,
 ) -> Result<Found> {
     let last = listing.logs.last().copied().unwrap_or(base).max(base);
     let mut torn: Option<Error> = None;
@@ -319,16 +328,13 @@ fn replay(
         if let Some(torn) = torn {
             return Err(torn);
         }
-        let first = segment.header().first;
-        let follows = found.report.segments > 0;
-        if follows && first != found.tail.next && first != found.behind_snapshot {
-            let why = format!(
-                "it begins with fact {}, but the previous segment ends before fact {}",
-                first, found.tail.next
-            );
-            return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
-        }
+        let begins = found.reached.admits(segment.header(), segment.header_checksum());
+        begins.map_err(|gap| damage.take().unwrap_or(gap))?;
+        found.reached.is_alone |= segment.header().base == Base::Snapshot;
         torn = apply(&mut found, chapters, segment)?;
+        found.reached.end = found.tail.durable();
+        let complete = found.reached.is_complete();
+        complete.map_err(|gap| damage.take().unwrap_or(gap))?;
     }
     if let Some(damage) = damage {
         // The next snapshot replaces it; until then no start should read it again.
@@ -383,6 +389,7 @@ fn apply(
     found.tail.number = segment.header().number;
     found.tail.length = segment.whole_length();
     found.tail.next = segment.next_place();
+    found.tail.last = found.tail.next.saturating_sub(1);
     found.tail.last_group = segment.into_last_group();
     Ok(torn)
 }

@@ -10,6 +10,7 @@ use tenure_observe::Metrics;
 use tenure_types::BootId;
 
 use crate::run_dir::RunDir;
+use crate::state_dir;
 use crate::state_seen::StateSeen;
 
 /// The locks on both directories.
@@ -38,6 +39,7 @@ impl State {
         let run = RunDir::take(run_dir)?;
         let disk = FileDisk::create(state_dir)
             .with_context(|| format!("state directory {}", state_dir.display()))?;
+        state_dir::check(state_dir)?;
         let lock = Lock::take(state_dir)?;
         let boot = boot_id().context("cannot read the kernel's boot ID")?;
         let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;

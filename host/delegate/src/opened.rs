@@ -34,6 +34,14 @@ pub(crate) fn open_checked(path: &Path, sha256: Option<&str>) -> Result<OwnedFd,
     }
 }
 
+/// Checks that a binary may run, as each of its calls does.
+///
+/// # Errors
+/// The path, and why it may not.
+pub fn usable(path: &Path, sha256: Option<&str>) -> Result<(), String> {
+    open_checked(path, sha256).map(drop)
+}
+
 /// Refuses what is no program, and what others than root and the daemon's user may write.
 fn check(file: &OwnedFd) -> Result<(), String> {
     let found = fstat(file).map_err(|error| io::Error::from(error).to_string())?;

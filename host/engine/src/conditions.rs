@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_types::{Condition, ConditionName, Error, ErrorCode, Severity};
+use tenure_types::{Condition, ConditionName, Error, ErrorCode, Severity, printable};
 
 use crate::ports::Clock;
 
@@ -89,6 +89,8 @@ impl Conditions {
     }
 
     fn insert(&self, held: &mut Held, name: ConditionName, subject: &str, message: String) {
+        // Messages quote what policies, delegates, clouds and the kernel have said.
+        let message = printable::lines(&message).into_owned();
         match held.entry((name, subject.to_owned())) {
             Entry::Occupied(mut entry) => entry.get_mut().message = message,
             Entry::Vacant(entry) => {

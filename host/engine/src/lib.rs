@@ -20,6 +20,7 @@ mod difference;
 mod effects;
 mod engine;
 mod foresee;
+mod gateways;
 mod import;
 mod inspect;
 mod links;

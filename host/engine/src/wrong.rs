@@ -8,6 +8,7 @@ use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, 
 
 use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
+use crate::gateways;
 
 /// The conditions derived from the journal's health.
 const JOURNALS: [(ConditionName, ErrorCode); 2] = [
@@ -90,7 +91,7 @@ impl Engine {
         self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
     }
 
-    /// Updates the conditions about exhausted pools and out-of-bounds networks. A busy network keeps its present
+    /// Updates the conditions about exhausted pools, held gateways and out-of-bounds networks. A busy network keeps its present
     /// conditions.
     pub fn look_at_networks(&self) {
         let (now, bounds) = (self.now(), self.bounds());
@@ -100,15 +101,18 @@ impl Engine {
                 before.iter().filter(|condition| condition.name == which && is_own(&condition.subject));
             before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
         };
-        let (mut exhausted, mut out_of_bounds) = (Vec::new(), Vec::new());
+        let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
         for (name, slot) in self.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
                 exhausted
                     .extend(as_before(ConditionName::PoolExhausted, &|subject| subject.starts_with(&own)));
-                out_of_bounds.extend(as_before(ConditionName::NetworkOutOfBounds, &|subject| {
-                    subject == name.as_str()
-                }));
+                for (which, of) in [
+                    (ConditionName::NetworkOutOfBounds, &mut out_of_bounds),
+                    (ConditionName::GatewayHeld, &mut gateways),
+                ] {
+                    of.extend(as_before(which, &|subject| subject == name.as_str()));
+                }
                 continue;
             };
             let Some(served) = held.as_mut() else { continue };
@@ -116,6 +120,10 @@ impl Engine {
             let pools = served.book.pools().iter().enumerate();
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            let moved = gateways::held(&served.book);
+            if !moved.is_empty() {
+                gateways.push((name.to_string(), format!("network {name}: {}", moved.join("; "))));
+            }
             let alone = held.look();
             if let Err(error) = self.check_within(&alone, &bounds) {
                 out_of_bounds.push((name.to_string(), error.cause));
@@ -123,6 +131,7 @@ impl Engine {
         }
         self.conditions.replace(ConditionName::PoolExhausted, exhausted);
         self.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
+        self.conditions.replace(ConditionName::GatewayHeld, gateways);
     }
 }
 

@@ -3,12 +3,14 @@
 //! The log goes to standard error. A terminal gets colours and times, the journal gets lines with its own priority
 //! marks and without times, and a log collector gets JSON.
 
+mod harmless;
 mod journal;
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 
+use self::harmless::{Escaping, Harmless};
 use serde::{Deserialize, Serialize};
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -163,7 +165,14 @@ fn subscriber<W>(
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours);
+    let escaping = match format {
+        Format::Json => Escaping::Json,
+        Format::Auto | Format::Text if colours => Escaping::Coloured,
+        Format::Auto | Format::Text | Format::Journal => Escaping::Text,
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(Harmless { writers: writer, escaping })
+        .with_ansi(colours);
     let lines = match format {
         Format::Auto | Format::Text => lines.boxed(),
         Format::Journal => lines.with_ansi(false).event_format(journal::Journal).boxed(),

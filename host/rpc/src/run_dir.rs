@@ -3,7 +3,7 @@
 //! Anyone with write access could replace the daemon's socket or add a DEL to the spool. So the directory is used only if nobody
 //! except root and the daemon's own user can write to it.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(directory)
 }
 
-/// Why a directory must not be used as the run directory, and how to fix it; `None` if nobody else can write to it.
+/// Why a directory must not be used as the run directory or the state directory, and how to fix it; `None` if nobody else can write to it.
 ///
 /// # Errors
 /// If it cannot be examined, or is not a directory.
@@ -32,10 +32,15 @@ pub fn objection(directory: &Path) -> io::Result<Option<String>> {
     if !metadata.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
+    Ok(objection_to(directory, &metadata))
+}
+
+/// The same for anything that others must not be able to write, a file for instance.
+#[must_use]
+pub fn objection_to(path: &Path, metadata: &Metadata) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     let objection = who_else_writes(metadata.uid(), metadata.gid(), metadata.mode(), own);
-    Ok(objection
-        .map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", directory.display())))
+    objection.map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", path.display()))
 }
 
 /// Who can write to a directory besides root and this user, and the command that prevents it.

@@ -145,6 +145,10 @@ conditions! {
     /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
     NetworkOutOfBounds = "network-out-of-bounds", Degraded,
         "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";
+    /// A redefinition moved a network's gateway, network or broadcast address onto the address of a live allocation, so that
+    /// other pods cannot use the one or reach the other.
+    GatewayHeld = "gateway-held", Degraded,
+        "move it back in the network's configuration, or delete the pod: `tenurectl allocation ADDRESS` shows whose it is";
     /// A pool of a network has no free address; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.

@@ -1,8 +1,9 @@
 //! Errors, in the one form shared by CNI answers, the log, metric labels and gRPC.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::PolicyFailure;
+use crate::{PolicyFailure, printable};
 
 /// The result of an operation whose failure a caller may see.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -219,9 +220,14 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of a kind with its cause.
+    /// An error of a kind with its cause, in which characters from outside that could deceive a reader are escaped.
     pub fn new(code: ErrorCode, cause: impl fmt::Display) -> Self {
-        Self { code, cause: cause.to_string(), reference: None, failure: None }
+        let cause = cause.to_string();
+        let escaped = match printable::lines(&cause) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(escaped) => Some(escaped),
+        };
+        Self { code, cause: escaped.unwrap_or(cause), reference: None, failure: None }
     }
 
     /// The same error, as a failure of a policy.

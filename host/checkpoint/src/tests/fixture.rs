@@ -86,7 +86,8 @@ pub(super) fn book_of(name: &NetworkName, facts: &[LedgerFact]) -> Book {
 /// The first line of a log segment.
 pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
     let (version, program, node) = (FORMAT_VERSION, PROGRAM.to_owned(), "node-1".to_owned());
-    let header = LogHeader { version, program, number, first, base, boot: boot(1), node, opened: NOW };
+    let header =
+        LogHeader { version, program, number, first, base, after: None, boot: boot(1), node, opened: NOW };
     let mut line = Vec::new();
     Header::Log(header).encode(&mut line).unwrap();
     line

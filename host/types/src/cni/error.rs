@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::SpecVersion;
-use crate::{Error, ErrorCode};
+use crate::{Error, ErrorCode, printable};
 
 /// The last code whose messages are those of libcni or a reference plugin.
 const LAST_OF_REFERENCE: u32 = 10;
@@ -48,6 +48,8 @@ impl ErrorReport {
             None if self.code <= LAST_OF_REFERENCE => self.as_libcni(),
             None => (self.cause.as_str(), own.as_str()),
         };
+        // Runtimes pass it on to people as it is, and an older daemon may have sent it.
+        let (msg, details) = (&*printable::lines(msg), &*printable::lines(details));
         let rendered = Rendered { cni_version: version, code: self.code, msg, details };
         // Strings and numbers always serialize; the fallback ensures that one object is printed in any case.
         serde_json::to_string(&rendered).unwrap_or_else(|_| format!(r#"{{"code":{},"msg":""}}"#, self.code))
@@ -96,6 +98,27 @@ mod tests {
         insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":1,"msg":"incompatible CNI versions","details":"config is \"9.9.9\", plugin supports [\"0.1.0\" \"0.2.0\" \"0.3.0\" \"0.3.1\" \"0.4.0\" \"1.0.0\" \"1.1.0\"]"}"#);
         let error = SpecVersion::settle("0.3.1", &Command::Check).unwrap_err();
         insta::assert_snapshot!(rendered(&error), @r#"{"cniVersion":"1.0.0","code":1,"msg":"config version does not allow CHECK"}"#);
+    }
+
+    #[test]
+    fn a_caller_is_never_shown_what_could_deceive_it() {
+        let deceiving = "pod \u{202e}a\u{200b}\u{1b}[2J\u{9b}b\u{e0041}";
+        let told = Error::new(ErrorCode::PoolExhausted, "none").told_as(deceiving);
+        let older = ErrorReport {
+            cause: deceiving.to_owned(),
+            next_step: deceiving.to_owned(),
+            ..ErrorReport::from(&Error::new(ErrorCode::PoolExhausted, "none"))
+        };
+        for report in [
+            ErrorReport::from(&told),
+            ErrorReport::from(&Error::new(ErrorCode::PolicyRefused, deceiving)),
+            older,
+        ] {
+            let value: serde_json::Value = serde_json::from_str(&report.render(SpecVersion::V1_0_0)).unwrap();
+            let texts = [value["msg"].as_str().unwrap(), value["details"].as_str().unwrap_or_default()];
+            assert!(texts.concat().chars().all(printable::is_harmless), "{value}");
+            assert!(texts[0].contains("\\u{202e}a\\u{200b}\\u{1b}[2J"), "{value}");
+        }
     }
 
     #[test]
