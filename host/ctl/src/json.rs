@@ -144,6 +144,6 @@ mod tests {
     #[test]
     fn an_error_says_what_and_why_and_what_next() {
         let error = Error::new(ErrorCode::UnknownNetwork, "no network \"p\u{1b}[2Jods\" on this node");
-        insta::assert_snapshot!(super::error(&error), @r#"{"error":{"cause":"no network \"p\u001b[2Jods\" on this node","code":"unknown-network","next_step":"`tenurectl networks` lists the networks; the first ADD, `tenurectl network define` or tenured.toml creates one"}}"#);
+        insta::assert_snapshot!(super::error(&error), @r#"{"error":{"cause":"no network \"p\\u{1b}[2Jods\" on this node","code":"unknown-network","next_step":"`tenurectl networks` lists the networks; the first ADD, `tenurectl network define` or tenured.toml creates one"}}"#);
     }
 }

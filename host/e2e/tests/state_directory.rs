@@ -22,23 +22,11 @@ const PERMANENT: i32 = 2;
 
 fn main() -> ExitCode {
     Suite::new()
-        .test("a_state_directory_that_is_removed_is_noticed", &[], || {
-            gone(|state, _| Ok(fs::remove_dir_all(state)?))
-        })
+        .test("a_state_directory_that_is_removed_is_noticed", &[], removed)
         .test("one_that_is_emptied_in_place_is_written_again_from_memory", &[], emptied)
         .test("one_that_is_renamed_is_noticed_and_served_again_when_it_is_back", &[], renamed)
-        .test("one_that_is_replaced_by_an_empty_one_is_noticed", &[], || {
-            gone(|state, aside| {
-                fs::rename(state, aside)?;
-                Ok(fs::create_dir(state)?)
-            })
-        })
-        .test("one_that_is_replaced_by_a_copy_of_itself_is_noticed", &[], || {
-            gone(|state, aside| {
-                fs::rename(state, aside)?;
-                mount::run(Command::new("cp").arg("-a").arg(aside).arg(state))
-            })
-        })
+        .test("one_that_is_replaced_by_an_empty_one_is_noticed", &[], replaced)
+        .test("one_that_is_replaced_by_a_copy_of_itself_is_noticed", &[], copied)
         .test("one_that_is_mounted_over_is_noticed", &[Need::Root, Need::UTIL_LINUX], mounted_over)
         .test("a_state_directory_that_others_may_write_to_is_refused", &[], writable)
         .test("what_a_start_refuses_the_check_refuses_too", &[], checked)
@@ -67,7 +55,10 @@ fn is_told(daemon: &Daemon) -> anyhow::Result<()> {
 }
 
 /// Takes the directory away and expects that nothing is acknowledged from then on, and that it is said.
-fn gone(take: impl FnOnce(&Path, &Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn gone(
+    take: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
+    clean_up: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut daemon = Daemon::start()?;
     let shim = daemon.shim()?;
     add(&shim, "before")?;
@@ -81,7 +72,8 @@ fn gone(take: impl FnOnce(&Path, &Path) -> anyhow::Result<()>) -> anyhow::Result
     let lost = daemon.ctl_output(&["status"])?;
     let is_lost = String::from_utf8_lossy(&lost.stdout).contains("state-lost");
     ensure!(is_lost || held.len() == 1, "neither lost nor whole: {held:?}");
-    Ok(())
+    daemon.kill()?;
+    clean_up(&daemon.state_directory())
 }
 
 /// No request is acknowledged, whatever it is.
@@ -90,9 +82,27 @@ fn refuses(daemon: &Daemon, shim: &Plugin) -> anyhow::Result<()> {
         let answer = shim.call("ADD", &Attachment::of(pod), &config())?;
         answer.error_code(CHECKPOINT_FAILED).with_context(|| daemon.log("acknowledged"))?;
     }
-    let define = daemon.ctl_output(&["network", "remove", "pods"])?;
-    ensure!(!define.status.success(), "a removal was acknowledged");
     Ok(())
+}
+
+fn removed() -> anyhow::Result<()> {
+    gone(|state, _| Ok(fs::remove_dir_all(state)?), |_| Ok(()))
+}
+
+fn replaced() -> anyhow::Result<()> {
+    let replace = |state: &Path, aside: &Path| {
+        fs::rename(state, aside)?;
+        Ok(fs::create_dir(state)?)
+    };
+    gone(replace, |_| Ok(()))
+}
+
+fn copied() -> anyhow::Result<()> {
+    let copy = |state: &Path, aside: &Path| {
+        fs::rename(state, aside)?;
+        mount::run(Command::new("cp").arg("-a").arg(aside).arg(state))
+    };
+    gone(copy, |_| Ok(()))
 }
 
 fn renamed() -> anyhow::Result<()> {
@@ -138,7 +148,10 @@ fn emptied() -> anyhow::Result<()> {
 
 fn mounted_over() -> anyhow::Result<()> {
     mount::private_namespace()?;
-    gone(|state, _| mount::run(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(state)))
+    let over = |state: &Path, _: &Path| {
+        mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", "mode=0700", "tmpfs"]).arg(state))
+    };
+    gone(over, |state| mount::run(Command::new("umount").arg(state)))
 }
 
 /// What a start says that is expected to fail.
