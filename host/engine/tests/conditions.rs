@@ -86,16 +86,20 @@ async fn a_gateway_that_is_moved_onto_a_live_address_is_told_until_the_address_i
     }
     bench.engine.look_at_networks();
     assert!(names(&bench).is_empty());
-    // The fourth pod's address becomes the network address.
+    // The third pod's address becomes the network address, and the fourth's the gateway.
     bench.engine.add(bench.add_with(5, "first", "10.0.0.4/30"), fits).await.unwrap();
     bench.engine.look_at_networks();
     let found = bench.engine.whats_wrong();
     assert_eq!((found[0].name, found[0].subject.as_str()), (ConditionName::GatewayHeld, "net"), "{found:?}");
-    assert!(found[0].message.contains("10.0.0.4, the network address of range "), "{found:?}");
+    for what in ["10.0.0.4, the network address of range ", "10.0.0.5, the gateway of range "] {
+        assert!(found[0].message.contains(what), "{found:?}");
+    }
     assert!(bench.engine.readiness().is_ok(), "other pods are served");
-    bench.engine.del(bench.del(4)).await.unwrap();
-    bench.engine.look_at_networks();
-    assert!(!names(&bench).contains(&"gateway-held"));
+    for (number, is_left) in [(3, true), (4, false)] {
+        bench.engine.del(bench.del(number)).await.unwrap();
+        bench.engine.look_at_networks();
+        assert_eq!(names(&bench).contains(&"gateway-held"), is_left, "without pod {number}");
+    }
 }
 
 #[tokio::test]
