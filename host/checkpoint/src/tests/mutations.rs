@@ -34,6 +34,9 @@ enum Verdict {
     Lost,
 }
 
+/// How often each class of damage had each verdict.
+type Table = BTreeMap<&'static str, BTreeMap<Verdict, usize>>;
+
 /// Recovers a damaged directory, and checks that nothing is passed off as the state.
 fn judge(shape: &Shape, damage: &Damage) -> Result<Verdict, String> {
     let disk = disk_of(&damage.files);
@@ -79,8 +82,8 @@ fn judge(shape: &Shape, damage: &Damage) -> Result<Verdict, String> {
 }
 
 /// How often each class of damage to a shape had each verdict, and what is wrong.
-fn tried(shape: &Shape) -> (BTreeMap<&'static str, BTreeMap<Verdict, usize>>, Vec<String>) {
-    let mut table: BTreeMap<_, BTreeMap<_, usize>> = BTreeMap::new();
+fn tried(shape: &Shape) -> (Table, Vec<String>) {
+    let mut table = Table::new();
     let mut wrong = Vec::new();
     damage::each(shape, &mut |damage| match judge(shape, &damage) {
         Ok(verdict) => *table.entry(damage.class).or_default().entry(verdict).or_default() += 1,
@@ -96,7 +99,7 @@ fn every_damage_to_every_file_is_made_up_for_or_said() {
         let threads: Vec<_> = shapes.iter().map(|shape| scope.spawn(move || tried(shape))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let mut all: BTreeMap<_, BTreeMap<_, usize>> = BTreeMap::new();
+    let mut all = Table::new();
     let mut wrong = Vec::new();
     for (table, of_shape) in results {
         wrong.extend(of_shape);
