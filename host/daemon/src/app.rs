@@ -24,6 +24,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::agents::ConfiguredAgents;
 use crate::config::Config;
+use crate::dels::DelFile;
 use crate::links::KernelLinks;
 use crate::live::Live;
 use crate::node::Node;
@@ -75,7 +76,7 @@ impl App {
         let Outside { run_dir, state_dir, clock, .. } = outside;
         let started = clock.monotonic();
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
-        let State { directories, disk, boot, recovered, seen } =
+        let State { directories, disk, boot, recovered, seen, is_first } =
             State::recover(run_dir, state_dir, clock.as_ref(), &metrics)?;
 
         // The ports, and the engine between them.
@@ -122,6 +123,8 @@ impl App {
             effects: recovered.effects,
         };
         let (engine, abandoned) = Engine::new(state, ports, config.settings());
+        let (dels, record) = DelFile::open(run_dir, &boot, clock.now(), is_first);
+        engine.remember_dels(dels.since, dels.served, record);
         let conditions = Arc::clone(engine.conditions());
         if seen.is_lost() {
             let message = format!(
@@ -162,7 +165,7 @@ impl App {
         let node = Arc::new(Node {
             engine: Arc::clone(&engine),
             disk,
-            boot,
+            boot: boot.clone(),
             started,
             state_seen: Arc::clone(&seen),
             sandboxes: Arc::clone(&sandboxes),
@@ -243,7 +246,8 @@ impl App {
                     let config = in_force.clone();
                     move || Duration::from_secs(config.borrow().runtime.grace_seconds.into())
                 };
-                let leaks = Leaks::new(engine, sandboxes, clock, grace);
+                let leaks =
+                    Leaks::new(engine, sandboxes, clock, grace).kept_in(run_dir.join("gone"), boot.clone());
                 parts.add(LeakWatch::build(leaks), &[undo]);
                 parts.add(Adoption::build(Arc::clone(&node), runtime, in_force), &[checkpoint]);
             }

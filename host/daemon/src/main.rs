@@ -8,6 +8,7 @@ mod check;
 mod clock;
 mod cloud;
 mod config;
+mod dels;
 mod fault;
 mod links;
 mod live;

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) boot: BootId,
     pub(crate) recovered: Recovered,
     pub(crate) seen: Arc<StateSeen>,
+    /// Whether no other daemon has served with this state or this run directory in this boot.
+    pub(crate) is_first: bool,
 }
 
 impl State {
@@ -45,6 +47,7 @@ impl State {
         let mut recovered = recovered.with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
+        let is_unmarked = mark == Mark::None;
         let seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
         recovered.report.lost = seen.is_lost();
         recovered.report.findings().for_each(|found| metrics.recovered(found));
@@ -52,6 +55,7 @@ impl State {
         Ok(Self {
             directories: Directories { _run: run, _state: lock },
             disk: Arc::new(disk),
+            is_first: is_unmarked && (recovered.report.fresh || recovered.report.new_boot),
             boot,
             recovered,
             seen,

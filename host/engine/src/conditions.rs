@@ -112,6 +112,7 @@ pub(crate) fn error(condition: &Condition) -> Error {
     let code = match condition.name {
         ConditionName::CheckpointFailed => ErrorCode::CheckpointFailed,
         ConditionName::DiskFull => ErrorCode::DiskFull,
+        ConditionName::Stopping => ErrorCode::Stopping,
         _ => ErrorCode::NotReady,
     };
     Error::new(code, &condition.message)

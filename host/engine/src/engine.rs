@@ -17,7 +17,7 @@ use crate::effects::Demands;
 use crate::live::{Reports, Runs, Shadows, Vetting};
 use crate::lock::hold;
 use crate::networks::Networks;
-use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Links, Observer};
+use crate::ports::{Catalogue, Clock, Decision, DelRecord, Images, Journal, Links, Observer, ServedDel};
 use crate::slot::Served;
 use crate::snapshots::Snapshots;
 use crate::strikes::Strikes;
@@ -165,6 +165,17 @@ impl Engine {
             unlinked: Notify::new(),
         };
         (Arc::new(engine), abandoned)
+    }
+
+    /// Restores the DELs that earlier engines have served in this boot, in the order in which they did, and records each further
+    /// one. All that began at or after `since` must be among them. Call it before the engine serves.
+    pub fn remember_dels(
+        &self,
+        since: Moment,
+        dels: impl IntoIterator<Item = ServedDel>,
+        record: Arc<dyn DelRecord>,
+    ) {
+        self.admission.remember(since, dels, record);
     }
 
     /// The source of the snapshots' pages.

@@ -4,6 +4,7 @@
 //! simulation plug in their own.
 
 mod delegate;
+mod dels;
 mod links;
 
 use std::pin::Pin;
@@ -20,6 +21,7 @@ use tokio::sync::oneshot;
 use crate::difference::Difference;
 
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
+pub use self::dels::{DELS_REMEMBERED, DelRecord, ServedDel};
 pub use self::links::{LinkKey, Links};
 
 /// A time source.

@@ -129,7 +129,7 @@ impl ClaimsService {
                 }
             };
             if timeout_at(until.min(now + TRY_AGAIN), next).await == Ok(true) {
-                return Err(Error::new(ErrorCode::NotReady, "the daemon is stopping"));
+                return Err(Error::new(ErrorCode::Stopping, "the daemon is stopping"));
             }
         }
     }

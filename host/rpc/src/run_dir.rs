@@ -23,6 +23,28 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(directory)
 }
 
+/// Creates the default run directory before a daemon has, if it is missing; any other directory is left alone, because a mistyped one
+/// would never be read. Nothing is created where others could replace it.
+///
+/// # Errors
+/// The system's error; `PermissionDenied` if others may write to the directory above.
+pub fn create_default(directory: &Path) -> io::Result<()> {
+    let Some(above) = directory.parent() else { return Ok(()) };
+    let is_default = Path::new(crate::DEFAULT_CNI_SOCKET).parent() == Some(directory);
+    if !is_default || directory.try_exists()? {
+        return Ok(());
+    }
+    if let Some(objection) = objection(above)? {
+        let words = format!("cannot be created in {}: {objection}", above.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    match DirBuilder::new().mode(MODE).create(directory) {
+        // A daemon that starts now was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created,
+    }
+}
+
 /// Why a directory must not be used as the run directory, and how to fix it; `None` if nobody else can write to it.
 ///
 /// # Errors

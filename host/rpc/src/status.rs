@@ -66,6 +66,7 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         E::Superseded => GrpcCode::Aborted,
         E::Unreachable
         | E::NotReady
+        | E::Stopping
         | E::NotYet
         | E::PolicyBenched
         | E::Unavailable

@@ -3,7 +3,8 @@
 //! Each is its own JSON file in `spool/` next to the socket. It is written under a name that starts with a dot,
 //! synced and linked, so that a file with its final name is complete and durable. It contains the invocation with its
 //! start time: a replayed DEL frees nothing that began after it. The directory is under /run, which a reboot clears
-//! exactly when pods' allocations end. Each file is read on its own: one that is not a DEL is set aside, never
+//! exactly when pods' allocations end. On a boot at which the daemon comes last, the plugin makes the daemon's default run
+//! directory, where the daemon then finds it. Each file is read on its own: one that is not a DEL is set aside, never
 //! deleted, and does not block the others.
 //!
 //! This crate does not interpret a DEL: the daemon replays it as if the plugin had just sent it.
@@ -60,8 +61,8 @@ impl Spool {
 
     /// Writes a DEL durably; when this returns, it will be carried out.
     ///
-    /// The socket's directory must exist and be one that a daemon would use. Otherwise no daemon would ever find the
-    /// DEL.
+    /// The socket's directory must be one that a daemon would use: the default one, which is created if it is missing, or
+    /// one that exists. Otherwise no daemon would ever find the DEL.
     ///
     /// # Errors
     /// Any error that kept it from being durable.
@@ -96,15 +97,16 @@ impl Spool {
         File::open(&self.directory)?.sync_all()
     }
 
-    /// Creates the directory in a daemon's run directory, and nothing above it.
+    /// Creates the directory in a daemon's run directory, and nothing above that.
     fn make(&self) -> io::Result<()> {
         let run = self.directory.parent().unwrap_or(Path::new(""));
         let in_words = |error: io::Error, words: String| io::Error::new(error.kind(), words);
-        let objection = run_dir::objection(run).map_err(|error| {
-            let hint = "tenured creates it when it starts";
-            let words = format!("run directory {}: {error}; {hint}", run.display());
-            in_words(error, words)
-        })?;
+        let objection =
+            run_dir::create_default(run).and_then(|()| run_dir::objection(run)).map_err(|error| {
+                let hint = "tenured creates it when it starts; check `ipam.socket` if it is running";
+                let words = format!("run directory {}: {error}; {hint}", run.display());
+                in_words(error, words)
+            })?;
         if let Some(objection) = objection {
             let words = format!("run directory {}: {objection}", run.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));

@@ -65,7 +65,7 @@ codes! {
     /// The pod's network namespace is the host's own.
     HostNetns = "host-netns", 8, "the runtime must pass the pod's namespace in CNI_NETNS";
     /// The daemon could not be reached.
-    Unreachable = "daemon-unreachable", 11, "check that tenured is running (`tenurectl status`); the runtime retries";
+    Unreachable = "daemon-unreachable", 11, "check that tenured is running (`systemctl status tenured`) and that `ipam.socket` is its socket; the runtime retries";
     /// The request did not finish before its deadline, or the caller gave up.
     DeadlineExceeded = "deadline-exceeded", 11, "the runtime retries; `tenurectl status` shows what the daemon is waiting for";
     /// The daemon's request queue is full.
@@ -75,10 +75,12 @@ codes! {
         "activate another policy with `tenurectl policy activate`; otherwise the daemon retries it by itself";
     /// The daemon is starting, stopping, or waiting for something that it needs first.
     NotReady = "not-ready", 11, "the runtime retries; `tenurectl status` says what the daemon is waiting for";
+    /// The daemon is stopping. The plugin waits for the next one.
+    Stopping = "stopping", 11, "nothing to do if the daemon is being restarted; otherwise start it";
     /// No address is free yet, but the policy says that more have been requested.
     NotYet = "not-yet", 11, "the runtime retries; `tenurectl networks` shows the network's pools";
-    /// A DEL of the same attachment overtook this ADD, or the daemon has restarted and cannot rule that out.
-    Superseded = "superseded", 11, "nothing to do: the runtime has already abandoned this attempt";
+    /// A DEL of the same attachment overtook this ADD, or a later ADD of it named another network namespace; or the ADD began before the oldest DEL that the daemon can remember.
+    Superseded = "superseded", 11, "nothing to do: the runtime tries again if the pod is still wanted";
     /// Another IPAM holds addresses of this network that have not been imported, so they could be handed out twice.
     NotTakenOver = "not-taken-over", 11,
         "import them as described above; if they are not in use, remove their files or set `host_local.ignore`";
@@ -211,8 +213,8 @@ pub struct Error {
     pub code: ErrorCode,
     /// What happened, in one line, naming what it happened to.
     pub cause: String,
-    /// What a CNI caller gets instead of the cause: the reference implementation's whole text, which callers compare.
-    /// The log and operators get the cause.
+    /// What a CNI caller gets as the message instead of the cause: the reference implementation's whole text, which
+    /// callers compare. The log, operators and the error's details get the cause.
     pub reference: Option<Box<str>>,
     /// How a policy failed, where one did. It is counted where it happens and not passed on.
     pub failure: Option<PolicyFailure>,
@@ -231,7 +233,7 @@ impl Error {
         self
     }
 
-    /// The same error, shown to a CNI caller in the reference implementation's words only.
+    /// The same error, whose message is the reference implementation's for a CNI caller.
     #[must_use]
     pub fn told_as(mut self, reference: impl Into<Box<str>>) -> Self {
         self.reference = Some(reference.into());
