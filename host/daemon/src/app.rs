@@ -23,7 +23,9 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, watch};
 
 use crate::agents::ConfiguredAgents;
+use crate::claims_seen::{self, ClaimsSeen};
 use crate::config::Config;
+use crate::deferral::WhileLost;
 use crate::links::KernelLinks;
 use crate::live::Live;
 use crate::node::Node;
@@ -123,19 +125,32 @@ impl App {
         };
         let (engine, abandoned) = Engine::new(state, ports, config.settings());
         let conditions = Arc::clone(engine.conditions());
+        let witnessed = claims_seen::read(run_dir, &boot);
+        let knows_claims = witnessed.is_some();
+        let mut witnessed = witnessed.unwrap_or_default();
         if seen.is_lost() {
-            let message = format!(
+            let mut message = format!(
                 "{} lacks facts that were acknowledged in this boot, so the addresses of live pods are not known",
                 state_dir.display()
             );
+            if !witnessed.is_empty() {
+                message += &format!("; the {} claims of agents are, and will be restored", witnessed.len());
+            }
             conditions.set(ConditionName::StateLost, "", message);
+        } else {
+            witnessed.retain(|claim| claim.is_awaited);
         }
+        engine.await_claims(witnessed);
+        seen.follow(ClaimsSeen::new(run_dir, &boot, &engine));
 
         let decisions = policies.decisions();
         decisions.recorder().set(config.recorded());
 
         // What changes on a reload.
-        let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
+        let cni_path = run_dir.join("cni.sock");
+        let deferral = WhileLost::new(Spool::beside(&cni_path), Arc::clone(&seen));
+        let cni =
+            CniService::new(Arc::clone(&engine), config.host_local.ignore).deferring(Arc::new(deferral));
         let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
         let files = PolicyFiles::new(Arc::clone(&engine), Arc::clone(&policies), Arc::clone(&seen));
         let files = Arc::new(files);
@@ -175,7 +190,6 @@ impl App {
         let checkpoint = parts.add(Checkpoint::build(writer, engine.images()), &[]);
         let undo = parts.add(Undo::build(abandoned), &[checkpoint]);
 
-        let cni_path = run_dir.join("cni.sock");
         let replay = Replay::new(Spool::beside(&cni_path), cni.clone(), Arc::clone(&metrics), seen);
         let spool = SpoolReplay::build(replay);
         let replayed = spool.replayed();
@@ -245,7 +259,8 @@ impl App {
                 };
                 let leaks = Leaks::new(engine, sandboxes, clock, grace);
                 parts.add(LeakWatch::build(leaks), &[undo]);
-                parts.add(Adoption::build(Arc::clone(&node), runtime, in_force), &[checkpoint]);
+                let adoption = Adoption::build(Arc::clone(&node), runtime, in_force, knows_claims);
+                parts.add(adoption, &[checkpoint]);
             }
         }
         if let Some(address) = config.metrics.listen {

@@ -1,6 +1,7 @@
-//! Replaying the DELs that the CNI plugin spooled while no daemon was running.
+//! Replaying the DELs that the CNI plugin spooled while no daemon was running, and the DELs and GCs that the daemon
+//! [deferred](crate::deferral) while the state was lost.
 //!
-//! Nothing is replayed while the state is lost: the runtime was told that these DELs succeeded, and the state that they apply to
+//! Nothing is replayed while the state is lost: the runtime was told that they succeeded, and the state that they apply to
 //! may come back.
 
 use std::collections::HashSet;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use tenure_observe::Metrics;
 use tenure_rpc::cni::CniService;
 use tenure_rpc::status::{GrpcCode, grpc_code};
-use tenure_spool::{Aside, Spool};
+use tenure_spool::{Aside, Spool, Verb};
 
 use crate::state_seen::StateSeen;
 
@@ -43,7 +44,7 @@ impl Replay {
         let waiting = match self.spool.waiting() {
             Ok(waiting) => waiting,
             Err(error) => {
-                tracing::error!(%error, "cannot read the spool of DELs; will retry");
+                tracing::error!(%error, "cannot read the spool; will retry");
                 return;
             }
         };
@@ -55,12 +56,15 @@ impl Replay {
             }
         }
         if replayed > 0 {
-            tracing::info!(replayed, "replayed DELs that were spooled while the daemon was down");
+            tracing::info!(
+                replayed,
+                "replayed what was spooled while the daemon was down or the state was lost"
+            );
             self.metrics.spool_replayed(replayed);
         }
     }
 
-    /// Replays one file; returns whether its DEL is done.
+    /// Replays one file; returns whether it is done.
     async fn replay(&mut self, path: &Path) -> bool {
         let invocation = match self.spool.read(path) {
             Ok(invocation) => invocation,
@@ -75,7 +79,11 @@ impl Replay {
                 return false;
             }
         };
-        match self.cni.del(&invocation).await {
+        let served = match Verb::of(path) {
+            Some(Verb::Gc) => self.cni.gc(&invocation).await,
+            _ => self.cni.del(&invocation).await,
+        };
+        match served {
             Ok(()) => {
                 if let Err(error) = self.spool.settle(path) {
                     tracing::warn!(%error, "cannot remove a replayed DEL from the spool; replaying it again is harmless");

@@ -16,8 +16,10 @@ mod feed;
 mod heard;
 mod lapse;
 mod release;
+mod restore;
 mod turns;
 mod view;
+mod witnessed;
 
 use tenure_ledger::{ClaimKey, Wish};
 use tenure_types::{AgentName, ClaimName, NetworkName};
@@ -30,6 +32,8 @@ pub(crate) use self::heard::Heard;
 pub use self::heard::Watching;
 pub(crate) use self::turns::Turns;
 pub use self::view::{Claimed, Place};
+pub(crate) use self::witnessed::Witnessed;
+pub use self::witnessed::WitnessedClaim;
 
 /// An agent, as the caller's credentials and the configuration identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -75,11 +75,20 @@ impl Conditions {
 
     /// Why ADD is refused regardless of the journal's health, if it is.
     pub(crate) fn refusal(&self) -> Option<Error> {
+        self.refusal_for(refuses)
+    }
+
+    /// Why nothing that the ledger says may be relied on, if so.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        self.refusal_for(|name| name == ConditionName::StateLost)
+    }
+
+    fn refusal_for(&self, is_reason: impl Fn(ConditionName) -> bool) -> Option<Error> {
         if !self.refusing.load(Ordering::Acquire) {
             return None;
         }
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.values().find(|condition| refuses(condition.name)).map(error)
+        held.values().find(|condition| is_reason(condition.name)).map(error)
     }
 
     fn change(&self, change: impl FnOnce(&mut Held)) {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::bounds::Bounds;
-use crate::claims::{Feed, Heard, Turns};
+use crate::claims::{Feed, Heard, Turns, Witnessed};
 use crate::committer::{Committer, NodeState};
 use crate::conditions::Conditions;
 use crate::delegates::Delegates;
@@ -121,6 +121,8 @@ pub struct Engine {
     /// The order of the agents' requests.
     pub(crate) turns: Turns,
     pub(crate) heard: Arc<Heard>,
+    /// The claims of a lost state that are still to be restored.
+    pub(crate) witnessed: Witnessed,
     /// The requests that wait for supply.
     pub(crate) demands: Arc<Demands>,
     pub(crate) delegates: Delegates,
@@ -160,6 +162,7 @@ impl Engine {
             loading: tokio::sync::Mutex::default(),
             turns: Turns::default(),
             heard: Arc::new(Heard::new(began)),
+            witnessed: Witnessed::default(),
             demands: Arc::default(),
             delegates: Delegates::default(),
             unlinked: Notify::new(),

@@ -38,6 +38,7 @@ mod remove;
 mod slot;
 mod snapshots;
 mod states;
+mod status;
 mod strikes;
 mod supply;
 mod undo;
@@ -46,7 +47,7 @@ mod wrong;
 
 pub use admission::Load;
 pub use bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
-pub use claims::{Agent, Ask, Changes, Claimed, Declared, Place as ClaimedPlace, Watching};
+pub use claims::{Agent, Ask, Changes, Claimed, Declared, Place as ClaimedPlace, Watching, WitnessedClaim};
 pub use conditions::Conditions;
 pub use define::Define;
 pub use delegates::{Pending, Phase};

@@ -17,8 +17,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tenure_types::{
-    Allocation, Attributes, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity,
-    Request, Result,
+    Allocation, Attributes, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request, Result,
 };
 
 use crate::engine::Engine;
@@ -100,8 +99,7 @@ impl Engine {
     /// # Errors
     /// `LinkFailed` and `LinkForbidden`; the rest is removed all the same.
     pub async fn sweep_links(&self) -> Result<usize> {
-        let is_lost = |condition: tenure_types::Condition| condition.name == ConditionName::StateLost;
-        if self.conditions.list().into_iter().any(is_lost) {
+        if self.has_state().is_err() {
             return Ok(0);
         }
         // An allocation is made before its link: what is shown now and has none has had one.

@@ -63,15 +63,29 @@ impl Networks {
             Some(slot) => slot,
             None => {
                 let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-                let most = self.most.load(Ordering::Relaxed);
-                if slots.len() >= most && !slots.contains_key(name) {
-                    let cause = format_args!("cannot create network {name}: the limit is {most} networks");
-                    return Err(Error::new(ErrorCode::TooManyNetworks, cause));
-                }
+                self.check_number(&slots, name)?;
                 Arc::clone(slots.entry(name.clone()).or_default())
             }
         };
         Ok(Entered { networks: self, name: name.clone(), slot })
+    }
+
+    /// Refuses a network beyond the limit.
+    pub(crate) fn check_room(&self, name: &NetworkName) -> Result<(), Error> {
+        self.check_number(&self.slots.read().unwrap_or_else(PoisonError::into_inner), name)
+    }
+
+    fn check_number(
+        &self,
+        slots: &BTreeMap<NetworkName, Arc<Slot>>,
+        name: &NetworkName,
+    ) -> Result<(), Error> {
+        let most = self.most.load(Ordering::Relaxed);
+        if slots.len() < most || slots.contains_key(name) {
+            return Ok(());
+        }
+        let cause = format_args!("cannot create network {name}: the limit is {most} networks");
+        Err(Error::new(ErrorCode::TooManyNetworks, cause))
     }
 
     /// The network's slot, if there is one.

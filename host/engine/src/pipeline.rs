@@ -70,6 +70,8 @@ impl Engine {
         let slot = self.networks.get_or_create(&add.request.network)?;
         let alone = slot.alone().await;
         turn.place().await?;
+        // An older state may say that the caller has what another has by now.
+        self.has_state()?;
         let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
         if let Some((held, ticket)) = repeated {
             drop(alone);
@@ -201,6 +203,7 @@ impl Engine {
             // No need to wait for the ticket: the grant is staged after it, so its own ticket covers both.
             drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition, inherited)?);
         }
+        self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         served.policy = Some(Arc::clone(&policy));

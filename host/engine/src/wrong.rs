@@ -52,8 +52,13 @@ impl Engine {
             }
             let Some(problem) = entry.problem else { continue };
             let of = if entry.loading { &mut loading } else { &mut unloadable };
-            let message = format!("cannot use policy {name} from {}: {problem}", entry.source);
-            of.push((name.to_string(), message));
+            let source = match entry.source.as_str() {
+                "embedded" => "built in",
+                "kept on this node" => "the node's copy",
+                source => source,
+            };
+            let cannot = if entry.loading { "" } else { "cannot load " };
+            of.push((name.to_string(), format!("{cannot}policy {name} ({source}): {problem}")));
         }
         self.conditions.replace(ConditionName::PoliciesLoading, loading);
         self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
@@ -83,6 +88,15 @@ impl Engine {
         let wrong = self.whats_wrong();
         let worst = wrong.iter().find(|condition| condition.name.severity() == Severity::NotReady);
         worst.map_or(Ok(()), |condition| Err(conditions::error(condition)))
+    }
+
+    /// Fails while the state is lost: then the ledger is empty, or another's, and says nothing about who has which address. Nothing is
+    /// answered from it, and nothing ends because of it.
+    ///
+    /// # Errors
+    /// `NotReady`.
+    pub fn has_state(&self) -> Result<()> {
+        self.conditions.loss().map_or(Ok(()), Err)
     }
 
     /// Refuses an ADD that the node's state does not allow: a cheap form of [`readiness`](Self::readiness).

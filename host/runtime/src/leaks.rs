@@ -48,6 +48,10 @@ impl Leaks {
 
     /// Looks once, and frees allocations whose grace period is over. Returns the pause until the next look.
     async fn look(&mut self, now: Duration) -> Duration {
+        // Nothing is written to an unconfirmed state, so that the right one is recognised when it is put back.
+        if self.engine.has_state().is_err() {
+            return LOOK_AGAIN;
+        }
         // List the allocations first: later ones are not looked for.
         let mut held = Vec::new();
         for name in self.engine.network_names() {

@@ -65,6 +65,7 @@ impl Engine {
         import::admits(alone.state().as_ref())?;
         self.check_within(alone, &self.bounds())?;
         let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
+        self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         let policy = self.policy_of(served, &choice)?;

@@ -11,7 +11,7 @@ impl Engine {
     /// Notes that a claim's agent is there, after a reboot, too; durable when this returns.
     ///
     /// # Errors
-    /// `ClaimUnknown` if there is no such claim.
+    /// `ClaimUnknown` if there is no such claim, `NotReady` while the state is lost.
     pub async fn confirm(&self, key: &ClaimKey) -> Result<()> {
         self.observed("confirm", &key.network, Some(&key.owner()), self.serve_confirm(key)).await
     }
@@ -19,6 +19,7 @@ impl Engine {
     async fn serve_confirm(&self, key: &ClaimKey) -> Result<()> {
         let unknown = || Error::new(ErrorCode::ClaimUnknown, format_args!("there is no claim {key}"));
         let _turn = self.turns.enter(&key.agent).await?;
+        self.has_state()?;
         let ticket = {
             let slot = self.networks.known(&key.network).ok_or_else(unknown)?;
             let mut state = slot.lock().await;

@@ -76,8 +76,13 @@ impl Engine {
     /// # Errors
     /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed.
     pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
+        self.has_state()?;
+        self.restore_claims_of(&agent.name).await?;
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
+            if apply {
+                self.witnessed.retain(|key| key.agent != agent.name);
+            }
             // What ended the agent's last claim may not be durable yet.
             self.ports.journal.barrier().durable().await?;
             return Ok(Declared::default());
@@ -125,6 +130,7 @@ impl Engine {
         ticket.durable().await?;
         drop(given);
         if apply {
+            self.witnessed.retain(|key| key.agent != agent.name || wanted.contains_key(key));
             let is_heard = || {
                 let now = self.now();
                 wanted.keys().for_each(|key| self.heard.asked(key, now));

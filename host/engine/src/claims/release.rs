@@ -10,9 +10,10 @@ impl Engine {
     /// Ends an agent's claim; durable when this returns. Returns whether there was one.
     ///
     /// # Errors
-    /// `CheckpointFailed` when the release is not durable: the caller has to retry.
+    /// `CheckpointFailed` when the release is not durable: the caller has to retry. `NotReady` while the state is lost.
     pub async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
         let _turn = self.turns.enter(&key.agent).await?;
+        self.has_state()?;
         self.end_claim(key, BY_AGENT.reason()).await
     }
 
@@ -40,6 +41,7 @@ impl Engine {
         ticket.durable().await?;
         self.settle_quietly(&key.network, &key.owner()).await;
         self.heard.forget(key);
+        self.witnessed.retain(|other| other != key);
         Ok(existed)
     }
 }

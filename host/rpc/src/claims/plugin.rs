@@ -86,6 +86,9 @@ impl ClaimsService {
         let _calling = self.agent_of(call).await?;
         let config = Configuration::parse(&call.get_ref().config)?;
         config.version(&Command::Status)?;
+        let unavailable =
+            |error: Error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code));
+        self.engine.readiness().map_err(unavailable)?;
         match self.engine.book(config.name()).await {
             Some(_) => Ok(()),
             None => {
