@@ -70,7 +70,7 @@ impl Admin for Fake {
 
     async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
         let findings = vec![v1::Finding { kind: "missing-from-memory".into(), ..v1::Finding::default() }];
-        Ok(Response::new(v1::CheckResponse { compared: 1, findings, notes: Vec::new() }))
+        Ok(Response::new(v1::CheckResponse { compared: 1, findings, ..v1::CheckResponse::default() }))
     }
 
     async fn list_policies(

@@ -10,6 +10,7 @@ mod claims;
 mod cloud;
 mod components;
 mod delegations;
+mod difference;
 mod exchange;
 mod granted;
 mod import;

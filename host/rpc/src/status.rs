@@ -119,7 +119,7 @@ pub fn to_status(error: &Error) -> tonic::Status {
     tonic::Status::with_details(code, &error.cause, details(error).into())
 }
 
-/// The error in a status. A status that is not tenure's own means that the daemon was not reached.
+/// The error in a status. A status that is not tenure's own means that the daemon was not reached, or that its answer is too long.
 #[cfg(feature = "client")]
 #[must_use]
 pub fn from_status(status: &tonic::Status) -> Error {
@@ -134,6 +134,8 @@ pub fn from_status(status: &tonic::Status) -> Error {
         None if status.code() == tonic::Code::DeadlineExceeded => {
             Error::new(ErrorCode::DeadlineExceeded, status.message())
         }
+        // The reader's own, about an answer that has arrived.
+        None if status.code() == tonic::Code::OutOfRange => Error::new(ErrorCode::TooLong, status.message()),
         None => Error::new(ErrorCode::Unreachable, status.message()),
     }
 }
@@ -219,6 +221,8 @@ mod tests {
             let error = error.told_as("the reference");
             assert_eq!(from_status(&to_status(&error)), error);
         }
+        let long = tonic::Status::out_of_range("decoded message length too large");
+        assert_eq!(from_status(&long).code, ErrorCode::TooLong);
         let foreign = tonic::Status::unimplemented("no such method");
         assert_eq!(from_status(&foreign), Error::new(ErrorCode::Unreachable, "no such method"));
     }

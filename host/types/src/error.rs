@@ -183,6 +183,8 @@ codes! {
     /// The node uses no cloud interfaces for the network.
     NoCloud = "no-cloud", 170,
         "set `network` in `[aws]` of tenured.toml to a network whose policy plans, such as `aws-eni`";
+    /// An answer is longer than its reader takes.
+    TooLong = "too-long", 198, "ask for less, such as one network; `tenurectl status` shows that the daemon runs";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }
