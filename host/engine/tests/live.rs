@@ -150,7 +150,7 @@ async fn a_policy_that_does_worse_than_the_one_before_is_rolled_back() {
         assert_eq!(bench.history()[..2], ["rolled-back first".to_owned(), format!("chosen {policy}")]);
         let why = bench.engine.policies_of(&network()).unwrap().now.why;
         assert!(
-            why.starts_with("3 of 3 requests were not answered, and the policy before would have"),
+            why.starts_with("3 of 3 requests failed that the previous policy would have answered"),
             "{why}"
         );
         assert_eq!(bench.add_code(5).await, Ok(()));

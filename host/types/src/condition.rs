@@ -119,7 +119,7 @@ conditions! {
         "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
     /// A policy did worse than the one before it, which was put back.
     PolicyRolledBack = "policy-rolled-back", Degraded,
-        "see `tenurectl policy history NETWORK`, then activate a mended policy, or the present one to confirm it";
+        "see `tenurectl policy history NETWORK`, then activate a fixed version, or the present one to confirm it";
     /// A delegate cannot be run, fails its calls, or does not take back what it gave; nothing is forgotten.
     DelegateFailing = "delegate-failing", Degraded,
         "fix the binary or `[delegates.NAME]`; the daemon tries again by itself, and `tenurectl delegates` shows what waits";

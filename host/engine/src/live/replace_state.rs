@@ -60,7 +60,7 @@ impl Engine {
         if serving != chosen {
             return Err(Error::new(
                 ErrorCode::StateChanged,
-                format_args!("policy {serving} serves network {name} since a moment ago"),
+                format_args!("policy {serving} has just begun to serve network {name}"),
             ));
         }
         if !policy.keeps_state() {

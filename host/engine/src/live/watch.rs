@@ -32,7 +32,7 @@ impl Watch {
         let last = if self.last.is_empty() { String::new() } else { format!("; the last: {}", self.last) };
         match self.comparable {
             true => format!(
-                "{} of {} requests were not answered, and the policy before would have{last}",
+                "{} of {} requests failed that the previous policy would have answered{last}",
                 self.worse, self.calls
             ),
             false => format!(
