@@ -129,7 +129,7 @@ func (agent *Agent) follow(ctx context.Context, works func()) *Problem {
 func declare(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, networkWithin+answerWithin)
 	defer cancel()
-	request := &tenurev1.DeclareClaimsRequest{Claims: wanted, WaitMs: uint32(networkWithin.Milliseconds())}
+	request := &tenurev1.DeclareClaimsRequest{Claims: wanted, WaitMs: uint32(networkWithin.Milliseconds()), RoutesApart: true}
 	_, err := client.Declare(ctx, request)
 	return err
 }
@@ -138,7 +138,7 @@ func declare(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenure
 func (agent *Agent) watch(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec, works func()) *Problem {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, &tenurev1.WatchClaimsRequest{})
+	stream, err := client.Watch(ctx, &tenurev1.WatchClaimsRequest{RoutesApart: true})
 	if err != nil {
 		return problemOf(err)
 	}

@@ -34,7 +34,14 @@ func (known Known) heard(response *tenurev1.WatchClaimsResponse) Known {
 		delete(claims, idOf(ended.Claim))
 	}
 	// What was released and claimed again in the meantime is there.
+	routes := map[string][]*tenurev1.ClaimRoute{}
+	for _, of := range response.Routes {
+		routes[of.Network] = of.Routes
+	}
 	for _, claim := range response.Claims {
+		if of, apart := routes[claim.Network]; apart {
+			claim.Routes = of
+		}
 		claims[ID{claim.Network, claim.Name}] = claim
 	}
 	return Known{Claims: claims, IsCurrent: true}

@@ -1,4 +1,5 @@
-//! Builds the book and generates two of its pages: the error index, and the configuration reference that the daemon prints.
+//! Builds the book and generates three of its pages: the error index, the configuration reference that the daemon prints, and the answers that the
+//! suite `matrix` checks.
 
 use std::fs;
 use std::process::Command;
@@ -15,7 +16,8 @@ struct Page {
     render: fn(&Workspace) -> Result<String>,
 }
 
-const PAGES: [Page; 2] = [
+const PAGES: [Page; 3] = [
+    Page { file: "answers.md", render: answers },
     Page { file: "errors.md", render: |_| Ok(error_index()) },
     Page { file: "configuration.md", render: configuration_reference },
 ];
@@ -37,7 +39,14 @@ pub(crate) fn write_all(workspace: &Workspace) -> Result<()> {
 
 fn tools_and_daemon(workspace: &Workspace) -> Result<()> {
     crate::tools::install_book(workspace)?;
-    command::run(workspace.cargo().args(["build", "--workspace", "--bin", "tenured"]))
+    command::run(workspace.cargo().args([
+        "build",
+        "--workspace",
+        "--bin",
+        "tenured",
+        "--bin",
+        "tenure-answers",
+    ]))
 }
 
 /// Compares the generated pages with the committed ones.
@@ -78,12 +87,12 @@ fn error_index() -> String {
          Each kind of failure has one name. The log, the metric labels, gRPC's `ErrorInfo.reason` and the CNI error's `details` all\n\
          use it. The number is the CNI error's `code`: 1 to 99 belong to the CNI specification, 100 and up to tenure. A runtime\n\
          retries after code 11.\n\n\
-         Runtimes and tests compare a CNI error's whole `msg` and `details` with the text of the reference implementation. So\n\
-         `details` is set only where the text is tenure's own:\n\n\
+         Runtimes and tests compare a CNI error's `msg` with the text of the reference implementation. So what tenure adds is in\n\
+         `details`, which runtimes show to people after it:\n\n\
          - Codes below 11 use the reference's texts and the details that libcni prints: for code 1\n\
          \x20 `incompatible CNI versions`, the supported versions; otherwise none.\n\
-         - The built-in `host-local` refuses in the words of the reference's host-local, also without details. The daemon's log\n\
-         \x20 and `tenurectl` show the same text after the policy's name and digest.\n\
+         - The built-in `host-local` refuses in the words of the reference's host-local; `details` name the error, the network, the\n\
+         \x20 policy and what to do. The daemon's log and `tenurectl` show the same text after the policy's name and digest.\n\
          - For everything else, `details` is `name: what to do`. A refusal by any other policy begins with its name and digest.\n\n\
          Where a CNI error has no details, look up what to do in the daemon's log, in the line with the same text, or here for\n\
          what the plugin refuses before it calls the daemon. *Above* refers to the error's message.\n\n\
@@ -103,6 +112,10 @@ fn cell(text: &str) -> String {
 
 fn configuration_reference(workspace: &Workspace) -> Result<String> {
     command::output(Command::new(workspace.binaries().join("tenured")).arg("--config-reference"))
+}
+
+fn answers(workspace: &Workspace) -> Result<String> {
+    command::output(&mut Command::new(workspace.binaries().join("tenure-answers")))
 }
 
 #[cfg(test)]

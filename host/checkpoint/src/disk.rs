@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise};
 
+use crate::place::Opened;
+
 /// A flat directory of files.
 pub trait Disk: Send + Sync + 'static {
     /// The names of the files.
@@ -62,7 +64,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Makes the names durable.
     ///
     /// # Errors
-    /// Any I/O error.
+    /// Any I/O error; also if the directory is no longer the one that was opened for writing.
     fn sync_dir(&self) -> io::Result<()>;
 }
 
@@ -80,6 +82,14 @@ pub trait File: Send {
     /// # Errors
     /// Any I/O error.
     fn sync_data(&mut self) -> io::Result<()>;
+
+    /// Checks that a start would find this file under its name. A sync does not say that.
+    ///
+    /// # Errors
+    /// If the directory, or the file in it, was removed, renamed or replaced, or the file system cannot say.
+    fn is_in_place(&self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Truncates the file, and releases the room reserved behind its end.
     ///
@@ -103,6 +113,8 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 #[derive(Debug, Clone)]
 pub struct FileDisk {
     directory: PathBuf,
+    /// The directory that was opened for writing; `None` for readers, to whom any will do.
+    opened: Option<Opened>,
 }
 
 impl FileDisk {
@@ -120,19 +132,25 @@ impl FileDisk {
         while let Some(level) = levels.pop() {
             make_durable(level)?;
         }
-        Ok(Self { directory })
+        let opened = Some(Opened::of(&fs::metadata(&directory)?));
+        Ok(Self { directory, opened })
     }
 
     /// An existing directory, for readers.
     #[must_use]
     pub fn existing(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), opened: None }
     }
 
     /// The path of the directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Checks that the directory is still the one that was opened.
+    fn check(&self) -> io::Result<()> {
+        self.opened.map_or(Ok(()), |opened| opened.is_at(&self.directory))
     }
 }
 
@@ -169,6 +187,8 @@ impl Disk for FileDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        // Nothing is begun in another directory: what is in it may be another state, or nothing that a start would read.
+        self.check()?;
         let path = self.directory.join(name);
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -178,7 +198,9 @@ impl Disk for FileDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(OpenOptions::new().append(true).open(self.directory.join(name))?))
+        let file = OpenOptions::new().append(true).open(self.directory.join(name))?;
+        let (directory, opened) = (self.directory.clone(), Opened::of(&file.metadata()?));
+        Ok(Box::new(PlacedFile { file, directory, opened }))
     }
 
     fn sync_and_forget(&self, name: &str) -> io::Result<()> {
@@ -189,6 +211,7 @@ impl Disk for FileDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.check()?;
         fs::rename(self.directory.join(from), self.directory.join(to))
     }
 
@@ -197,24 +220,36 @@ impl Disk for FileDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        fs::File::open(&self.directory)?.sync_all()
+        fs::File::open(&self.directory)?.sync_all()?;
+        self.check()
     }
 }
 
-impl File for fs::File {
+/// A file with the directory in which it was opened.
+struct PlacedFile {
+    file: fs::File,
+    directory: PathBuf,
+    opened: Opened,
+}
+
+impl File for PlacedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
+        self.file.write_all(bytes)
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
-        fs::File::sync_data(self)
+        self.file.sync_data()
+    }
+
+    fn is_in_place(&self, name: &str) -> io::Result<()> {
+        self.opened.is_at(&self.directory.join(name))
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        self.file.set_len(length)
     }
 
     fn reserve(&mut self, up_to: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(&*self, FallocateFlags::KEEP_SIZE, 0, up_to)?)
+        Ok(rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, up_to)?)
     }
 }

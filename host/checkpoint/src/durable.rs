@@ -6,6 +6,8 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::disk::Disk;
 use crate::names;
 
@@ -16,7 +18,9 @@ pub trait Witness: Send + Sync + 'static {
 }
 
 /// The durable end of the log: its last group, and where that ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// The next segment's header stores it under these names, and the mark in the run directory as numbers in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durable {
     /// The place of the last fact; 0 if there has been none.
     pub fact: u64,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tenure_types::{BootId, Moment};
 
 use crate::Error;
+use crate::durable::Durable;
 use crate::frame::{self, Line};
 
 /// The format version that this program writes, and the only one that it reads.
@@ -49,6 +50,10 @@ pub struct LogHeader {
     pub first: u64,
     /// What it builds on.
     pub base: Base,
+    /// Where the segment that it continues ended, so that one that lost its end is not taken for whole. `None` for a
+    /// segment that continues none, and in the headers of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Durable>,
     /// The boot that wrote it. If it differs from the previous boot, every pod allocation before this line has ended.
     #[serde(with = "StoredBoot")]
     pub boot: BootId,
@@ -65,6 +70,10 @@ pub(crate) struct SnapshotHeader {
     pub(crate) version: u64,
     pub(crate) program: String,
     pub(crate) number: u64,
+    /// The CRC-32C of the first line of the segment with its number, so that no segment of another history is taken for
+    /// it. `None` in the headers of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) segment: Option<u32>,
     #[serde(with = "StoredBoot")]
     pub(crate) boot: BootId,
     pub(crate) node: String,

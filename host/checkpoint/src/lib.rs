@@ -28,6 +28,7 @@
 mod boot;
 pub mod chapters;
 mod compaction;
+mod continuity;
 mod disk;
 mod durable;
 mod error;
@@ -38,6 +39,7 @@ mod lock;
 mod log;
 mod mark;
 mod names;
+mod place;
 mod quarantine;
 mod queue;
 mod reader;

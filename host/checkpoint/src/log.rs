@@ -64,9 +64,15 @@ impl Log {
         self.end.durable(fact, self.number, self.length)
     }
 
-    /// Makes a group durable.
+    /// Checks that a start would find the segment.
+    pub(crate) fn is_in_place(&self) -> io::Result<()> {
+        self.file.is_in_place(&names::log(self.number))
+    }
+
+    /// Makes a group durable, in a segment that a start would find.
     pub(crate) fn append(&mut self, group: &[u8]) -> io::Result<()> {
         let result = self.file.append(group).and_then(|()| self.file.sync_data());
+        let result = result.and_then(|()| self.is_in_place());
         match result {
             Ok(()) => {
                 self.length += group.len() as u64;

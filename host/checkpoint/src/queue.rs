@@ -23,7 +23,8 @@ use tokio::sync::oneshot;
 use crate::disk;
 use crate::line::Line;
 
-/// How often the writer checks whether a failed disk works again.
+/// How often the writer looks at the disk without work: whether one that failed works again, and whether the log is still
+/// where a start would find it.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The engine's end of the checkpoint.
@@ -222,10 +223,6 @@ impl Queue {
             }
             if state.stopping {
                 return false;
-            }
-            if state.trouble().is_none() {
-                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
             }
             let (again, timeout) =
                 self.wake.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner);

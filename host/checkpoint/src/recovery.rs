@@ -10,23 +10,25 @@
 //! | damage anywhere else | stop; a copy is quarantined, nothing is changed |
 //! | a damaged snapshot | use the one before it and all segments since then, which have the same facts |
 //! | a missing segment or snapshot | stop |
+//! | a segment that ends before the next one begins, or before the snapshot that was taken beside it | stop |
 //! | another format version | stop |
 //! | a fact of an unknown chapter or version | stop and name the program that wrote it; if it is optional, skip and report it |
 //! | another boot | all attachments end, all cooling restarts |
 //! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
 //! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
+use crate::continuity::{Reached, Snapshot};
 use crate::disk::Disk;
 use crate::durable::{Durable, End};
 use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering};
+use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Moving, Remembering};
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
@@ -42,6 +44,8 @@ pub struct Tail {
     pub(crate) length: u64,
     /// The group at its end, or its header, as it was read.
     last_group: Vec<u8>,
+    /// The place of its last fact, or of the last one before it.
+    last: u64,
     /// The place of the next fact.
     pub(crate) next: u64,
     /// Whether the last segment can be continued: it is of this boot, and the next fact is the one after its last.
@@ -52,6 +56,11 @@ impl Tail {
     /// The end of the last segment.
     pub(crate) fn end(&self) -> End {
         End::of(&self.last_group)
+    }
+
+    /// The same for the header of the next segment; `None` if there is no segment.
+    pub(crate) fn durable(&self) -> Option<Durable> {
+        (self.number > 0).then(|| self.end().durable(self.last, self.number, self.length))
     }
 }
 
@@ -71,6 +80,8 @@ pub struct Recovered {
     pub delegations: Delegations,
     /// What the host does outside the ledger.
     pub effects: Effects,
+    /// What moves over from other IPAMs.
+    pub moves: Moves,
     /// What was found and done.
     pub report: Report,
     /// Where writing resumes.
@@ -81,8 +92,7 @@ pub struct Recovered {
 struct Found {
     report: Report,
     tail: Tail,
-    /// The place after everything that the snapshot may contain.
-    behind_snapshot: u64,
+    reached: Reached,
     repairs: Vec<Repair>,
 }
 
@@ -141,6 +151,7 @@ fn rebuild(
     let (mut books, mut choices, mut loading) = (Books::default(), Choosing::default(), Loading::default());
     let (mut claiming, mut states) = (Claiming::default(), Remembering::default());
     let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
+    let mut moving = Moving::default();
     let mut all: Vec<&mut dyn Chapter> = vec![
         &mut books,
         &mut choices,
@@ -149,6 +160,7 @@ fn rebuild(
         &mut states,
         &mut delegating,
         &mut intending,
+        &mut moving,
     ];
     for other in others {
         all.push(&mut **other);
@@ -157,8 +169,8 @@ fn rebuild(
     let (books, choices) = (books.into_books(), choices.into_choices());
     let (components, claims) = (loading.into_components(), claiming.into_claims());
     let (states, delegations) = (states.into_states(), delegating.into_delegations());
-    let effects = intending.into_effects();
-    Ok(Recovered { books, choices, components, claims, states, delegations, effects, report, tail })
+    let (effects, moves) = (intending.into_effects(), moving.into_moves());
+    Ok(Recovered { books, choices, components, claims, states, delegations, effects, moves, report, tail })
 }
 
 fn recover_chapters(
@@ -244,7 +256,7 @@ fn finish(
 ) -> Result<(Report, Tail)> {
     // A place that a chapter may already contain is never reused: the chapter would take the fact for one that it
     // has.
-    let next = found.tail.next.max(found.behind_snapshot);
+    let next = found.tail.next.max(found.reached.behind_snapshot());
     found.report.new_boot = !found.report.fresh && !chapters.is_of(boot);
     found.report.new_segment = next != found.tail.next;
     found.tail.resumable = !found.report.new_boot && !found.report.new_segment;
@@ -266,16 +278,17 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
-        return Ok(Found { report, tail, behind_snapshot: 1, repairs });
+        return Ok(Found { report, tail, reached: Reached::default(), repairs });
     }
     // Without a snapshot, everything starts with the first segment.
-    let (mut base, mut behind_snapshot, mut damage) = (1, 1, None);
+    let (mut base, mut reached, mut damage) = (1, Reached::default(), None);
     for number in listing.snapshots.iter().rev().copied() {
         match snapshot::read(disk, number, chapters) {
             Ok(read) => {
                 report.snapshot = Some(number);
                 report.skipped = read.skipped;
-                (base, behind_snapshot) = (number, read.through.saturating_add(1));
+                base = number;
+                reached.snapshot = Some(Snapshot { number, through: read.through, segment: read.segment });
                 break;
             }
             Err(error @ (Error::Damaged { .. } | Error::Contradiction { .. })) => {
@@ -285,7 +298,7 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    let found = Found { report, tail: Tail::default(), behind_snapshot, repairs };
+    let found = Found { report, tail: Tail::default(), reached, repairs };
     replay(disk, &listing, base, found, chapters, damage)
 }
 
@@ -296,7 +309,7 @@ fn replay(
     base: u64,
     mut found: Found,
     chapters: &mut Chapters<'_, '_>,
-    damage: Option<Error>,
+    mut damage: Option<Error>,
 ) -> Result<Found> {
     let last = listing.logs.last().copied().unwrap_or(base).max(base);
     let mut torn: Option<Error> = None;
@@ -319,16 +332,13 @@ fn replay(
         if let Some(torn) = torn {
             return Err(torn);
         }
-        let first = segment.header().first;
-        let follows = found.report.segments > 0;
-        if follows && first != found.tail.next && first != found.behind_snapshot {
-            let why = format!(
-                "it begins with fact {}, but the previous segment ends before fact {}",
-                first, found.tail.next
-            );
-            return Err(damage.unwrap_or(Error::Damaged { file: names::log(number), offset: 0, why }));
-        }
+        let begins = found.reached.admits(segment.header(), segment.header_checksum());
+        begins.map_err(|gap| damage.take().unwrap_or(gap))?;
+        found.reached.is_alone |= segment.header().base == Base::Snapshot;
         torn = apply(&mut found, chapters, segment)?;
+        found.reached.end = found.tail.durable();
+        let complete = found.reached.is_complete();
+        complete.map_err(|gap| damage.take().unwrap_or(gap))?;
     }
     if let Some(damage) = damage {
         // The next snapshot replaces it; until then no start should read it again.
@@ -383,6 +393,7 @@ fn apply(
     found.tail.number = segment.header().number;
     found.tail.length = segment.whole_length();
     found.tail.next = segment.next_place();
+    found.tail.last = found.tail.next.saturating_sub(1);
     found.tail.last_group = segment.into_last_group();
     Ok(torn)
 }

@@ -82,6 +82,11 @@ impl<'a> Segment<'a> {
         &self.file
     }
 
+    /// The checksum of the first line; only before the first group is read.
+    pub(crate) fn header_checksum(&self) -> u32 {
+        crc32c::crc32c(&self.last_group)
+    }
+
     /// The place of the fact after the last complete group.
     pub(crate) fn next_place(&self) -> u64 {
         self.next

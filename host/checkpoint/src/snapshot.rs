@@ -102,6 +102,8 @@ pub(crate) struct Read {
     pub(crate) skipped: Skipped,
     /// The last place that it may contain: it may be ahead of the log.
     pub(crate) through: u64,
+    /// The checksum of the first line of its segment, if it says that.
+    pub(crate) segment: Option<u32>,
 }
 
 /// Restores a snapshot into the chapters, which must be empty.
@@ -122,7 +124,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
         }
     };
     chapters.enter(&header.boot, header.opened).map_err(|refused| refused.into_error(&file, 0, 0))?;
-    let mut read = Read { skipped: Skipped::default(), through: 0 };
+    let mut read = Read { skipped: Skipped::default(), through: 0, segment: header.segment };
     let mut expected = 1;
     let mut next = Next::Item;
     while let Some(line) = lines.next().map_err(reading())? {

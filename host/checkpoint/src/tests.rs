@@ -11,6 +11,7 @@ mod life;
 mod loss;
 mod made_up;
 mod model;
+mod mutations;
 mod quarantine;
 mod reader;
 mod real;

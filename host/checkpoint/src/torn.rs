@@ -20,7 +20,10 @@ pub(crate) fn is_torn(rest: &[u8], offset: u64, next: u64) -> bool {
     let mut intact = true;
     let mut last = None;
     for (place, piece) in (next..).zip(pieces) {
-        let Some((found, group)) = group_of(piece) else {
+        // A hole may have swallowed the newline before an intact line, which says whether its group is a later one.
+        let line = piece.rsplit(|byte| *byte == 0).next().unwrap_or_default();
+        intact &= line.len() == piece.len();
+        let Some((found, group)) = group_of(line) else {
             intact = false;
             continue;
         };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub use self::options::Options;
 pub use self::running::Running;
 use crate::compaction::Compaction;
+use crate::durable::Durable;
 use crate::header::{Base, FORMAT_VERSION, LogHeader};
 use crate::line;
 use crate::log::Log;
@@ -80,7 +81,7 @@ impl Writer {
                 return Ok(last);
             }
         }
-        let log = self.publish(self.prepare(Base::Log, tail.next)?)?;
+        let log = self.publish(self.prepare(Base::Log, tail.next, tail.durable())?)?;
         tracing::info!(log = log.number(), "began a new log segment");
         Ok(log)
     }
@@ -111,6 +112,9 @@ impl Writer {
         let worked = !group.is_empty();
         if worked {
             self.write(group);
+        } else if let Some(Err(error)) = self.log.as_ref().map(Log::is_in_place) {
+            // Nobody waits, but the next request would; the node says now that it cannot serve it.
+            self.failed(group, error);
         }
         self.keep_room();
         if self.compact(source) || worked { Progress::Worked } else { Progress::Idle }
@@ -176,13 +180,15 @@ impl Writer {
         self.queue.set_full(log.keep_room(self.options.reserve).err().as_ref());
     }
 
-    fn prepare(&self, base: Base, first: u64) -> io::Result<Log> {
+    /// Writes the header of the next segment. `after` is the end of the segment that it continues, if it continues one.
+    fn prepare(&self, base: Base, first: u64, after: Option<Durable>) -> io::Result<Log> {
         let header = LogHeader {
             version: FORMAT_VERSION,
             program: self.options.program.clone(),
             number: self.number + 1,
             first,
             base,
+            after,
             boot: self.options.boot.clone(),
             node: self.options.node.clone(),
             opened: self.options.clock.now(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure_rpc::resolv_conf;
-use tenure_rpc::v1::Invocation;
+use tenure_rpc::v1::{Answer, Invocation};
 use tenure_spool::Spool;
 use tenure_types::cni::{
     Command, Configuration, DEFAULT_TIMEOUT, Environment, ErrorReport, PluginSettings, SpecVersion, versions,
@@ -13,6 +13,7 @@ use tenure_types::{Error, ErrorCode};
 
 use crate::daemon::{self, Failure, Service};
 use crate::deadline::Deadline;
+use crate::wait::Pauses;
 use crate::{input, netns};
 
 /// The environment variable for the daemon's socket, used if the configuration names none.
@@ -20,6 +21,9 @@ const SOCKET_VARIABLE: &str = "TENURE_SOCKET";
 
 /// The environment variable for the agents' socket, which an agent's own container has: there, calls are about the agent's claims.
 const AGENT_SOCKET_VARIABLE: &str = "TENURE_AGENT_SOCKET";
+
+/// How long a DEL waits for a daemon that is away before it is spooled: a restart takes no longer.
+const DEL_WAIT: Duration = Duration::from_secs(3);
 
 /// The name under which the plugin is a main plugin: the daemon makes the pod's link, too.
 const MAIN_PLUGIN: &str = "tenure-eni";
@@ -84,7 +88,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         })
         .map_err(|error| ErrorReport::from(&error))
         .and_then(|way| way.ask(command, method, &invocation))
-        .map_err(|report| Failed { report, version })
+        .map_err(|report| Failed { report: report.on_network(config.name()), version })
 }
 
 /// Whether the plugin was called by its other name.
@@ -120,11 +124,12 @@ fn check_netns(environment: &Environment, namespace: Option<(u64, u64)>, is_pod:
     Ok(())
 }
 
-/// The daemon's socket, its service there, and the deadline for reaching it.
+/// The daemon's socket, its service there, the deadline of the call, and the part of it that is spent on waiting for a daemon.
 struct Way {
     socket: PathBuf,
     service: Service,
     deadline: Deadline,
+    wait: Duration,
 }
 
 impl Way {
@@ -134,11 +139,53 @@ impl Way {
             .or(settings.socket)
             .or_else(|| variable(SOCKET_VARIABLE).filter(|path| !path.is_empty()))
             .unwrap_or_else(|| tenure_rpc::DEFAULT_CNI_SOCKET.to_owned());
-        Self { socket: socket.into(), service, deadline }
+        Self { socket: socket.into(), service, deadline, wait: settings.wait }
     }
 
     fn ask(&self, command: &Command, method: &str, invocation: &Invocation) -> Result<String, ErrorReport> {
-        let error = match daemon::ask(&self.socket, (self.service, method), invocation, self.deadline) {
+        // STATUS says how it is now.
+        let wait = if *command == Command::Status { Duration::ZERO } else { self.wait };
+        let is_spooled = *command == Command::Del && self.service == Service::Cni;
+        let answer = self.answer(method, invocation, if is_spooled { wait.min(DEL_WAIT) } else { wait });
+        let Err(Failure::Away(why) | Failure::Unreachable(why)) = &answer else {
+            return self.told(command, answer);
+        };
+        // An agent's DEL is repeated by the agent, which may not write on the node.
+        if !is_spooled {
+            return self.told(command, answer);
+        }
+        let cause = self.unreachable(why);
+        let Err(error) = Spool::beside(&self.socket).write(invocation) else { return Ok(String::new()) };
+        // It cannot be kept, so it waits as long as the others.
+        match self.answer(method, invocation, wait) {
+            Err(Failure::Away(_) | Failure::Unreachable(_)) => {
+                let cause = format!("{cause}; and the DEL could not be spooled: {error}");
+                Err(ErrorReport::from(&Error::new(ErrorCode::Unreachable, cause)))
+            }
+            answer => self.told(command, answer),
+        }
+    }
+
+    /// The daemon's answer. While a daemon is away, it is waited for; the wait began when the call did.
+    fn answer(&self, method: &str, invocation: &Invocation, wait: Duration) -> Result<Answer, Failure> {
+        let mut pauses = Pauses::until(self.deadline.within(wait));
+        loop {
+            let answer = daemon::ask(&self.socket, (self.service, method), invocation, self.deadline);
+            match answer {
+                Err(failure) if failure.is_passing() => {
+                    // After the deadline of the call, another attempt would only hide the cause.
+                    if !pauses.pause() || self.deadline.remaining().is_none() {
+                        return Err(failure);
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The output for an answer.
+    fn told(&self, command: &Command, answer: Result<Answer, Failure>) -> Result<String, ErrorReport> {
+        let error = match answer {
             Ok(answer) => match String::from_utf8(answer.output) {
                 Ok(output) if *command == Command::Add && output.is_empty() => {
                     Error::new(ErrorCode::Internal, "the daemon's answer to ADD is empty")
@@ -151,28 +198,18 @@ impl Way {
                 let cause = format_args!("tenured did not answer within {:?}", self.deadline.timeout());
                 Error::new(ErrorCode::DeadlineExceeded, cause)
             }
-            Err(Failure::Unreachable(why)) => {
-                let cause = format!("cannot reach tenured at {}: {why}", self.socket.display());
-                match command {
-                    // An agent hears of it, and repeats it: it may not write on the node.
-                    Command::Del if self.service == Service::Cni => {
-                        return spool(&self.socket, invocation, &cause);
-                    }
-                    Command::Status => Error::new(ErrorCode::Unavailable, cause),
-                    _ => Error::new(ErrorCode::Unreachable, cause),
-                }
+            Err(Failure::Away(why) | Failure::Unreachable(why)) => {
+                let code =
+                    if *command == Command::Status { ErrorCode::Unavailable } else { ErrorCode::Unreachable };
+                Error::new(code, self.unreachable(&why))
             }
         };
         Err(ErrorReport::from(&error))
     }
-}
 
-/// Spools a DEL for the daemon to process later. Once spooled, it counts as done.
-fn spool(socket: &Path, invocation: &Invocation, cause: &str) -> Result<String, ErrorReport> {
-    Spool::beside(socket).write(invocation).map(|()| String::new()).map_err(|error| {
-        let cause = format!("{cause}; and the DEL could not be spooled: {error}");
-        ErrorReport::from(&Error::new(ErrorCode::Unreachable, cause))
-    })
+    fn unreachable(&self, why: &str) -> String {
+        format!("cannot reach tenured at {}: {why}", self.socket.display())
+    }
 }
 
 /// An environment variable. Invalid UTF-8 becomes U+FFFD, which no name may contain, so that it is refused later.

@@ -34,6 +34,10 @@ const CANCELLED: i32 = 1;
 const DEADLINE_EXCEEDED: i32 = 4;
 const UNAVAILABLE: i32 = 14;
 
+/// Why nobody answers at a socket.
+const NOBODY_LISTENS: &str = "nobody listens on the socket, so tenured has ended";
+const NO_SOCKET: &str = "the socket does not exist, so tenured is stopped or still starting";
+
 /// A service of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -61,7 +65,10 @@ pub(crate) enum Failure {
     /// The daemon refused the request.
     #[error("{}", .0.cause)]
     Refused(ErrorReport),
-    /// The daemon was not running, went away, or does not speak the protocol. Whether it processed the request is unknown.
+    /// No daemon listens, or it went away before it answered: the next one may answer. Whether this one processed the request is unknown.
+    #[error("{0}")]
+    Away(String),
+    /// The socket cannot be used, or what listens there does not speak the protocol.
     #[error("{0}")]
     Unreachable(String),
     /// The deadline passed.
@@ -69,9 +76,23 @@ pub(crate) enum Failure {
     Late,
 }
 
+impl Failure {
+    /// Whether the same call may succeed soon. Every call may be repeated: the daemon answers a repeated one as it answered the first.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Away(_) => true,
+            Self::Refused(report) => report.reason == ErrorCode::Stopping.name(),
+            Self::Unreachable(_) | Self::Late => false,
+        }
+    }
+}
+
 impl From<h2::Error> for Failure {
     fn from(error: h2::Error) -> Self {
-        Self::Unreachable(format!("the connection failed: {error}"))
+        // The other errors are about bytes that no daemon sends.
+        let is_gone = error.is_io() || error.is_remote();
+        let why = format!("the connection failed: {error}");
+        if is_gone { Self::Away(why) } else { Self::Unreachable(why) }
     }
 }
 
@@ -104,6 +125,8 @@ fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, Failure> {
     match rustix::net::connect(&socket, &address) {
         Ok(()) => Ok(UnixStream::from(socket)),
         Err(rustix::io::Errno::AGAIN) => Err(Failure::Late),
+        Err(rustix::io::Errno::CONNREFUSED) => Err(Failure::Away(NOBODY_LISTENS.to_owned())),
+        Err(rustix::io::Errno::NOENT) => Err(Failure::Away(NO_SOCKET.to_owned())),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
@@ -124,7 +147,7 @@ async fn exchange(
         }
         let Poll::Ready(ended) = connection.as_mut().poll(context) else { return Poll::Pending };
         let answer = call.as_mut().poll(context);
-        let closed = || Failure::Unreachable("the daemon closed the connection".to_owned());
+        let closed = || Failure::Away("the daemon closed the connection".to_owned());
         if answer.is_ready() {
             answer
         } else {
@@ -213,7 +236,7 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
         percent_encoding::percent_decode_str(text("grpc-message").unwrap_or_default()).decode_utf8_lossy();
     Err(match code {
         CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
-        UNAVAILABLE => Failure::Unreachable(message.into_owned()),
+        UNAVAILABLE => Failure::Away(message.into_owned()),
         code => {
             let cause = format!("the daemon answered with gRPC status {code}: {message}");
             Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))

@@ -23,6 +23,11 @@ impl Deadline {
         Self { started, timeout }
     }
 
+    /// The same call's deadline, if it may take only this long.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout: self.timeout.min(timeout), ..self }
+    }
+
     /// The time left; `None` if the deadline has passed.
     pub(crate) fn remaining(self) -> Option<Duration> {
         (self.started + self.timeout).checked_sub(now()).filter(|remaining| !remaining.is_zero())

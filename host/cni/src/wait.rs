@@ -40,6 +40,33 @@ pub(crate) fn until(descriptor: &impl AsFd, events: PollFlags, deadline: Deadlin
     }
 }
 
+/// The pauses between attempts to reach a daemon: short at first, and never so long that a pod feels it.
+///
+/// The run directory is not watched: with hundreds of waiting pods, the kernel's limit of inotify instances would be reached.
+pub(crate) struct Pauses {
+    next: Duration,
+    end: Deadline,
+}
+
+impl Pauses {
+    const FIRST: Duration = Duration::from_millis(5);
+    const LONGEST: Duration = Duration::from_millis(100);
+
+    /// Pauses until a deadline.
+    pub(crate) fn until(end: Deadline) -> Self {
+        Self { next: Self::FIRST, end }
+    }
+
+    /// Pauses; returns whether to make another attempt.
+    pub(crate) fn pause(&mut self) -> bool {
+        let Some(remaining) = self.end.remaining() else { return false };
+        // A signal only shortens it.
+        let _ = poll(&mut [], Some(&timespec(self.next.min(remaining))));
+        self.next = (self.next * 2).min(Self::LONGEST);
+        true
+    }
+}
+
 /// Runs a future that reads and writes one socket; `None` if the deadline passes first.
 pub(crate) fn drive<F: Future>(
     socket: &Socket,

@@ -243,12 +243,13 @@ The daemon verifies each finding again before it releases anything. Findings of 
   tenurectl import host-local /var/lib/cni/networks --config /etc/cni/net.d/10-pods.conflist
   tenurectl import --apply host-local /var/lib/cni/networks
   tenurectl import ipamd /var/run/aws-node/ipam.json --network pods
+  tenurectl import abandon pods --reason 'rebooted meanwhile' --apply
 
 An address that cannot be assigned to its owner - a duplicate, a conflict, one outside the ranges, a file without an owner - is held
 for an unknown owner and is not handed out until `tenurectl release` or a reboot frees it; the import then exits with 1. An allocation
-that was imported before and has ended since stays released.")]
+that was imported before and has ended since stays released, and so does one whose DEL was answered before it was imported.")]
     Import {
-        /// The IPAM plugin to import from.
+        /// The IPAM plugin to import from, or `abandon`.
         #[command(subcommand)]
         source: Source,
         /// The CNI configuration that defines the network; required if the network does not exist yet.

@@ -13,6 +13,7 @@ mod sign;
 mod template;
 mod test;
 
+use tenure_policy::SignedRelease;
 use tenure_types::Error;
 
 use crate::arguments::Author;
@@ -56,8 +57,9 @@ pub(crate) fn run(verb: Author) -> Result<Work, Error> {
         Author::Check { file, network } => Work::Checked(Box::new(check::check(&file, network.as_deref())?)),
         Author::Bench { file, network } => Work::Benched(bench::bench(&file, network.as_deref())?),
         Author::Pack { file, to } => Work::Packed(pack::pack(&file, to)?),
-        Author::Sign { file, key, password_file } => {
-            Work::Signed(sign::sign(&file, &key, password_file.as_deref())?)
+        Author::Sign { file, key, name, release, password_file } => {
+            let release = SignedRelease { policy: name, version: release };
+            Work::Signed(sign::sign(&file, &release, &key, password_file.as_deref())?)
         }
         Author::Wrap { module, to } => Work::Built(build::wrap(&module, to)?),
     })

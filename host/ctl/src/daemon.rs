@@ -10,6 +10,9 @@ use tenure_types::{Error, ErrorCode};
 use tonic::transport::Channel;
 use tonic::{Response, Status, Streaming};
 
+/// The longest answer that is read. The daemon bounds what it says; a node's networks and findings may be many.
+const LONGEST_ANSWER: usize = 256 << 20;
+
 /// The generated client, connected.
 type Admin = v1::admin_client::AdminClient<Channel>;
 
@@ -48,7 +51,7 @@ impl Daemon {
         ask: impl AsyncFnOnce(Admin) -> Result<Response<T>, Status>,
     ) -> Result<T, Error> {
         let answer = async {
-            let admin = Admin::new(connect(&self.socket).await?);
+            let admin = Admin::new(connect(&self.socket).await?).max_decoding_message_size(LONGEST_ANSWER);
             ask(admin).await.map(Response::into_inner).map_err(|status| from_status(&status))
         };
         self.in_time(answer).await

@@ -24,7 +24,7 @@ use self::check::{check, repair};
 use self::networks::{defined, networks, removed};
 use self::policies::{activated, history, inspected, loaded, policies, shadow, unloaded};
 use crate::exit::next_step;
-use crate::report::{Entry, Export, Import, Judged, PassedOver, Report};
+use crate::report::{Abandoned, Entry, Export, Import, Judged, PassedOver, Report};
 
 /// A report as JSON.
 pub(crate) fn report(report: &Report) -> Value {
@@ -41,6 +41,7 @@ pub(crate) fn report(report: &Report) -> Value {
         Report::Plan(answer) => plan::plan(answer),
         Report::Repair(done) => repair(done),
         Report::Import(done) => import(done),
+        Report::Abandoned(done) => abandoned(done),
         Report::Export(done) => export(done),
         Report::Adopted(answer) => adopted(answer),
         Report::Policies(answer) => policies(answer),
@@ -123,6 +124,20 @@ fn import(report: &Import) -> Value {
     })
 }
 
+fn abandoned(report: &Abandoned) -> Value {
+    json!({
+        "applied": report.applied,
+        "network": report.network,
+        "imports": list(&report.answer.imports, |open| json!({
+            "source": open.source,
+            "by": open.by,
+            "entries": open.entries,
+            "reached": open.reached,
+            "begun_at_ms": open.begun_at_ms,
+        })),
+    })
+}
+
 fn export(report: &Export) -> Value {
     json!({ "file": report.file, "written": report.written, "left_out": left_out(&report.left_out) })
 }
@@ -144,6 +159,6 @@ mod tests {
     #[test]
     fn an_error_says_what_and_why_and_what_next() {
         let error = Error::new(ErrorCode::UnknownNetwork, "no network \"p\u{1b}[2Jods\" on this node");
-        insta::assert_snapshot!(super::error(&error), @r#"{"error":{"cause":"no network \"p\u001b[2Jods\" on this node","code":"unknown-network","next_step":"`tenurectl networks` lists the networks; the first ADD, `tenurectl network define` or tenured.toml creates one"}}"#);
+        insta::assert_snapshot!(super::error(&error), @r#"{"error":{"cause":"no network \"p\\u{1b}[2Jods\" on this node","code":"unknown-network","next_step":"`tenurectl networks` lists the networks; the first ADD, `tenurectl network define` or tenured.toml creates one"}}"#);
     }
 }

@@ -1,11 +1,12 @@
 //! Writing to the standard streams in the chosen output format. A reader that closes the pipe early, such as `head`, is not
 //! an error.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
 
 use tenure_checkpoint::LogItem;
 use tenure_rpc::v1;
-use tenure_types::{Error, ErrorCode};
+use tenure_types::{Error, ErrorCode, printable};
 
 use crate::arguments::Output;
 use crate::clock::now_ms;
@@ -21,6 +22,14 @@ pub(crate) fn text(text: &str) -> Result<bool, Error> {
     read_on(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
+/// What may be printed: every format passes through here, so that nothing from outside can deceive a reader. JSON keeps its values.
+fn harmless(text: &str, output: Output) -> Cow<'_, str> {
+    match output {
+        Output::Table => printable::lines(text),
+        Output::Json => printable::json(text),
+    }
+}
+
 /// Prints a report.
 pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
     if let Report::Raw(bytes) = report {
@@ -28,8 +37,8 @@ pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
         return read_on(out.write_all(bytes).and_then(|()| out.flush())).map(drop);
     }
     match output {
-        Output::Table => text(&render::report(report, now_ms())),
-        Output::Json => text(&format!("{}\n", json::report(report))),
+        Output::Table => text(&harmless(&render::report(report, now_ms()), output)),
+        Output::Json => text(&harmless(&format!("{}\n", json::report(report)), output)),
     }
     .map(drop)
 }
@@ -41,7 +50,7 @@ pub(crate) fn error(error: &Error, output: Output) {
         Output::Json => format!("{}\n", json::error(error)),
     };
     // A failure to write to standard error cannot be reported anywhere.
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(harmless(&text, output).as_bytes());
 }
 
 /// Prints allocations as they arrive, and buffers at most one piece.
@@ -76,7 +85,8 @@ impl Allocations {
         if next.is_some() && self.text.len() < PIECE {
             return Ok(true);
         }
-        let goes_on = text(&self.text)?;
+        let output = if matches!(self.form, Form::Json(_)) { Output::Json } else { Output::Table };
+        let goes_on = text(&harmless(&self.text, output))?;
         self.text.clear();
         Ok(goes_on)
     }
@@ -98,8 +108,12 @@ impl Log {
     /// Prints the next item, or flushes if there is none for now; `false` if the reader has closed the pipe.
     pub(crate) fn print(&mut self, next: Option<&LogItem>) -> Result<bool, Error> {
         read_on(match (next, self.output) {
-            (Some(item), Output::Table) => self.out.write_all(self.lines.text(item).as_bytes()),
-            (Some(item), Output::Json) => self.out.write_all(self.lines.json(item).as_bytes()),
+            (Some(item), Output::Table) => {
+                self.out.write_all(harmless(&self.lines.text(item), self.output).as_bytes())
+            }
+            (Some(item), Output::Json) => {
+                self.out.write_all(harmless(&self.lines.json(item), self.output).as_bytes())
+            }
             (None, _) => self.out.flush(),
         })
     }

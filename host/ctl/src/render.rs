@@ -1,5 +1,6 @@
 //! Text for people: pure functions from a report to the printed text.
 
+mod abandoned;
 mod address;
 mod allocations;
 mod author;
@@ -48,6 +49,7 @@ pub(crate) fn report(report: &Report, now_ms: u64) -> String {
         Report::Plan(answer) => plan::plan(answer),
         Report::Repair(repair) => repair::repair(repair),
         Report::Import(import) => import::import(import),
+        Report::Abandoned(abandoned) => abandoned::abandoned(abandoned),
         Report::Export(export) => export::export(export),
         Report::Adopted(answer) => status::adopted(answer),
         Report::Policies(answer) => policies::policies(answer),

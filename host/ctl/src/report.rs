@@ -26,6 +26,7 @@ pub(crate) enum Report {
     Plan(Box<v1::ExplainPlanResponse>),
     Repair(Repair),
     Import(Import),
+    Abandoned(Abandoned),
     Export(Export),
     Adopted(v1::AdoptResponse),
     Policies(v1::ListPoliciesResponse),
@@ -124,6 +125,14 @@ pub(crate) struct Import {
     pub(crate) judged: Vec<Judged>,
     /// Files and rows that were left out.
     pub(crate) passed_over: Vec<PassedOver>,
+}
+
+/// The imports of a network that were abandoned, or that would be.
+pub(crate) struct Abandoned {
+    pub(crate) network: String,
+    /// Whether changes were made, as opposed to a dry run.
+    pub(crate) applied: bool,
+    pub(crate) answer: v1::AbandonImportResponse,
 }
 
 /// An attachment to import and the daemon's decision about it.
@@ -236,6 +245,7 @@ impl Report {
             | Self::Cloud(_)
             | Self::Plan(_)
             | Self::Address(_)
+            | Self::Abandoned(_)
             | Self::Adopted(_)
             | Self::Policies(_)
             | Self::Inspected(_)

@@ -70,7 +70,7 @@ impl Admin for Fake {
 
     async fn check(&self, _: Request<v1::CheckRequest>) -> Result<Response<v1::CheckResponse>, Status> {
         let findings = vec![v1::Finding { kind: "missing-from-memory".into(), ..v1::Finding::default() }];
-        Ok(Response::new(v1::CheckResponse { compared: 1, findings, notes: Vec::new() }))
+        Ok(Response::new(v1::CheckResponse { compared: 1, findings, ..v1::CheckResponse::default() }))
     }
 
     async fn list_policies(
@@ -181,6 +181,13 @@ impl Admin for Fake {
 
     async fn import(&self, _: Request<v1::ImportRequest>) -> Result<Response<v1::ImportResponse>, Status> {
         Err(Status::unimplemented("for programs one version older"))
+    }
+
+    async fn abandon_import(
+        &self,
+        request: Request<v1::AbandonImportRequest>,
+    ) -> Result<Response<v1::AbandonImportResponse>, Status> {
+        Err(unknown(&request.into_inner().network))
     }
 
     async fn import_all(

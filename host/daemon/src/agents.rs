@@ -2,29 +2,48 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tenure_rpc::claims::{Agents, Rights, matches};
+use tenure_engine::ports::Clock as _;
+use tenure_rpc::claims::{Agents, Reload, Rights, matches};
 use tenure_rpc::peer::Peer;
 use tenure_runtime::{PodName, Runtime};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
+use crate::clock::KernelClock;
 use crate::config::{AgentTable, Config};
 
 /// How many pods to remember. A pod's uid never becomes another's.
 const MOST_PODS: usize = 4096;
+
+/// How long to remember that the runtime does not know a pod: it may be about to.
+const UNKNOWN_FOR: Duration = Duration::from_secs(2);
 
 /// The agents of the configuration in force.
 pub(crate) struct ConfiguredAgents {
     config: watch::Receiver<Arc<Config>>,
     runtime: Option<Runtime>,
     /// A `std::sync::Mutex`, held to look up and to add.
-    pods: Mutex<HashMap<String, PodName>>,
+    pods: Mutex<HashMap<String, KnownPod>>,
+    /// Held while the runtime is asked. A `tokio::sync::Mutex`, because the answer is awaited: callers wait for each other's answers instead of
+    /// asking at the same time.
+    asking: tokio::sync::Mutex<()>,
+    refusals: Refusals,
+}
+
+/// A pod's name, or when the runtime did not know it.
+#[derive(Debug, Clone)]
+enum KnownPod {
+    Named(PodName),
+    Unknown(Instant),
 }
 
 impl ConfiguredAgents {
     pub(crate) fn new(config: watch::Receiver<Arc<Config>>, runtime: Option<Runtime>) -> Self {
-        Self { config, runtime, pods: Mutex::default() }
+        let (pods, asking, refusals) = (Mutex::default(), tokio::sync::Mutex::default(), Refusals::default());
+        Self { config, runtime, pods, asking, refusals }
     }
 
     async fn is(&self, peer: &Peer, table: &AgentTable) -> Result<bool> {
@@ -41,20 +60,35 @@ impl ConfiguredAgents {
 
     /// The pod of this uid; `None` if the runtime does not know it.
     async fn pod(&self, uid: &str) -> Result<Option<PodName>> {
-        let known = || self.pods.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pod) = known().get(uid) {
-            return Ok(Some(pod.clone()));
+        if let Some(known) = self.known(uid) {
+            return Ok(known);
         }
         let Some(runtime) = &self.runtime else { return Ok(None) };
-        let pods = runtime.pods().await.map_err(|error| {
+        let _asking = self.asking.lock().await;
+        // Whoever asked before this one may have asked for the same pod.
+        if let Some(known) = self.known(uid) {
+            return Ok(known);
+        }
+        let pod = runtime.pod(uid).await.map_err(|error| {
             Error::new(ErrorCode::NotReady, format_args!("cannot find out which pod is calling: {error}"))
         })?;
-        let mut known = known();
-        if known.len() + pods.len() > MOST_PODS {
-            known.clear();
+        let mut pods = self.pods.lock().unwrap_or_else(PoisonError::into_inner);
+        if pods.len() >= MOST_PODS {
+            pods.clear();
         }
-        known.extend(pods);
-        Ok(known.get(uid).cloned())
+        pods.insert(
+            uid.to_owned(),
+            pod.clone().map_or_else(|| KnownPod::Unknown(Instant::now()), KnownPod::Named),
+        );
+        Ok(pod)
+    }
+
+    /// What is remembered of a pod: its name, or that the runtime does not know it.
+    fn known(&self, uid: &str) -> Option<Option<PodName>> {
+        match self.pods.lock().unwrap_or_else(PoisonError::into_inner).get(uid)? {
+            KnownPod::Named(pod) => Some(Some(pod.clone())),
+            KnownPod::Unknown(at) => (at.elapsed() < UNKNOWN_FOR).then_some(None),
+        }
     }
 }
 
@@ -62,15 +96,58 @@ impl ConfiguredAgents {
 impl Agents for ConfiguredAgents {
     async fn rights(&self, peer: &Peer) -> Result<Rights> {
         let config = Arc::clone(&self.config.borrow());
+        let mut found: Option<(&String, &AgentTable)> = None;
         for (name, table) in &config.agents {
-            if self.is(peer, table).await? {
-                return rights(name, table);
+            // The configuration was checked: of two that match a caller, one comes first.
+            if found.is_none_or(|(_, other)| table.comes_before(other)) && self.is(peer, table).await? {
+                found = Some((name, table));
             }
+        }
+        if let Some((name, table)) = found {
+            return rights(name, table);
         }
         let pod = peer.pod_uid.as_ref().map_or_else(|| "in no pod".to_owned(), |uid| format!("in pod {uid}"));
         let cause =
-            format_args!("no agent of tenured.toml has user {}, group {} and is {pod}", peer.uid, peer.gid);
+            format!("no agent of tenured.toml has user {}, group {} and is {pod}", peer.uid, peer.gid);
+        self.refusals.note(KernelClock.monotonic(), &cause);
         Err(Error::new(ErrorCode::AgentUnknown, cause))
+    }
+
+    fn next_reload(&self) -> Reload {
+        let mut config = self.config.clone();
+        config.mark_unchanged();
+        Box::pin(async move {
+            if config.changed().await.is_err() {
+                // Nothing reloads it any more.
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+/// How often refused callers are logged.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
+/// The callers that were refused because they are no agents, of which the log hears once a minute.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<(Option<Duration>, u64)>);
+
+impl Refusals {
+    /// Counts a refused caller. Logs it, with the number of those before it that were not logged, unless one was logged less
+    /// than a minute ago; returns that number if so.
+    fn note(&self, now: Duration, cause: &str) -> Option<u64> {
+        let untold = {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let (told, untold) = &mut *noted;
+            if told.is_some_and(|told| now.saturating_sub(told) < TELL_AGAIN) {
+                *untold += 1;
+                return None;
+            }
+            *told = Some(now);
+            std::mem::take(untold)
+        };
+        tracing::warn!(cause, untold, "refused a caller on the agents' socket");
+        Some(untold)
     }
 }
 
@@ -95,7 +172,7 @@ mod tests {
         let (_, config) = watch::channel(Arc::new(Config { agents, ..Config::default() }));
         let agents = ConfiguredAgents::new(config, None);
         let shop = PodName { namespace: "kube-system".into(), name: "cilium-x7".into() };
-        agents.pods.lock().unwrap().insert("uid-1".into(), shop);
+        agents.pods.lock().unwrap().insert("uid-1".into(), KnownPod::Named(shop));
         agents
     }
 
@@ -105,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_is_the_first_agent_that_it_matches_in_everything() {
+    async fn a_caller_is_the_agent_that_it_matches_in_everything() {
         let pod = |pattern: &str| AgentTable { pod: Some(pattern.to_owned()), ..AgentTable::default() };
         let agents = agents(&[
             ("cilium", AgentTable { uid: Some(0), ..pod("kube-system/cilium-*") }),
@@ -123,5 +200,34 @@ mod tests {
         ] {
             assert_eq!(who(&agents, uid, gid, pod_uid).await, told);
         }
+    }
+
+    /// Regression: an agent that was added under a name before another's took over that one's callers.
+    #[tokio::test]
+    async fn of_agents_that_a_caller_matches_it_is_the_narrower_one_whatever_their_names() {
+        let pod = |pattern: &str| AgentTable { pod: Some(pattern.to_owned()), ..AgentTable::default() };
+        let root = || AgentTable { uid: Some(0), ..AgentTable::default() };
+        for names in [["a", "b", "c", "d"], ["d", "c", "b", "a"]] {
+            let [widest, grouped, pods, cilium] = names;
+            let agents = agents(&[
+                (widest, root()),
+                (grouped, AgentTable { gid: Some(8), ..root() }),
+                (pods, pod("kube-system/*")),
+                (cilium, AgentTable { uid: Some(0), ..pod("kube-system/cilium-*") }),
+            ]);
+            assert_eq!(who(&agents, 0, 0, None).await, widest);
+            assert_eq!(who(&agents, 0, 8, None).await, grouped);
+            assert_eq!(who(&agents, 1, 8, Some("uid-1")).await, pods);
+            assert_eq!(who(&agents, 0, 8, Some("uid-1")).await, cilium);
+        }
+    }
+
+    #[test]
+    fn refused_callers_are_logged_once_a_minute_with_their_number() {
+        let (refusals, second) = (Refusals::default(), Duration::from_secs);
+        assert_eq!(refusals.note(second(100), "no agent"), Some(0));
+        assert_eq!([101, 120, 159].map(|at| refusals.note(second(at), "no agent")), [None; 3]);
+        assert_eq!(refusals.note(second(160), "no agent"), Some(3));
+        assert_eq!(refusals.note(second(220), "no agent"), Some(0));
     }
 }

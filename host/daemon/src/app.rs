@@ -23,7 +23,10 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, watch};
 
 use crate::agents::ConfiguredAgents;
+use crate::claims_seen::{self, ClaimsSeen};
 use crate::config::Config;
+use crate::deferral::WhileLost;
+use crate::dels::DelFile;
 use crate::links::KernelLinks;
 use crate::live::Live;
 use crate::node::Node;
@@ -75,7 +78,7 @@ impl App {
         let Outside { run_dir, state_dir, clock, .. } = outside;
         let started = clock.monotonic();
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION")));
-        let State { directories, disk, boot, recovered, seen } =
+        let State { directories, disk, boot, recovered, seen, is_first } =
             State::recover(run_dir, state_dir, clock.as_ref(), &metrics)?;
 
         // The ports, and the engine between them.
@@ -120,22 +123,38 @@ impl App {
             states: recovered.states,
             delegations: recovered.delegations,
             effects: recovered.effects,
+            moves: recovered.moves,
         };
         let (engine, abandoned) = Engine::new(state, ports, config.settings());
+        let (dels, record) = DelFile::open(run_dir, &boot, clock.now(), is_first);
+        engine.remember_dels(dels.since, dels.served, record);
         let conditions = Arc::clone(engine.conditions());
+        let witnessed = claims_seen::read(run_dir, &boot);
+        let knows_claims = witnessed.is_some();
+        let mut witnessed = witnessed.unwrap_or_default();
         if seen.is_lost() {
-            let message = format!(
+            let mut message = format!(
                 "{} lacks facts that were acknowledged in this boot, so the addresses of live pods are not known",
                 state_dir.display()
             );
+            if !witnessed.is_empty() {
+                message += &format!("; the {} claims of agents are, and will be restored", witnessed.len());
+            }
             conditions.set(ConditionName::StateLost, "", message);
+        } else {
+            witnessed.retain(|claim| claim.is_awaited);
         }
+        engine.await_claims(witnessed);
+        seen.follow(ClaimsSeen::new(run_dir, &boot, &engine));
 
         let decisions = policies.decisions();
         decisions.recorder().set(config.recorded());
 
         // What changes on a reload.
-        let cni = CniService::new(Arc::clone(&engine), config.host_local.ignore);
+        let cni_path = run_dir.join("cni.sock");
+        let deferral = WhileLost::new(Spool::beside(&cni_path), Arc::clone(&seen));
+        let cni =
+            CniService::new(Arc::clone(&engine), config.host_local.ignore).deferring(Arc::new(deferral));
         let networks = Arc::new(NetworkSetup::new(Arc::clone(&engine), Arc::clone(&seen)));
         let files = PolicyFiles::new(Arc::clone(&engine), Arc::clone(&policies), Arc::clone(&seen));
         let files = Arc::new(files);
@@ -162,7 +181,7 @@ impl App {
         let node = Arc::new(Node {
             engine: Arc::clone(&engine),
             disk,
-            boot,
+            boot: boot.clone(),
             started,
             state_seen: Arc::clone(&seen),
             sandboxes: Arc::clone(&sandboxes),
@@ -175,7 +194,6 @@ impl App {
         let checkpoint = parts.add(Checkpoint::build(writer, engine.images()), &[]);
         let undo = parts.add(Undo::build(abandoned), &[checkpoint]);
 
-        let cni_path = run_dir.join("cni.sock");
         let replay = Replay::new(Spool::beside(&cni_path), cni.clone(), Arc::clone(&metrics), seen);
         let spool = SpoolReplay::build(replay);
         let replayed = spool.replayed();
@@ -243,9 +261,11 @@ impl App {
                     let config = in_force.clone();
                     move || Duration::from_secs(config.borrow().runtime.grace_seconds.into())
                 };
-                let leaks = Leaks::new(engine, sandboxes, clock, grace);
+                let leaks =
+                    Leaks::new(engine, sandboxes, clock, grace).kept_in(run_dir.join("gone"), boot.clone());
                 parts.add(LeakWatch::build(leaks), &[undo]);
-                parts.add(Adoption::build(Arc::clone(&node), runtime, in_force), &[checkpoint]);
+                let adoption = Adoption::build(Arc::clone(&node), runtime, in_force, knows_claims);
+                parts.add(adoption, &[checkpoint]);
             }
         }
         if let Some(address) = config.metrics.listen {

@@ -1,21 +1,40 @@
-//! `tenured --check-config`: checks the configuration and the files that it names as a start would, without starting.
+//! `tenured --check-config`: checks the configuration, the files that it names and both directories as a start would, without
+//! starting and without changing anything. What a start refuses is refused; what it reports as a condition is a warning.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+use tenure_checkpoint::{FileDisk, Mark, boot_id, recover_read_only};
+use tenure_engine::ports::Clock as _;
 use tenure_policy::{CatalogueSource, Compiler, Contents, Runtime, sha256};
+use tenure_types::printable;
 
+use crate::clock::KernelClock;
 use crate::config::Config;
-use crate::{fault, policies};
+use crate::run_dir::RunDir;
+use crate::{Arguments, failed, policies, state_dir};
 
 /// Checks a configuration that was parsed.
-pub(crate) fn check(config: &Config) -> ExitCode {
-    if let Err(error) = sandbox(config) {
-        eprintln!("tenured: {error:#}");
-        return ExitCode::from(fault::PERMANENT);
+pub(crate) fn check(config: &Config, arguments: &Arguments) -> ExitCode {
+    let Arguments { run_dir, state_dir, .. } = arguments;
+    // In the order of a start.
+    let checked = RunDir::check(run_dir).map_err(Into::into).and_then(|()| state(run_dir, state_dir));
+    if let Err(error) = checked.and_then(|()| sandbox(config)) {
+        return failed(&error, state_dir);
     }
+    for warning in warnings(config) {
+        eprintln!("warning: {}", printable::line(&warning));
+    }
+    println!("configuration ok");
+    ExitCode::SUCCESS
+}
+
+/// What a start would report as conditions: it can be put right while the daemon serves.
+fn warnings(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
     let most = policies::limits(config).map_or(0, |limits| limits.component);
     for (name, source) in policies::files(config) {
         let (path, sha256) = match source {
@@ -24,11 +43,60 @@ pub(crate) fn check(config: &Config) -> ExitCode {
             CatalogueSource::Embedded(_) | CatalogueSource::Loaded(_) => continue,
         };
         if let Err(problem) = policy(&path, sha256.as_deref(), most) {
-            eprintln!("warning: policies.{name}: {}: {problem}", path.display());
+            warnings.push(format!("policies.{name}: {}: {problem}", path.display()));
         }
     }
-    println!("configuration ok");
-    ExitCode::SUCCESS
+    for (name, table) in &config.delegates {
+        if let Err(problem) = tenure_delegate::usable(&table.path, table.sha256.as_deref()) {
+            warnings.push(format!("delegates.{name}: {problem}"));
+        }
+    }
+    if let Some(Err(error)) = config.cni.directory.as_ref().map(std::fs::read_dir) {
+        let directory = config.cni.directory.as_deref().unwrap_or(Path::new(""));
+        warnings.push(format!("cni.directory: {}: {error}", directory.display()));
+    }
+    if let Some(Err(error)) = config.runtime.path().map(std::fs::metadata) {
+        let socket = config.runtime.socket.as_deref().unwrap_or_default();
+        warnings.push(format!("runtime.socket: {socket}: {error}"));
+    }
+    warnings
+}
+
+/// Checks the state directory as a start would, and reads the state. A daemon may be running on it.
+fn state(run_dir: &Path, directory: &Path) -> anyhow::Result<()> {
+    match std::fs::metadata(directory) {
+        // A start creates it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return parent(directory),
+        Err(error) => return Err(error).with_context(|| format!("state directory {}", directory.display())),
+        Ok(_) => state_dir::check(directory)?,
+    }
+    let boot = boot_id().context("cannot read the kernel's boot ID")?;
+    let recovered = recover_read_only(&FileDisk::existing(directory), &boot, KernelClock.now());
+    let report = recovered
+        .with_context(|| {
+            format!("cannot trust the checkpoint in {}, so nothing would be served", directory.display())
+        })?
+        .report;
+    // Whether a part of the state is lost is known only after its end was read from the disk itself.
+    let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
+    if report.fresh && mark.durable().is_some_and(|durable| durable.fact > 0) {
+        eprintln!(
+            "warning: {} is empty, but this boot had a state: a start would report it as lost",
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// Checks that a directory which does not exist can be created: what is above it is a directory.
+fn parent(directory: &Path) -> anyhow::Result<()> {
+    let above = directory.ancestors().skip(1).find(|above| above.exists() && !above.as_os_str().is_empty());
+    if let Some(above) = above.filter(|above| !above.is_dir()) {
+        let error = std::io::Error::from(std::io::ErrorKind::NotADirectory);
+        return Err(error)
+            .with_context(|| format!("state directory {}: {}", directory.display(), above.display()));
+    }
+    Ok(())
 }
 
 /// Checks that this machine can provide the configured sandbox.

@@ -8,6 +8,7 @@ mod compare;
 mod delegates;
 mod networks;
 mod read;
+mod same_caller;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub(crate) struct Config {
     pub(crate) signatures: Signatures,
     /// Networks that exist without a CNI call, and bounds that apply to a network whoever defines it.
     pub(crate) networks: BTreeMap<String, NetworkTable>,
-    /// Agents on the node that may claim addresses of their own, by name. A caller on the agents' socket is the first agent, in the order of their names, whose `uid`, `gid` and `pod` all match.
+    /// Agents on the node that may claim addresses of their own, by name. A caller on the agents' socket is the agent whose `uid`, `gid` and `pod` all match; of several, one with a `pod`, and then the one that matches fewest callers. Tables between which that is not clear are refused.
     pub(crate) agents: BTreeMap<String, AgentTable>,
     /// The claims of agents, and the socket on which they make them; it exists as long as there is an agent.
     pub(crate) claims: Claims,
@@ -188,6 +189,8 @@ impl Default for Exchange {
 pub(crate) struct Signatures {
     /// Public keys in minisign's format: the second line of a `.pub` file. With any, every policy but the built-in ones must be signed by one of them: a file by `FILE.minisig` beside it. Without any, signatures are not checked.
     pub(crate) keys: Vec<String>,
+    /// Whether a signature must name the policy and its version, as those of `tenurectl policy sign` do. Otherwise one that does not is accepted for any name, as long as no version of that name was accepted. Without `keys`, this means nothing.
+    pub(crate) require_version: bool,
 }
 
 /// The container runtime, as a second source on which sandboxes exist.

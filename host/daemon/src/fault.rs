@@ -8,6 +8,7 @@ use tenure_checkpoint::Error as Checkpoint;
 
 use crate::parts::{PartEnded, SocketUnusable};
 use crate::run_dir::RunDirError;
+use crate::state_dir::StateDirUnsafe;
 
 /// A restart may help: for example, the disk failed, or another daemon has not exited yet.
 pub(crate) const TRANSIENT: u8 = 1;
@@ -53,7 +54,9 @@ fn is_permanent(cause: &(dyn StdError + 'static)) -> bool {
                 | ErrorKind::InvalidFilename
         );
     }
-    cause.is::<Setting>() || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }))
+    cause.is::<Setting>()
+        || cause.is::<StateDirUnsafe>()
+        || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }))
 }
 
 /// The operator's next step, if the error does not say it itself.

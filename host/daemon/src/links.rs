@@ -1,17 +1,17 @@
 //! The engine's port of links, over netlink: a pod's veth pair is made here, and the keeper of the datapath leads packets to it.
 //!
 //! The kernel's alias of a host end says whose allocation the link is, so that it is found again without a record. Calls about one
-//! link wait for each other: what one is making must not look to another like something half left.
+//! link wait for each other: what one is making must not look to another like something half left. Calls about different links
+//! share nothing, so that a pod whose steps hang holds up only itself.
 
 use std::sync::Arc;
 
 use tenure_engine::ports::{Answer, LinkKey, Links};
-use tenure_netlink::{Error as Refusal, Name, Netns, PodLink};
+use tenure_netlink::{Difference, Error as Refusal, Name, Netns, PodLink, Turns};
 use tenure_types::{
     Allocation, Attributes, Connected, Error, ErrorCode, Generation, Link, LinkEnd, NetworkName, Owner,
     PodIdentity, Result,
 };
-use tokio::sync::Mutex;
 
 use crate::capabilities;
 use crate::parts::Kept;
@@ -33,35 +33,26 @@ const ALIAS: &str = "tenure ";
 /// The interface whose host end is named by the pod alone, as ipamd names it.
 const FIRST: &str = "eth0";
 
-/// The number of locks that links share.
-const LOCKS: usize = 64;
+/// The most differences that CHECK names.
+const MOST_NAMED: usize = 16;
 
 /// Links in the kernel of the network namespace that the daemon runs in.
 pub(crate) struct KernelLinks {
-    /// A `tokio::sync::Mutex` each, held while the kernel works. A link's is found by its hardware address.
-    turns: Vec<Arc<Mutex<()>>>,
+    turns: Turns,
     kept: Arc<Kept>,
 }
 
 impl KernelLinks {
     pub(crate) fn new(kept: Arc<Kept>) -> Self {
-        Self { turns: (0..LOCKS).map(|_| Arc::default()).collect(), kept }
-    }
-
-    fn turn(&self, host: &Name) -> Arc<Mutex<()>> {
-        let [.., last] = host.mac().0;
-        self.turns.get(usize::from(last) % LOCKS).cloned().unwrap_or_default()
+        Self { turns: Turns::default(), kept }
     }
 
     async fn make(&self, allocation: &Allocation) -> Result<()> {
         let link = pod_link(allocation)?;
         let (host, netns) = (link.host.clone(), allocation.netns().to_owned());
-        let turn = self.turn(&host).lock_owned().await;
+        let turn = self.turns.enter(&host).await.map_err(|refusal| told(&refusal))?;
         // In a task of its own, which ends it: an abandoned call must not leave half a link, which has no alias.
-        let making = tokio::spawn(async move {
-            let _turn = turn;
-            link.make(&Netns::open(netns)?).await
-        });
+        let making = tokio::spawn(async move { link.make(&Netns::open_in_turn(netns, &turn).await?).await });
         let made = making.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
         made.map_err(|refusal| told(&refusal))?;
         self.kept.leads_to(host.as_str()).await
@@ -69,10 +60,13 @@ impl KernelLinks {
 
     async fn compare(&self, allocation: &Allocation) -> Result<()> {
         let link = pod_link(allocation)?;
-        let netns = Netns::open(allocation.netns()).map_err(|refusal| told(&refusal))?;
-        let differences = link.check(&netns).await.map_err(|refusal| told(&refusal))?;
+        let compared = async {
+            let turn = self.turns.enter(&link.host).await?;
+            link.check(&Netns::open_in_turn(allocation.netns(), &turn).await?).await
+        };
+        let differences = compared.await.map_err(|refusal| told(&refusal))?;
         if !differences.is_empty() {
-            let all: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            let all: Vec<String> = differences.iter().take(MOST_NAMED).map(Difference::to_string).collect();
             return Err(Error::new(ErrorCode::LinkDiffers, all.join("; ")));
         }
         self.kept.leads_to(link.host.as_str()).await
@@ -80,7 +74,8 @@ impl KernelLinks {
 
     async fn remove(&self, link: &LinkKey) -> Result<()> {
         let host = Name::new(&link.host).map_err(|refusal| told(&refusal))?;
-        let turn = self.turn(&host).lock_owned().await;
+        // A step that hangs is inside of the pod, and gives up what it is about before it goes on: it keeps no link from going.
+        let turn = self.turns.enter(&host).await.ok();
         let removed = PodLink::remove(&host, &alias(&link.network, link.generation)).await;
         drop(turn);
         self.kept.ask();

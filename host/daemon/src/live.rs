@@ -58,8 +58,22 @@ impl Live {
                 );
                 report.wrong(format!("the reloaded configuration was refused: {error}"));
             })?;
+        let signatures = self.config.borrow().signatures != read.signatures;
+        if signatures {
+            self.check_signatures(&read).await.inspect_err(|error| {
+                tracing::error!(
+                    cause = error.cause,
+                    "the configuration was not reloaded; nothing has changed"
+                );
+                report.wrong(format!("the reloaded configuration was refused: {error}"));
+            })?;
+        }
         let (applied, after_restart) = self.put_in_force(&read);
         drop(turn);
+        if signatures {
+            // What was refused for want of a signature may serve now, and at once.
+            self.policies.load_untrusted_again().await;
+        }
         report.well();
         self.files.read_new().await;
         let failed = self.networks.bring_about(&self.config.subscribe()).await;
@@ -72,6 +86,37 @@ impl Live {
             "reloaded the configuration"
         );
         Ok(Reloaded { applied, after_restart, problems })
+    }
+
+    /// Refuses keys with which a policy that serves a network would not be loaded by the next start, and with which it
+    /// would have been until now. What is not trusted anyway does not keep anybody from changing the keys.
+    async fn check_signatures(&self, read: &Config) -> Result<(), Error> {
+        let before = Arc::clone(&self.config.borrow());
+        let (before, now) = (policies::keys(&before), policies::keys(read));
+        let networks: Vec<_> = self
+            .engine
+            .network_names()
+            .into_iter()
+            .filter_map(|network| Some((self.engine.policies_of(&network)?.now.policy, network)))
+            // What stands for a delegate is no policy that could be signed.
+            .filter(|(policy, _)| policy.name.delegate().is_none())
+            .collect();
+        let serving: Vec<_> = networks.iter().map(|(policy, _)| policy.clone()).collect();
+        let policies = Arc::clone(&self.policies);
+        let refused = tokio::task::spawn_blocking(move || {
+            let refused = policies.untrusted(&now, &serving);
+            let already = policies.untrusted(&before, &serving);
+            refused.into_iter().find(|(policy, _)| already.iter().all(|(already, _)| already != policy))
+        });
+        let refused = refused.await.map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        let Some((policy, cause)) = refused else { return Ok(()) };
+        let network = networks.iter().find(|(serving, _)| *serving == policy).map(|(_, network)| network);
+        let network = network.map(ToString::to_string).unwrap_or_default();
+        let cause = format_args!(
+            "signatures: policy {policy} serves network {network}, and the next start would not load it: {cause}; \
+             sign it, or activate another policy there first"
+        );
+        Err(Error::new(ErrorCode::InvalidConfig, cause))
     }
 
     /// Applies what can change now; returns the keys that changed, and those that need a restart.

@@ -5,9 +5,12 @@ mod app;
 mod aws;
 mod capabilities;
 mod check;
+mod claims_seen;
 mod clock;
 mod cloud;
 mod config;
+mod deferral;
+mod dels;
 mod fault;
 mod links;
 mod live;
@@ -20,14 +23,16 @@ mod replay;
 mod run_dir;
 mod signals;
 mod state;
+mod state_dir;
 mod state_seen;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use tenure_policy::Compiler;
+use tenure_types::printable;
 
 use crate::app::{App, Outside};
 use crate::clock::KernelClock;
@@ -52,7 +57,7 @@ struct Arguments {
     /// The directory for the checkpoint and for copies of policies
     #[arg(long, value_name = "DIR", default_value = "/var/lib/tenure")]
     state_dir: PathBuf,
-    /// Check the configuration and the files that it names, and exit
+    /// Check the configuration, the files that it names and both directories as a start would, change nothing, and exit
     #[arg(long)]
     check_config: bool,
     /// Print the configuration reference as Markdown
@@ -77,24 +82,27 @@ fn main() -> ExitCode {
     let config = match Config::read(arguments.config.as_deref()) {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("tenured: {error}");
+            eprintln!("tenured: {}", printable::lines(&error.to_string()));
             return ExitCode::from(fault::PERMANENT);
         }
     };
     if arguments.check_config {
-        return check::check(&config);
+        return check::check(&config, &arguments);
     }
     match start(&arguments, config) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Print to standard error: logging itself may have failed.
-            eprintln!("tenured: {error:#}");
-            if let Some(next_step) = fault::next_step(&error, &arguments.state_dir) {
-                eprintln!(" next: {next_step}");
-            }
-            ExitCode::from(fault::code(&error))
-        }
+        // Print to standard error: logging itself may have failed.
+        Err(error) => failed(&error, &arguments.state_dir),
     }
+}
+
+/// Says why the daemon does not start, and what to do.
+fn failed(error: &anyhow::Error, state_dir: &Path) -> ExitCode {
+    eprintln!("tenured: {}", printable::lines(&format!("{error:#}")));
+    if let Some(next_step) = fault::next_step(error, state_dir) {
+        eprintln!(" next: {}", printable::lines(&next_step));
+    }
+    ExitCode::from(fault::code(error))
 }
 
 fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {

@@ -130,6 +130,8 @@ impl tenure_observe::http::Node for Node {
         metrics.load(load.in_flight, load.queued);
         metrics.conditions(&self.engine.whats_wrong());
         metrics.policy_meters(self.engine.meters());
+        let claims = self.engine.claim_figures();
+        metrics.claims(claims.claims, claims.watches);
         metrics.decisions(self.live.recorder.counts());
         if let Ok(cloud) = Self::cloud(self) {
             metrics.cloud(cloud.figures().await);

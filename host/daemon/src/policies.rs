@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tenure_engine::ports::Catalogue as _;
-use tenure_policy::{CatalogueSource, Compiler, Grants, Limits, Policies, Runtime, TrustedKey};
+use tenure_policy::{CatalogueSource, Compiler, Grants, Limits, Policies, Runtime, TrustedKey, TrustedKeys};
 use tenure_types::{EffectKind, PolicyName};
 use tokio::time::sleep;
 
@@ -100,8 +100,9 @@ pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
 }
 
 /// The keys that policies must be signed with. They were checked when the configuration was read.
-pub(crate) fn keys(config: &Config) -> Vec<TrustedKey> {
-    config.signatures.keys.iter().filter_map(|key| TrustedKey::new(key).ok()).collect()
+pub(crate) fn keys(config: &Config) -> TrustedKeys {
+    let keys = config.signatures.keys.iter().filter_map(|key| TrustedKey::new(key).ok()).collect();
+    TrustedKeys { keys, require_version: config.signatures.require_version }
 }
 
 /// The built-in policies and those of the configuration.

@@ -47,9 +47,20 @@ impl RunDir {
     pub(crate) fn take(path: &Path) -> Result<Self, RunDirError> {
         let io = |source| RunDirError::Io { path: path.into(), source };
         run_dir::create(path).map_err(io)?;
-        if let Some(objection) = run_dir::objection(path).map_err(io)? {
-            return Err(RunDirError::Unsafe { path: path.into(), objection });
-        }
+        Self::check(path)?;
         Ok(Self { _lock: Lock::take(path)? })
+    }
+
+    /// Checks who can write to the directory, if it exists.
+    ///
+    /// # Errors
+    /// [`RunDirError`] says who can write to it, or why it cannot be examined.
+    pub(crate) fn check(path: &Path) -> Result<(), RunDirError> {
+        match run_dir::objection(path) {
+            Ok(None) => Ok(()),
+            Ok(Some(objection)) => Err(RunDirError::Unsafe { path: path.into(), objection }),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(RunDirError::Io { path: path.into(), source }),
+        }
     }
 }

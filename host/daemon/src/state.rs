@@ -10,6 +10,7 @@ use tenure_observe::Metrics;
 use tenure_types::BootId;
 
 use crate::run_dir::RunDir;
+use crate::state_dir;
 use crate::state_seen::StateSeen;
 
 /// The locks on both directories.
@@ -25,6 +26,8 @@ pub(crate) struct State {
     pub(crate) boot: BootId,
     pub(crate) recovered: Recovered,
     pub(crate) seen: Arc<StateSeen>,
+    /// Whether no other daemon has served with this state or this run directory in this boot.
+    pub(crate) is_first: bool,
 }
 
 impl State {
@@ -38,6 +41,7 @@ impl State {
         let run = RunDir::take(run_dir)?;
         let disk = FileDisk::create(state_dir)
             .with_context(|| format!("state directory {}", state_dir.display()))?;
+        state_dir::check(state_dir)?;
         let lock = Lock::take(state_dir)?;
         let boot = boot_id().context("cannot read the kernel's boot ID")?;
         let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
@@ -45,6 +49,7 @@ impl State {
         let mut recovered = recovered.with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
+        let is_unmarked = mark == Mark::None;
         let seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
         recovered.report.lost = seen.is_lost();
         recovered.report.findings().for_each(|found| metrics.recovered(found));
@@ -52,6 +57,7 @@ impl State {
         Ok(Self {
             directories: Directories { _run: run, _state: lock },
             disk: Arc::new(disk),
+            is_first: is_unmarked && (recovered.report.fresh || recovered.report.new_boot),
             boot,
             recovered,
             seen,

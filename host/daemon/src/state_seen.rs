@@ -14,16 +14,20 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tenure_checkpoint::{Durable, Mark, Pen, Report, Witness};
 use tenure_types::BootId;
+
+use crate::claims_seen::ClaimsSeen;
 
 /// Whether the state is lost, and the mark that outlives the daemon.
 #[derive(Debug)]
 pub(crate) struct StateSeen {
     /// Held while the mark is written, once for each sync of the log.
     known: Mutex<Known>,
+    /// The witness of agents' claims, once there is an engine.
+    claims: OnceLock<ClaimsSeen>,
 }
 
 #[derive(Debug)]
@@ -43,7 +47,22 @@ impl StateSeen {
     pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
         let lost = mark.is_lost(report);
         let pen = Pen::new(run_dir, boot);
-        Self { known: Mutex::new(Known { pen, lost, found: report.last, durable: None, marked: true }) }
+        let known = Known { pen, lost, found: report.last, durable: None, marked: true };
+        Self { known: Mutex::new(known), claims: OnceLock::new() }
+    }
+
+    /// Has the claims recorded, too, from now on; while the state is lost, their witness stays as it is.
+    pub(crate) fn follow(&self, claims: ClaimsSeen) {
+        let _ = self.claims.set(claims);
+        if !self.is_lost() {
+            self.record_claims();
+        }
+    }
+
+    fn record_claims(&self) {
+        if let Some(Err(error)) = self.claims.get().map(ClaimsSeen::record) {
+            tracing::warn!(%error, "cannot record agents' claims in the run directory; a later loss of state may cost agents their addresses");
+        }
     }
 
     /// Whether the state was lost and has not been confirmed.
@@ -61,6 +80,8 @@ impl StateSeen {
             return Ok(false);
         }
         let durable = known.durable.ok_or_else(|| io::Error::other("nothing is durable yet"))?;
+        // First, so that a kill in between leaves the state lost.
+        self.claims.get().map_or(Ok(()), ClaimsSeen::record)?;
         known.pen.write(false, &durable)?;
         known.lost = false;
         Ok(true)
@@ -89,6 +110,10 @@ impl Witness for StateSeen {
             _ => {}
         }
         known.marked = written.is_ok();
+        drop(known);
+        if !lost {
+            self.record_claims();
+        }
     }
 }
 

@@ -36,4 +36,5 @@ pub use catalogue::WithDelegates;
 pub use child::maybe_run_delegate_child;
 pub use delegate::Delegate;
 pub use failure::Failure;
+pub use opened::usable;
 pub use settings::Settings;

@@ -5,7 +5,10 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fstat, memfd_create, open};
+use rustix::fs::{
+    FileType, MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fstat, lstat, memfd_create, open, stat,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
@@ -21,7 +24,7 @@ pub(crate) fn open_checked(path: &Path, sha256: Option<&str>) -> Result<OwnedFd,
     // Not to wait for a FIFO's other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open(path, flags, Mode::empty()).map_err(|error| told(&io::Error::from(error)))?;
-    check(&file).map_err(|why| told(&why))?;
+    check(&file).and_then(|()| check_directories(path)).map_err(|why| told(&why))?;
     match sha256 {
         None => Ok(file),
         Some(expected) => {
@@ -32,6 +35,39 @@ pub(crate) fn open_checked(path: &Path, sha256: Option<&str>) -> Result<OwnedFd,
             Ok(copy)
         }
     }
+}
+
+/// Checks that a binary may run, as each of its calls does.
+///
+/// # Errors
+/// The path, and why it may not.
+pub fn usable(path: &Path, sha256: Option<&str>) -> Result<(), String> {
+    open_checked(path, sha256).map(drop)
+}
+
+/// Refuses a path on which others than root and the daemon's user may put something else. What is in the binary's own directory
+/// counts, too: a delegate is told it as the one to look for further plugins in.
+fn check_directories(path: &Path) -> Result<(), String> {
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    for path in [path, &real] {
+        for (depth, directory) in path.ancestors().skip(1).enumerate() {
+            let of = |why: &str| format!("its directory {} {why}", directory.display());
+            let told = |error: Errno| of(&format!("cannot be checked: {}", io::Error::from(error)));
+            let (named, found) = (lstat(directory).map_err(told)?, stat(directory).map_err(told)?);
+            // In a sticky directory, nobody replaces what belongs to another.
+            let is_sticky = found.st_mode & 0o1000 != 0 && depth > 0;
+            if found.st_mode & 0o002 != 0 && !is_sticky {
+                return Err(of("may be written by everybody"));
+            }
+            let ours = [0, geteuid().as_raw()];
+            if let Some(other) = [named.st_uid, found.st_uid].iter().find(|uid| !ours.contains(uid)) {
+                return Err(of(&format!(
+                    "belongs to user {other}, neither to root nor to the daemon's user"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what is no program, and what others than root and the daemon's user may write.
@@ -71,4 +107,36 @@ fn sealed(file: OwnedFd) -> io::Result<(OwnedFd, String)> {
     let mut digest = Sha256::new();
     io::copy(&mut sealed, &mut digest)?;
     Ok((sealed.into(), format!("{:x}", digest.finalize())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    /// Regression: everybody could replace a delegate in a directory that everybody may write.
+    #[test]
+    fn a_delegate_in_a_directory_that_everybody_may_write_is_not_run() {
+        let root = tempfile::tempdir().unwrap();
+        let (open, inner) = (root.path().join("open"), root.path().join("open/inner"));
+        fs::create_dir_all(&inner).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        for directory in [&open, &inner] {
+            fs::write(directory.join("ipam"), "#!/bin/sh\n").unwrap();
+            mode(&directory.join("ipam"), 0o755);
+        }
+        let link = root.path().join("link");
+        symlink(open.join("ipam"), &link).unwrap();
+        let refusal = |path: &Path| open_checked(path, None).map(drop).err().unwrap_or_default();
+        let paths = [open.join("ipam"), inner.join("ipam"), link];
+        paths.iter().for_each(|path| assert_eq!(refusal(path), ""));
+        mode(&open, 0o777);
+        let why = format!("its directory {} may be written by everybody", open.display());
+        paths.iter().for_each(|path| assert_eq!(refusal(path), format!("{}: {why}", path.display())));
+        // Sticky, it protects what is in its subdirectories, and leaves room for other plugins beside it.
+        mode(&open, 0o1777);
+        assert_eq!([refusal(&paths[0]).ends_with(&why), refusal(&paths[1]).is_empty()], [true, true]);
+    }
 }

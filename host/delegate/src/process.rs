@@ -12,15 +12,22 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::child::ARGUMENT;
 use crate::settings::Settings;
 
-/// A running delegate. When dropped, it is killed with everything that it started, and waited for.
+/// A running delegate.
 pub(crate) struct Process {
-    child: Child,
-    group: Pid,
+    group: Group,
     /// Becomes readable when it has ended; its process id is not reused before it was waited for.
     pub(crate) ended: OwnedFd,
     pub(crate) input: Option<ChildStdin>,
     pub(crate) output: ChildStdout,
     pub(crate) errors: ChildStderr,
+}
+
+/// The process group that a delegate leads. From the moment that it exists, whatever fails: when dropped, it is killed with
+/// everything that the delegate has started, and the delegate is waited for.
+struct Group {
+    leader: Child,
+    /// Whether the leader was waited for, so that the group's number may be another's.
+    is_waited_for: bool,
 }
 
 impl Process {
@@ -30,7 +37,7 @@ impl Process {
         lock: &Path,
         environment: &[(String, String)],
     ) -> io::Result<Self> {
-        let mut child = Command::new("/proc/self/exe")
+        let leader = Command::new("/proc/self/exe")
             .arg0("tenure-delegate")
             .arg(ARGUMENT)
             .arg(std::process::id().to_string())
@@ -45,36 +52,101 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let group = Pid::from_child(&child);
-        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Self::of(leader)
+    }
+
+    /// A delegate that was started as the leader of a process group of its own.
+    fn of(leader: Child) -> io::Result<Self> {
+        let mut group = Group { leader, is_waited_for: false };
+        let leader = &mut group.leader;
+        let (input, output, errors) = (leader.stdin.take(), leader.stdout.take(), leader.stderr.take());
         let (Some(input), Some(output), Some(errors)) = (input, output, errors) else {
             return Err(io::Error::other("its pipes are missing"));
         };
-        let ended = pidfd_open(group, PidfdFlags::empty())?;
+        let ended = pidfd_open(Pid::from_child(leader), PidfdFlags::empty())?;
         fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
         fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
         fcntl_setfl(&errors, fcntl_getfl(&errors)? | OFlags::NONBLOCK)?;
-        Ok(Self { child, group, ended, input: Some(input), output, errors })
+        Ok(Self { group, ended, input: Some(input), output, errors })
     }
 
     /// Kills the delegate and everything in its process group. The group's number is still its own: the delegate was not
     /// waited for yet.
     pub(crate) fn kill(&self) {
-        let _ = kill_process_group(self.group, Signal::KILL);
+        self.group.kill();
     }
 
     /// How it ended; waits for that.
     pub(crate) fn status(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+        self.group.wait()
     }
 }
 
-impl Drop for Process {
+impl Group {
+    fn kill(&self) {
+        let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
+    }
+
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.leader.wait()?;
+        self.is_waited_for = true;
+        Ok(status)
+    }
+}
+
+impl Drop for Group {
     fn drop(&mut self) {
-        // Once it was waited for, its number may be another's.
-        if let Ok(None) = self.child.try_wait() {
+        if !self.is_waited_for {
             self.kill();
-            let _ = self.child.wait();
+            let _ = self.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use rustix::process::test_kill_process;
+
+    use super::*;
+
+    /// A shell that starts another process, which has the shell's standard error open, and waits or ends.
+    fn shell(then: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("sleep 1000 & {then}")).process_group(0);
+        command
+    }
+
+    /// Regression: an error that followed the start of a delegate left it running, for ever.
+    #[test]
+    fn a_delegate_does_not_outlive_an_error_that_follows_its_start() {
+        // Its standard input is no pipe.
+        let mut command = shell("wait");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut leader = command.spawn().unwrap();
+        let (pid, mut errors) = (Pid::from_child(&leader), leader.stderr.take().unwrap());
+        assert!(Process::of(leader).is_err());
+        // Reads to the end only once nothing has it open any more.
+        assert_eq!(errors.read_to_end(&mut Vec::new()).unwrap(), 0);
+        assert!(test_kill_process(pid).is_err(), "it was waited for");
+    }
+
+    /// Regression: what a delegate had left behind outlived a call that failed after the delegate's end.
+    #[test]
+    fn what_a_delegate_has_left_behind_does_not_outlive_the_call() {
+        let mut command = shell("exit 0");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let process = Process::of(command.spawn().unwrap()).unwrap();
+        let errors = rustix::io::fcntl_dupfd_cloexec(&process.errors, 0).unwrap();
+        fcntl_setfl(&errors, fcntl_getfl(&errors).unwrap() - OFlags::NONBLOCK).unwrap();
+        let mut errors = std::fs::File::from(errors);
+        rustix::event::poll(
+            &mut [rustix::event::PollFd::new(&process.ended, rustix::event::PollFlags::IN)],
+            None,
+        )
+        .unwrap();
+        drop(process);
+        assert_eq!(errors.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
 }

@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// An empty /run, and a private directory for libcni's caches.
 const PREPARE: &str = "set -e
-    mount -t tmpfs tmpfs /run; mkdir -p /run/lock /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni; ip link set lo up";
+    mount -t tmpfs -o mode=755 tmpfs /run; mkdir -p /run/lock /var/lib/cni; mount -t tmpfs tmpfs /var/lib/cni; ip link set lo up";
 
 /// A private set of namespaces; see the module documentation.
 #[derive(Debug)]

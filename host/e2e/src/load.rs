@@ -256,8 +256,7 @@ impl Caller {
             "changing" => format!("{}-{number}-{}", self.number, "x".repeat(self.load.padding)),
             _ => String::new(),
         };
-        let ipam =
-            json!({ "type": "tenure", "ranges": [[{ "subnet": "10.91.0.0/24" }]], "comment": comment });
+        let ipam = json!({ "type": "tenure", "wait": 0, "ranges": [[{ "subnet": "10.91.0.0/24" }]], "comment": comment });
         json!({ "cniVersion": "1.1.0", "name": pod.network, "ipam": ipam })
     }
 

@@ -67,6 +67,14 @@ impl Fault {
     }
 }
 
+/// Injects a fault into every one of these calls of a process, until the tracer is dropped.
+///
+/// # Errors
+/// When strace cannot attach.
+pub fn always(calls: &str, effect: &str, pid: Pid, trace: &Path) -> anyhow::Result<Tracer> {
+    attach(pid, trace, &["-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{effect}")])
+}
+
 /// Attaches strace to every thread of a process.
 fn attach(pid: Pid, trace: &Path, arguments: &[&str]) -> anyhow::Result<Tracer> {
     let pid = pid.as_raw_nonzero().to_string();

@@ -1,7 +1,7 @@
 //! A suite of tests with its own runner, which prints what libtest prints and can skip a test with a reason.
 //!
 //! A test that needs root or a missing package is skipped by name, with the reason. With `CI=true` that is a failure, so that a
-//! test cannot disappear there unnoticed; only a missing language or moto is not, since a machine may be unable to have it.
+//! test cannot disappear there unnoticed; only a missing language, grpcio or moto is not, since a machine may be unable to have it.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use crate::{evidence, moto, scratch, systemd};
+use crate::{evidence, grpcio, moto, scratch, systemd};
 
 /// The longest that a test may take: several times what the slowest one takes on two busy processors.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
@@ -29,6 +29,8 @@ pub enum Need {
     /// A hierarchy of control groups of version 2, and the right to mount it and to make groups, for a systemd of a test's own. No package has it, so a
     /// test may be skipped without it in CI, too.
     ControlGroups,
+    /// gRPC's own library for Python. It is installed for the tests where Python is there and can reach its packages.
+    Grpcio,
     /// moto, which plays AWS. It is installed for the tests where Python is there and can reach its packages.
     Moto,
 }
@@ -54,6 +56,8 @@ impl Need {
     pub const NODE: Self = Self::Language("node");
     /// The packages of JavaScript.
     pub const NPM: Self = Self::Language("npm");
+    /// Java, with its package manager.
+    pub const MAVEN: Self = Self::Language("mvn");
     /// Python, with its package manager.
     pub const PYTHON: Self = Self::Language("pip3");
     /// systemd itself.
@@ -74,6 +78,8 @@ impl Need {
             Self::Language(program) if is_in_path(program) => None,
             Self::Language(program) => Some(format!("{OPTIONAL}{program} is not installed")),
             Self::ControlGroups => systemd::cannot_boot().map(|reason| format!("{OPTIONAL}{reason}")),
+            Self::Grpcio if grpcio::python().is_some() => None,
+            Self::Grpcio => Some(format!("{OPTIONAL}grpcio {} is not installed", grpcio::version())),
             Self::Moto if moto::server().is_some() => None,
             Self::Moto => Some(format!("{OPTIONAL}moto {} is not installed", moto::version())),
         }

@@ -6,6 +6,10 @@ mod caged;
 mod example;
 #[path = "agent_clients/golang.rs"]
 mod golang;
+#[path = "agent_clients/java.rs"]
+mod java;
+#[path = "agent_clients/python.rs"]
+mod python;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
         .test("caged_agents_in_go_keep_their_addresses_whoever_is_killed", &[Need::Root, Need::GO], || {
             caged::rounds(&golang::example()?, 50)
         })
+        .test("an_agent_in_python_keeps_its_claims_with_grpcs_own_library", &[Need::Grpcio], python::keeps)
+        .test("a_plain_client_in_java_is_served", &[Need::MAVEN], java::is_served)
         .run()
 }
 

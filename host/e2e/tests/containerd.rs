@@ -1,14 +1,14 @@
 //! containerd with runc, driven through the container runtime interface as by a kubelet.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::containerd::{Containerd, Pod};
-use tenure_e2e::{Daemon, Need, Suite, wait};
+use tenure_e2e::{Daemon, Need, Suite, binaries, wait};
 use tokio::task::JoinSet;
 
 /// How long a pod may take on a busy machine.
@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         .test("a_plugin_that_is_killed_at_a_deadline_leaves_nothing", NEEDS, || {
             block_on(killed_at_a_deadline)
         })
+        .test("a_pods_event_says_why_a_late_daemon_fails_it_and_nothing_is_left", NEEDS, || {
+            block_on(late_daemon)
+        })
         .run()
 }
 
@@ -35,8 +38,13 @@ fn block_on(test: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()
 
 /// A containerd whose only network is a dual-stack bridge.
 fn start(daemon: &Daemon) -> anyhow::Result<Containerd> {
-    let network = json!({
-        "cniVersion": "0.4.0",
+    start_with(daemon, "0.4.0", &json!({ "socket": daemon.socket() }))
+}
+
+/// The same, with a version of CNI and more keys of `ipam`.
+fn start_with(daemon: &Daemon, version: &str, more: &Value) -> anyhow::Result<Containerd> {
+    let mut network = json!({
+        "cniVersion": version,
         "name": "pods",
         "plugins": [{
             "type": "bridge",
@@ -44,12 +52,13 @@ fn start(daemon: &Daemon) -> anyhow::Result<Containerd> {
             "isGateway": true,
             "ipam": {
                 "type": "tenure",
-                "socket": daemon.socket(),
                 "ranges": [[{ "subnet": "10.64.0.0/24" }], [{ "subnet": "fd64::/64" }]],
                 "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }],
             },
         }],
     });
+    let ipam = network.pointer_mut("/plugins/0/ipam").and_then(Value::as_object_mut).context("no ipam")?;
+    ipam.extend(more.as_object().cloned().unwrap_or_default());
     Containerd::start(&daemon.plugin_directory(&["tenure"])?, &network)
 }
 
@@ -151,4 +160,58 @@ async fn killed_at_a_deadline() -> anyhow::Result<()> {
     let left = known(&daemon)?;
     ensure!(left.is_empty(), "left behind: {left:?}");
     Ok(())
+}
+
+/// A boot at which the daemon comes last. With CNI 1.0.0 a runtime has no STATUS to ask, so it starts pods: the first fails with an event
+/// that says why, and leaves no sandbox behind; the second waits for the daemon.
+async fn late_daemon() -> anyhow::Result<()> {
+    let daemon = Daemon::prepare()?;
+    // No socket is named: the run directory is the default one, in the enclave's own /run.
+    let containerd = start_with(&daemon, "1.0.0", &json!({ "wait": 1 }))?;
+    let mut client = containerd.connect().await?;
+    let failed = client.run("early", PATIENCE).await;
+    let event = format!("{:#}", failed.err().context("a pod started without a daemon")?);
+    for part in
+        ["cannot reach tenured at /run/tenure/cni.sock", "daemon-unreachable", "systemctl status tenured"]
+    {
+        ensure!(event.contains(part), "the event lacks {part:?}: {event}");
+    }
+    // Its DEL succeeded, so containerd could clean up.
+    let namespaces = containerd.namespaces()?;
+    ensure!(namespaces == 0, "the failed sandbox left {namespaces} namespaces");
+    let spool = containerd.enclave().outside("/run/tenure/spool");
+    ensure!(std::fs::read_dir(&spool)?.count() > 0, "the DEL is not spooled");
+
+    let mut tenured = containerd
+        .enclave()
+        .command(binaries::find("tenured")?)
+        .arg("--state-dir")
+        .arg(daemon.state_directory())
+        .arg("--config")
+        .arg(daemon.path("tenured.toml"))
+        .stdout(std::fs::File::create(daemon.path("tenured.log"))?)
+        .stderr(Stdio::null())
+        .spawn()?;
+    let daemon = daemon.served_in(containerd.enclave().outside("/run/tenure"));
+    let served = async {
+        wait::holds("the spooled DEL to be taken in", PATIENCE, || {
+            Ok(std::fs::read_dir(&spool)?.count() == 0)
+        })?;
+        let retried = tokio::time::timeout(PATIENCE, async {
+            loop {
+                match client.run("early", PATIENCE).await {
+                    Ok(pod) => break pod,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                }
+            }
+        });
+        let pod = retried.await.context("the retried pod")?;
+        ensure!(known(&daemon)? == BTreeSet::from([(pod.id, pod.addresses)]), "not the pod's addresses");
+        anyhow::Ok(())
+    };
+    let served = served.await;
+    // This ends nsenter; the daemon ends with the enclave.
+    let _ = tenured.kill();
+    tenured.wait()?;
+    served
 }

@@ -7,6 +7,8 @@
 
 #[path = "eni/chaos.rs"]
 mod chaos;
+#[path = "eni/hostile.rs"]
+mod hostile;
 #[path = "eni/node.rs"]
 #[expect(dead_code, reason = "the suite of the systemd unit uses more of it")]
 mod node;
@@ -67,6 +69,10 @@ fn main() -> ExitCode {
         .test("an_address_of_two_networks_is_one_pods", NEEDS, unhappy::two_networks)
         .test("a_link_needs_no_namespace_to_end", NEEDS, unhappy::without_namespace)
         .test("without_the_capability_add_and_status_say_so", SETPRIV, unhappy::forbidden)
+        .test("a_pod_that_locks_its_namespace_stops_nobody", NEEDS, hostile::locks)
+        .test("a_pod_with_a_hundred_thousand_routes_stops_nobody", NEEDS, hostile::routes)
+        .test("a_link_set_down_comes_up_again_and_a_broken_one_is_its_own_pods", NEEDS, hostile::down)
+        .test("a_pod_that_shares_the_name_of_anothers_link_takes_nothing", NEEDS, hostile::namesakes)
         .test("a_daemon_killed_at_any_point_leaves_what_the_ledger_says", NEEDS, chaos::killed)
         .test("a_del_while_the_daemon_is_down_ends_the_link_later", NEEDS, chaos::down)
         .test("a_link_that_a_crash_took_is_restored", NEEDS, chaos::restored)

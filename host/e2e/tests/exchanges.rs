@@ -198,7 +198,7 @@ fn as_before() -> anyhow::Result<()> {
     })?;
     ensure!(text(&end, "/steps/0/kind") == "kept", "a pool that was full before is no reason: {end}");
     let reason = text(&end, "/steps/0/reason");
-    ensure!(reason == "0 of 10 requests were not answered, and the policy before would have", "{reason}");
+    ensure!(reason == "0 of 10 requests failed that the previous policy would have answered", "{reason}");
     ensure!(serves(&daemon)? == "canary", "{end}");
     Ok(())
 }

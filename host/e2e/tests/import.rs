@@ -308,6 +308,7 @@ fn cut_off() -> anyhow::Result<()> {
             network: "pods".to_owned(),
             config: config().to_string().into_bytes(),
             apply: true,
+            source: format!("host-local {}", fs::canonicalize(&theirs.directory)?.display()),
             ..v1::ImportHead::default()
         }),
         entries: vec![v1::ImportEntry {

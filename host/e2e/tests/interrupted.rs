@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         .test("an_add_cut_off_before_its_undo_ends_with_its_del", &[STRACE], || deleted(Cut::Undo))
         .test("an_add_cut_off_before_its_reply_ends_with_its_sandbox", CONTAINERD, || leaked(Cut::Reply))
         .test("an_add_cut_off_before_its_undo_ends_with_its_sandbox", CONTAINERD, || leaked(Cut::Undo))
+        .test("a_leak_is_freed_by_a_daemon_that_restarts_in_a_loop", CONTAINERD, restarted_in_a_loop)
         .run()
 }
 
@@ -56,7 +57,7 @@ fn namespace(victim: &Victim) -> PathBuf {
 }
 
 fn config() -> Value {
-    let ipam = json!({ "type": "tenure", "ranges": [[{ "subnet": "10.94.0.0/24" }]] });
+    let ipam = json!({ "type": "tenure", "wait": 0, "ranges": [[{ "subnet": "10.94.0.0/24" }]] });
     json!({ "cniVersion": "1.1.0", "name": "net", "ipam": ipam })
 }
 
@@ -164,13 +165,8 @@ fn leaked(cut: Cut) -> anyhow::Result<()> {
     let mut victim = serving("")?;
     cut_off(&mut victim, cut)?;
     fs::remove_file(namespace(&victim))?;
-    let network =
-        json!({ "cniVersion": "0.4.0", "name": "net", "plugins": [{ "type": "bridge", "ipam": {} }] });
-    let containerd = Containerd::start(&victim.daemon.plugin_directory(&["tenure"])?, &network)?;
-    let with_grace = |seconds: u32| {
-        format!("[runtime]\nsocket = \"{}\"\ngrace_seconds = {seconds}\n", containerd.socket().display())
-    };
-    victim.daemon.configure(&with_grace(3600))?;
+    let containerd = runtime(&victim)?;
+    victim.daemon.configure(&with_grace(&containerd, 3600))?;
     start_again(&mut victim)?;
     let report = victim.daemon.ctl_output(&["check"])?;
     let report: Value = serde_json::from_slice(&report.stdout)?;
@@ -181,8 +177,49 @@ fn leaked(cut: Cut) -> anyhow::Result<()> {
     });
     ensure!(shown, "the check does not report it: {report}");
     victim.kill()?;
-    victim.daemon.configure(&with_grace(1))?;
+    victim.daemon.configure(&with_grace(&containerd, 1))?;
     victim.start()?;
     // The daemon cannot see the other pod's namespace, so that one is unknown.
+    wait::holds("the leak to be freed", LIMIT, || Ok(containers(&victim)? == ["other"]))
+}
+
+/// A containerd that has never started a sandbox.
+fn runtime(victim: &Victim) -> anyhow::Result<Containerd> {
+    let network =
+        json!({ "cniVersion": "0.4.0", "name": "net", "plugins": [{ "type": "bridge", "ipam": {} }] });
+    Containerd::start(&victim.daemon.plugin_directory(&["tenure"])?, &network)
+}
+
+fn with_grace(containerd: &Containerd, seconds: u64) -> String {
+    format!("[runtime]\nsocket = \"{}\"\ngrace_seconds = {seconds}\n", containerd.socket().display())
+}
+
+/// No life of the daemon is as long as the grace period, which goes on over them.
+fn restarted_in_a_loop() -> anyhow::Result<()> {
+    const GRACE: u64 = 300;
+    let mut victim = serving("")?;
+    cut_off(&mut victim, Cut::Reply)?;
+    fs::remove_file(namespace(&victim))?;
+    let containerd = runtime(&victim)?;
+    victim.daemon.configure(&with_grace(&containerd, GRACE))?;
+    let record = victim.daemon.run_directory().join("gone");
+    let mut first = None;
+    for _ in 0..2 {
+        start_again(&mut victim)?;
+        let entry = wait::until("the sandbox to be found gone", LIMIT, || {
+            let text = fs::read_to_string(&record).unwrap_or_default();
+            Ok(text.lines().nth(1).map(str::to_owned))
+        })?;
+        victim.kill()?;
+        let since = first.get_or_insert_with(|| entry.clone());
+        ensure!(*since == entry, "the grace period began again: {since}, then {entry}");
+    }
+    // The grace period ends without a test that takes as long: it began earlier.
+    let entry = first.context("never gone")?;
+    let (key, since) = entry.rsplit_once(' ').context("a malformed entry")?;
+    let earlier = since.parse::<u64>()?.saturating_sub(GRACE * 1_000_000_000);
+    let text = fs::read_to_string(&record)?.replace(&entry, &format!("{key} {earlier}"));
+    fs::write(&record, text)?;
+    victim.start()?;
     wait::holds("the leak to be freed", LIMIT, || Ok(containers(&victim)? == ["other"]))
 }

@@ -209,7 +209,10 @@ fn refusals() -> anyhow::Result<()> {
     shim.call("ADD", &Attachment::of("first"), &full)?.address()?;
     let error = shim.call("ADD", &Attachment::of("second"), &full)?.error_code(101)?;
     let text = "no IP addresses available in range set: 10.82.0.1-10.82.0.2";
-    ensure!(error.msg == text && error.details.is_empty(), "{error:?}");
+    ensure!(error.msg == text, "not host-local's own text: {error:?}");
+    for part in ["pool-exhausted", "network ", "policy host-local@", "delete pods or add a range"] {
+        ensure!(error.details.contains(part), "the details lack {part:?}: {error:?}");
+    }
     let log = daemon.log(text);
     ensure!(log.contains("policy host-local@") && log.contains("delete pods or add a range"), "{log}");
     Ok(())

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
-use std::process::{ExitCode, Output, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tenure_e2e::{Attachment, Daemon, Need, Suite, wait};
+use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, binaries, mount, wait};
 
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         .test("a_run_directory_that_others_may_write_to_is_refused", &[Need::Root], writable)
         .test("a_spooled_del_that_is_none_keeps_no_other_waiting", &[], bad_entries)
         .test("a_del_is_not_done_where_no_daemon_has_its_directory", &[], mistyped_socket)
+        .test("a_del_before_the_first_start_of_a_boot_is_kept", &[Need::Root], first_of_a_boot)
+        .test("a_del_makes_no_run_directory_that_others_could_replace", &[Need::Root], unsafe_above)
         .run()
 }
 
@@ -34,7 +36,7 @@ fn config() -> Value {
     json!({
         "cniVersion": "1.1.0",
         "name": "pods",
-        "ipam": { "type": "tenure", "ranges": [[{ "subnet": "10.84.0.0/24" }]] },
+        "ipam": { "type": "tenure", "wait": 0, "ranges": [[{ "subnet": "10.84.0.0/24" }]] },
     })
 }
 
@@ -166,5 +168,52 @@ fn mistyped_socket() -> anyhow::Result<()> {
     let error = shim.call("DEL", &Attachment::of("pod"), &config())?.error_code(TRY_AGAIN)?;
     ensure!(format!("{error:?}").contains("rum/tenure"), "{error:?}");
     ensure!(!daemon.path("rum").exists(), "no daemon would ever read a spool there");
+    Ok(())
+}
+
+/// The directory in which a plugin without any setting looks for the daemon.
+const DEFAULT: &str = "/run/tenure";
+
+/// Gives this test an empty /run of its own, and returns a plugin without any setting.
+fn just_booted() -> anyhow::Result<Plugin> {
+    mount::private_namespace()?;
+    mount::run(Command::new("mount").args(["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"]))?;
+    Ok(Plugin::new(&binaries::find("tenure")?).without("TENURE_SOCKET"))
+}
+
+/// Pods of before the reboot are cleaned up before the daemon starts for the first time.
+fn first_of_a_boot() -> anyhow::Result<()> {
+    let shim = just_booted()?;
+    let pod = Attachment::of("pod");
+    let mut late = shim.begin("ADD", &pod)?;
+    late.rests()?;
+    shim.call("DEL", &pod, &config())?.silent()?;
+    let (run, spool) = (Path::new(DEFAULT), Path::new(DEFAULT).join("spool"));
+    for directory in [run, &spool] {
+        let metadata = fs::metadata(directory)?;
+        let found = (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777);
+        ensure!(found == (0, 0, 0o750), "{}: {found:?}", directory.display());
+    }
+    let error = shim.call("ADD", &pod, &config())?.error_code(TRY_AGAIN)?;
+    ensure!(error.msg.contains("the socket does not exist"), "{error:?}");
+    ensure!(fs::read_dir(&spool)?.count() == 1, "the DEL is not spooled");
+
+    let mut daemon = Daemon::prepare()?.served_in(run.to_owned());
+    daemon.start_again()?;
+    ensure!(fs::read_dir(&spool)?.count() == 0, "the daemon did not take in the DEL");
+    late.send(config().to_string().as_bytes())?;
+    let error = late.finish()?.error_code(TRY_AGAIN)?;
+    ensure!(error.details.contains("superseded"), "the daemon does not know the DEL: {error:?}");
+    shim.call("ADD", &pod, &config())?.result()?;
+    Ok(())
+}
+
+fn unsafe_above() -> anyhow::Result<()> {
+    let shim = just_booted()?;
+    fs::set_permissions("/run", fs::Permissions::from_mode(0o1777))?;
+    let error = shim.call("DEL", &Attachment::of("pod"), &config())?.error_code(TRY_AGAIN)?;
+    let why = "run directory /run/tenure: cannot be created in /run: any user can write to it";
+    ensure!(error.msg.contains(why), "{error:?}");
+    ensure!(!Path::new(DEFAULT).exists(), "anybody could have replaced it");
     Ok(())
 }

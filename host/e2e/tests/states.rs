@@ -164,7 +164,11 @@ fn exchanged() -> anyhow::Result<()> {
     ensure!(state(&daemon)? == (2, "a".to_owned()), "{:?}", state(&daemon)?);
     let history = daemon.ctl(&["policy", "history", "net"])?;
     let reason = text(&history, "/steps/0/reason");
-    ensure!(reason.starts_with("with the state of rotation@") && reason.ends_with(", migrated"), "{history}");
+    ensure!(
+        reason.starts_with("activated by an operator; with the state of rotation@")
+            && reason.ends_with(", migrated"),
+        "{history}"
+    );
     daemon.kill()?;
     daemon.start_again()?;
     ensure!(add(&daemon, "rotation", "p2")? == "b", "the state was taken over");
@@ -231,7 +235,7 @@ fn exported() -> anyhow::Result<()> {
     ensure!(add(&daemon, "rotation", "p3")? == "b", "a was the last rack, says the operator");
     let history = daemon.ctl(&["policy", "history", "net"])?;
     ensure!(text(&history, "/steps/0/kind") == "state-replaced", "{history}");
-    ensure!(text(&history, "/steps/0/reason") == "version 4, 1 B", "{history}");
+    ensure!(text(&history, "/steps/0/reason") == "by an operator: version 4, 1 B", "{history}");
 
     fs::write(&file, vec![0; (16 << 10) + 1])?;
     let long = refused(&daemon, &["policy", "state", "net", "--import", &path])?;

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         .test("the_unit_leaves_little_exposed", &[ANALYZE], exposure)
         .test("each_drop_in_exposes_little_more", &[ANALYZE], exposure_of_drop_ins)
         .test("the_unit_leaves_delegates_to_their_work", &[], delegates_stay)
+        .test("the_unit_bounds_the_daemons_memory", &[], memory)
         .test(
             "the_unit_lets_the_daemon_do_its_work",
             &[Need::Root, ANALYZE, STRACE, Need::UTIL_LINUX, Need::PLUGINS],
@@ -45,6 +46,11 @@ fn settings(key: &str) -> anyhow::Result<Vec<String>> {
     let unit = fs::read_to_string(path())?;
     let values = unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     Ok(values.flat_map(str::split_whitespace).map(str::to_owned).collect())
+}
+
+fn memory() -> anyhow::Result<()> {
+    ensure!(settings("MemoryMax")? == ["3G"] && settings("OOMPolicy")? == ["continue"], "no bound");
+    Ok(())
 }
 
 fn analyze(arguments: &[&str]) -> anyhow::Result<String> {

@@ -13,13 +13,14 @@
 mod tombstones;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Owner};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
-use self::tombstones::{Key, Tombstones};
+use self::tombstones::{Fate, Key, Tombstones};
 use crate::lock::hold;
+use crate::ports::{DelRecord, ServedDel};
 
 /// A network may have at most this many times the queue's remaining capacity waiting. A single network can fill three
 /// quarters of the queue, and a further network always finds room.
@@ -38,6 +39,8 @@ pub struct Load {
 pub(crate) struct Admission {
     lines: Mutex<Lines>,
     tombstones: Mutex<Tombstones>,
+    /// Where the DELs are recorded for the next engine; nowhere in a simulation.
+    record: OnceLock<Arc<dyn DelRecord>>,
     places: Arc<Semaphore>,
     limits: Mutex<Limits>,
 }
@@ -75,6 +78,7 @@ impl Admission {
         Arc::new(Self {
             lines: Mutex::default(),
             tombstones: Mutex::new(Tombstones::new(since)),
+            record: OnceLock::new(),
             places: Arc::new(Semaphore::new(in_flight)),
             limits: Mutex::new(Limits { in_flight, queue }),
         })
@@ -87,6 +91,19 @@ impl Admission {
         let fewer = before.in_flight.saturating_sub(in_flight);
         let missing = fewer - self.places.forget_permits(fewer);
         hold(&self.lines).owed += missing;
+    }
+
+    /// Restores the DELs that earlier engines have served, and records each further one.
+    pub(crate) fn remember(
+        &self,
+        since: Moment,
+        dels: impl IntoIterator<Item = ServedDel>,
+        record: Arc<dyn DelRecord>,
+    ) {
+        let dels = dels.into_iter().map(|del| ((del.network, del.owner), del.began, del.served));
+        hold(&self.tombstones).restore(since.boot_ns, dels);
+        // There is one record for an engine's whole life.
+        let _ = self.record.set(record);
     }
 
     pub(crate) fn load(&self) -> Load {
@@ -135,7 +152,7 @@ impl Turn {
         let place = Arc::clone(&self.line.admission.places)
             .acquire_owned()
             .await
-            .map_err(|_| Error::new(ErrorCode::NotReady, "the daemon is stopping"))?;
+            .map_err(|_| Error::new(ErrorCode::Stopping, "the daemon is stopping"))?;
         self.place = Some(place);
         let admission = Arc::clone(&self.line.admission);
         self.line.served(&mut hold(&admission.lines));
@@ -154,22 +171,27 @@ impl Turn {
 
     /// Records when a DEL of this key began.
     pub(crate) fn bury(&self, began: Moment, now: Moment) {
-        hold(&self.line.admission.tombstones).bury(&self.line.key, began, now);
+        let (admission, (network, owner)) = (&self.line.admission, &self.line.key);
+        let mut tombstones = hold(&admission.tombstones);
+        tombstones.bury(&self.line.key, began, now);
+        // With the lock held, so that the record has the same order.
+        if let Some(record) = admission.record.get() {
+            record.served(network, owner, began, now);
+        }
     }
 
     /// Refuses an ADD that began before a DEL of its key, or so long ago that such a DEL may be forgotten.
     pub(crate) fn check_alive(&self, began: Moment, now: Moment) -> Result<(), Error> {
-        let key = &self.line.key;
-        if hold(&self.line.admission.tombstones).is_alive(key, began, now) {
-            return Ok(());
-        }
-        let (network, owner) = key;
-        Err(Error::new(
-            ErrorCode::Superseded,
-            format_args!(
-                "ADD of {owner} on {network} began before a DEL of the same attachment, or may have"
-            ),
-        ))
+        let (network, owner) = &self.line.key;
+        let fate = hold(&self.line.admission.tombstones).fate(&self.line.key, began, now);
+        let why = match fate {
+            Fate::Alive => return Ok(()),
+            Fate::Overtaken => "a DEL of the same attachment",
+            Fate::TooOld => {
+                "the oldest DEL that the daemon can remember, so that one may have ended the attachment"
+            }
+        };
+        Err(Error::new(ErrorCode::Superseded, format_args!("ADD of {owner} on {network} began before {why}")))
     }
 }
 

@@ -4,24 +4,36 @@ use tenure_types::{Error, ErrorCode, NetworkName, PolicyFailure, Result};
 
 use crate::engine::Engine;
 use crate::ports::{Answer, Policy};
+use crate::strikes::Requester;
 
 /// The rule that an invalid definition breaks.
 pub(crate) const DEFINITION: &str = "definition";
 
 impl Engine {
-    /// Calls a policy on behalf of a network, unless it is benched there, and reports the duration and the outcome to
-    /// the observer.
+    /// Calls a policy on behalf of a network and its pods, unless it is benched there, and reports the duration and the
+    /// outcome to the observer.
     pub(crate) async fn ask<'a, A>(
         &self,
         network: &NetworkName,
         policy: &dyn Policy,
         question: impl FnOnce() -> Answer<'a, A>,
     ) -> Result<A> {
+        self.ask_for(&Requester::Node, network, policy, question).await
+    }
+
+    /// As [`ask`](Self::ask), on behalf of a requester whose failures count for itself.
+    pub(crate) async fn ask_for<'a, A>(
+        &self,
+        requester: &Requester,
+        network: &NetworkName,
+        policy: &dyn Policy,
+        question: impl FnOnce() -> Answer<'a, A>,
+    ) -> Result<A> {
         let started = self.ports.clock.monotonic();
-        self.strikes.check(network, policy.stamp(), started)?;
+        self.strikes.check(requester, network, policy.stamp(), started)?;
         let answer = question().await;
         let ended = self.ports.clock.monotonic();
-        self.strikes.count(network, policy.stamp(), &answer, ended);
+        self.strikes.count(requester, network, policy.stamp(), &answer, ended);
         let outcome = answer.as_ref().map(drop).map_err(|error| error.code);
         self.ports.observer.policy_call(policy.stamp(), ended.saturating_sub(started), outcome);
         if let Some(failure) = answer.as_ref().err().and_then(|error| error.failure) {

@@ -1,7 +1,7 @@
 //! Agents' own addresses: claims that are made, kept and released by name, and whose allocations no runtime ends.
 //!
 //! ```text
-//! agent's turn ─▶ networks' turns, by name ─▶ policy (proposes) ─▶ ledger check ─▶ one group of facts ─▶ reply
+//! agent's turn ─▶ network's turn ─▶ policy (proposes) ─▶ ledger check ─▶ one group of facts ─▶ reply
 //! ```
 //!
 //! A claim is lasting: unlike an ADD, one whose caller has gone away is not undone. The caller asks again and gets the same
@@ -10,14 +10,20 @@
 mod asking;
 mod changes;
 mod confirm;
+mod consult;
 mod declare;
 mod ensure;
 mod feed;
 mod heard;
 mod lapse;
+mod plan;
 mod release;
+mod restore;
+mod standing;
+mod together;
 mod turns;
 mod view;
+mod witnessed;
 
 use tenure_ledger::{ClaimKey, Wish};
 use tenure_types::{AgentName, ClaimName, NetworkName};
@@ -28,8 +34,11 @@ pub use self::declare::Declared;
 pub(crate) use self::feed::Feed;
 pub(crate) use self::heard::Heard;
 pub use self::heard::Watching;
+pub use self::standing::{AgentStanding, ClaimFigures};
 pub(crate) use self::turns::Turns;
 pub use self::view::{Claimed, Place};
+pub(crate) use self::witnessed::Witnessed;
+pub use self::witnessed::WitnessedClaim;
 
 /// An agent, as the caller's credentials and the configuration identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tenure_ledger::{
-    Book, Choice, Choices, Claims, Components, Delegations, Effects, Fact, LedgerFact, States,
+    Book, Choice, Choices, Claims, Components, Delegations, Effects, Fact, LedgerFact, Moves, States,
 };
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
@@ -23,6 +23,7 @@ pub(crate) struct NodeState {
     pub(crate) states: States,
     pub(crate) delegations: Delegations,
     pub(crate) effects: Effects,
+    pub(crate) moves: Moves,
 }
 
 /// The journal, and the state that belongs to no single network.
@@ -135,6 +136,7 @@ impl NodeState {
             Fact::States(fact) => self.states.apply(place, fact),
             Fact::Delegations(fact) => self.delegations.apply(place, fact),
             Fact::Effects(fact) => self.effects.apply(place, fact),
+            Fact::Moves(fact) => self.moves.apply(place, fact),
             // A book's.
             Fact::Ledger(_) => {}
         }

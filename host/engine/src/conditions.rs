@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_types::{Condition, ConditionName, Error, ErrorCode, Severity};
+use tenure_types::{Condition, ConditionName, Error, ErrorCode, Severity, printable};
 
 use crate::ports::Clock;
 
@@ -32,7 +32,7 @@ impl Conditions {
 
     /// Sets a condition. If it is set already, its message is replaced and its start time stays.
     pub fn set(&self, name: ConditionName, subject: &str, message: impl Into<String>) {
-        self.change(|held| self.insert(held, name, subject, message.into()));
+        self.change(|held| self.insert(held, name, subject, &message.into()));
     }
 
     /// Clears a condition, if it is set.
@@ -56,7 +56,7 @@ impl Conditions {
                 stays
             });
             for (subject, message) in now {
-                self.insert(held, name, &subject, message);
+                self.insert(held, name, &subject, &message);
             }
         });
     }
@@ -75,11 +75,20 @@ impl Conditions {
 
     /// Why ADD is refused regardless of the journal's health, if it is.
     pub(crate) fn refusal(&self) -> Option<Error> {
+        self.refusal_for(refuses)
+    }
+
+    /// Why nothing that the ledger says may be relied on, if so.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        self.refusal_for(|name| name == ConditionName::StateLost)
+    }
+
+    fn refusal_for(&self, is_reason: impl Fn(ConditionName) -> bool) -> Option<Error> {
         if !self.refusing.load(Ordering::Acquire) {
             return None;
         }
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.values().find(|condition| refuses(condition.name)).map(error)
+        held.values().find(|condition| is_reason(condition.name)).map(error)
     }
 
     fn change(&self, change: impl FnOnce(&mut Held)) {
@@ -88,7 +97,9 @@ impl Conditions {
         self.refusing.store(held.keys().any(|(name, _)| refuses(*name)), Ordering::Release);
     }
 
-    fn insert(&self, held: &mut Held, name: ConditionName, subject: &str, message: String) {
+    fn insert(&self, held: &mut Held, name: ConditionName, subject: &str, message: &str) {
+        // Messages quote what policies, delegates, clouds and the kernel have said.
+        let message = printable::lines(message).into_owned();
         match held.entry((name, subject.to_owned())) {
             Entry::Occupied(mut entry) => entry.get_mut().message = message,
             Entry::Vacant(entry) => {
@@ -112,6 +123,7 @@ pub(crate) fn error(condition: &Condition) -> Error {
     let code = match condition.name {
         ConditionName::CheckpointFailed => ErrorCode::CheckpointFailed,
         ConditionName::DiskFull => ErrorCode::DiskFull,
+        ConditionName::Stopping => ErrorCode::Stopping,
         _ => ErrorCode::NotReady,
     };
     Error::new(code, &condition.message)

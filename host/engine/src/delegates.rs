@@ -20,9 +20,11 @@ mod obtain;
 mod report;
 mod tidy;
 mod trouble;
+mod waiting;
 
 pub(crate) use self::claim::ForClaims;
 pub(crate) use self::given::reopened;
+pub(crate) use self::identity::check_owner;
 pub(crate) use self::obtain::{Obtained, Wanting};
 pub use self::report::{Pending, Phase};
 pub(crate) use self::trouble::Delegates;

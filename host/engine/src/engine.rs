@@ -1,15 +1,16 @@
 //! The engine: the state and the helpers that all verbs share.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, States};
-use tenure_types::{Error, Moment, NetworkName, Owner};
+use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
+use tenure_types::{AgentName, Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::bounds::Bounds;
-use crate::claims::{Feed, Heard, Turns};
+use crate::claims::{Feed, Heard, Turns, Witnessed};
 use crate::committer::{Committer, NodeState};
 use crate::conditions::Conditions;
 use crate::delegates::Delegates;
@@ -17,7 +18,9 @@ use crate::effects::Demands;
 use crate::live::{Reports, Runs, Shadows, Vetting};
 use crate::lock::hold;
 use crate::networks::Networks;
-use crate::ports::{Catalogue, Clock, Decision, Images, Journal, Links, Observer};
+use crate::ports::{
+    Catalogue, Clock, Compared, Decision, DelRecord, Images, Journal, Links, Observer, OtherIpams, ServedDel,
+};
 use crate::slot::Served;
 use crate::snapshots::Snapshots;
 use crate::strikes::Strikes;
@@ -55,6 +58,8 @@ pub struct Recovered {
     pub delegations: Delegations,
     /// What the host does outside the ledger.
     pub effects: Effects,
+    /// What moves over from other IPAMs.
+    pub moves: Moves,
 }
 
 /// The operator's settings; they can change while the engine serves.
@@ -74,6 +79,15 @@ pub struct Settings {
     pub exchange: ExchangeSettings,
     /// For how long an agent's claim is reserved for it after a reboot.
     pub reserved: Duration,
+    /// The agents of the configuration; `None` if it is not known which there are.
+    pub agents: Option<BTreeSet<AgentName>>,
+}
+
+impl Settings {
+    /// Whether an agent is configured, or may be.
+    pub(crate) fn has_agent(&self, agent: &AgentName) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(agent))
+    }
 }
 
 /// How a policy is watched after its exchange.
@@ -118,9 +132,15 @@ pub struct Engine {
     /// Held while a policy is loaded or unloaded.
     pub(crate) loading: tokio::sync::Mutex<()>,
     pub(crate) conditions: Arc<Conditions>,
+    /// A `std::sync::RwLock`, held only to copy the `Arc`.
+    pub(crate) others: RwLock<Option<Arc<dyn OtherIpams>>>,
+    /// Why new owners are refused beside other IPAMs, by network. A `std::sync::Mutex`, held for a look-up.
+    pub(crate) unaccounted: Mutex<BTreeMap<NetworkName, (Compared, String)>>,
     /// The order of the agents' requests.
     pub(crate) turns: Turns,
     pub(crate) heard: Arc<Heard>,
+    /// The claims of a lost state that are still to be restored.
+    pub(crate) witnessed: Witnessed,
     /// The requests that wait for supply.
     pub(crate) demands: Arc<Demands>,
     pub(crate) delegates: Delegates,
@@ -133,8 +153,8 @@ impl Engine {
     /// the engine serves.
     #[must_use]
     pub fn new(recovered: Recovered, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
-        let Recovered { books, choices, components, claims, states, delegations, effects } = recovered;
-        let node = NodeState { choices, components, claims, states, delegations, effects };
+        let Recovered { books, choices, components, claims, states, delegations, effects, moves } = recovered;
+        let node = NodeState { choices, components, claims, states, delegations, effects, moves };
         let shadows = Arc::new(Shadows::default());
         let began = ports.clock.now();
         let feed = Feed::new(began, node.claims.through());
@@ -146,6 +166,8 @@ impl Engine {
             networks: Arc::new(Networks::restore(books, settings.networks)),
             admission: Admission::new(settings.in_flight, settings.queue, began),
             conditions: Arc::new(Conditions::new(Arc::clone(&ports.clock))),
+            others: RwLock::default(),
+            unaccounted: Mutex::default(),
             ports,
             committer,
             settings: Mutex::new(Arc::new(settings)),
@@ -160,11 +182,23 @@ impl Engine {
             loading: tokio::sync::Mutex::default(),
             turns: Turns::default(),
             heard: Arc::new(Heard::new(began)),
+            witnessed: Witnessed::default(),
             demands: Arc::default(),
             delegates: Delegates::default(),
             unlinked: Notify::new(),
         };
         (Arc::new(engine), abandoned)
+    }
+
+    /// Restores the DELs that earlier engines have served in this boot, in the order in which they did, and records each further
+    /// one. All that began at or after `since` must be among them. Call it before the engine serves.
+    pub fn remember_dels(
+        &self,
+        since: Moment,
+        dels: impl IntoIterator<Item = ServedDel>,
+        record: Arc<dyn DelRecord>,
+    ) {
+        self.admission.remember(since, dels, record);
     }
 
     /// The source of the snapshots' pages.

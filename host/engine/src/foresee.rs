@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tenure_types::{NetworkConfig, NetworkName, PolicyName, Result};
 
 use crate::engine::Engine;
-use crate::import;
 
 /// A network as a CNI configuration asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +32,8 @@ impl Engine {
         let slot = self.networks.get_or_create(network)?;
         let alone = slot.alone().await;
         self.admits()?;
-        import::admits(alone.state().as_ref())?;
+        self.admits_beside_moves(alone.state().as_ref())?;
+        self.admits_beside_others(network, Some(config), Some(policy)).await?;
         let defined = || alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let before = defined();
         self.define(&alone, (network, policy, config), self.now()).await?;

@@ -2,19 +2,25 @@
 //!
 //! An import arrives in parts, each durable when it is answered. Claims are judged and staged a few at a time with
 //! the book locked, so that other requests wait only briefly. ADD for new owners is refused until the import ends:
-//! between two parts it could assign an address that is in use. The network durably records that an import of it is
-//! in progress, so an interrupted import has to be repeated. A dry run judges a copy of the book, by the same rules.
+//! between two parts it could assign an address that is in use. The network durably records that it moves over, from
+//! which source ([`tenure_ledger::moves`] has the states), so an interrupted import has to be repeated from that source,
+//! or abandoned. `gate` judges new owners. A dry run judges a copy of the book, by the same rules.
+//!
+//! Locks: the network's turn while an import begins or ends and for each few claims; its state before the node's.
 
+mod abandon;
 mod claim;
+mod gate;
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Chooser, LedgerFact, StateFact};
+use tenure_ledger::{Book, Chooser, Fact, LedgerFact, Move, MoveEnd, MoveFact, StateFact};
 use tenure_types::{
-    Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, PolicyName, PolicyStamp,
-    Result,
+    Definer, Definition, Error, ErrorCode, Generation, NetworkConfig, NetworkName, Owner, PolicyName,
+    PolicyStamp, Result,
 };
 
+pub use self::abandon::Abandon;
 use self::claim::Rules;
 pub use self::claim::{Claim, Imported, Place};
 use crate::committer::defect;
@@ -30,6 +36,8 @@ const AT_ONCE: usize = 256;
 pub struct Import {
     /// The network.
     pub network: NetworkName,
+    /// Where its addresses come from.
+    pub origin: ImportOrigin,
     /// The policy and configuration to define or redefine it with, if any.
     pub definition: Option<(PolicyName, Arc<NetworkConfig>)>,
     /// Whether the source never names two owners of one address. A new claim then ends the allocation imported
@@ -39,11 +47,25 @@ pub struct Import {
     pub apply: bool,
 }
 
+/// Where an import comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImportOrigin {
+    /// The IPAM and the location of its state. Another import from the same source is the same move.
+    pub source: String,
+    /// Who imports, for people.
+    pub by: String,
+    /// How many claims there are in all; 0 if that is not known.
+    pub entries: u64,
+}
+
 /// An import in progress.
 #[derive(Debug)]
 pub struct Importing {
     network: NetworkName,
     exclusive: bool,
+    source: Arc<str>,
+    /// How many claims were judged so far.
+    reached: u64,
     /// The policy that serves the network; an import does not call it.
     policy: Arc<PolicyStamp>,
     /// The first generation of this import; earlier allocations were there before.
@@ -52,20 +74,6 @@ pub struct Importing {
     draft: Option<Box<Book>>,
     /// While this exists, the network refuses new owners.
     _under_way: Option<Arc<()>>,
-}
-
-/// Refuses a new owner while an import of the network is in progress or was interrupted: an address not yet imported
-/// may be in use.
-pub(crate) fn admits(served: Option<&Served>) -> Result<()> {
-    let Some(served) = served.filter(|served| served.book.is_importing()) else { return Ok(()) };
-    let name = served.book.name();
-    let cause = match served.has_imports() {
-        true => format!("an import of network {name} is in progress"),
-        false => format!(
-            "an import of network {name} was interrupted; run the same `tenurectl import --apply` again to resume it"
-        ),
-    };
-    Err(Error::new(ErrorCode::NotTakenOver, cause))
 }
 
 /// A definition that an import asks for, and the state that the policy begins with.
@@ -97,6 +105,7 @@ impl Engine {
         let alone = slot.alone().await;
         let defined = self.redefinition(&alone, import).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
+        let source: Arc<str> = import.origin.source.as_str().into();
         let policy = match (&defined, self.committer.choice(&network)) {
             (Some(wished), _) => Arc::clone(wished.wanted.policy.stamp()),
             (None, Some(choice)) => Arc::new(choice.policy),
@@ -113,13 +122,21 @@ impl Engine {
                     drop(self.redefine(&defining, &mut state, &network, wanted, definition, inherited)?);
                 }
                 let served = state.as_mut().ok_or_else(unknown)?;
-                let begun =
-                    LedgerFact::Importing { network: network.clone(), under_way: true, at: self.now() };
-                drop(self.committer.commit_one(&mut served.book, begun)?);
-                (served.book.next_generation(), Some(Arc::clone(&served.imports)))
+                let begun = self.begun(&served.book, import, &source);
+                drop(self.committer.commit(&mut served.book, &begun)?);
+                (served.book.next_generation(), Some(served.import_from(&source)))
             };
             self.ports.journal.barrier().durable().await?;
-            return Ok(Importing { network, exclusive, policy, since, draft: None, _under_way: under_way });
+            return Ok(Importing {
+                network,
+                exclusive,
+                source,
+                reached: 0,
+                policy,
+                since,
+                draft: None,
+                _under_way: under_way,
+            });
         }
         let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
         // Copying a large book takes time; release the turn first.
@@ -136,7 +153,7 @@ impl Engine {
         }
         draft.expire(self.now(), self.settings().cooldown);
         let (since, draft) = (draft.next_generation(), Some(Box::new(draft)));
-        Ok(Importing { network, exclusive, policy, since, draft, _under_way: None })
+        Ok(Importing { network, exclusive, source, reached: 0, policy, since, draft, _under_way: None })
     }
 
     /// Judges a part of the claims and returns the outcome of each, in order. Outcomes are durable when this returns.
@@ -145,7 +162,11 @@ impl Engine {
     /// `CheckpointFailed` and `DiskFull`; claims taken over before the error stay taken over.
     pub async fn import(&self, importing: &mut Importing, part: &[Claim]) -> Result<Vec<Result<Imported>>> {
         let policy = Arc::clone(&importing.policy);
+        let network = importing.network.clone();
+        let is_over =
+            |owner: &Owner, claimed_at_ms| gate::is_over(&self.committer, &network, owner, claimed_at_ms);
         let rules = Rules {
+            is_over: &is_over,
             exclusive: importing.exclusive,
             since: importing.since,
             policy: &policy,
@@ -157,8 +178,8 @@ impl Engine {
             };
             return Ok(part.iter().map(|claim| claim.take(draft, rules, &mut commit)).collect());
         }
-        let network = importing.network.clone();
-        self.observed("import", &network, None, async {
+        let reached = importing.reached.saturating_add(part.len() as u64);
+        let outcomes = self.observed("import", &network, None, async {
             let slot = self.networks.get(&network).ok_or_else(|| unknown(&network))?;
             let mut outcomes = Vec::with_capacity(part.len());
             for some in part.chunks(AT_ONCE) {
@@ -174,10 +195,15 @@ impl Engine {
                     claim.take(&mut served.book, rules, &mut commit)
                 }));
             }
+            let (network, source, at) = (network.clone(), Arc::clone(&importing.source), rules.now);
+            // Covered by the barrier below.
+            drop(self.committer.commit_node(|_| Some(MoveFact::Reached { network, source, reached, at })));
             self.ports.journal.barrier().durable().await?;
             Ok(outcomes)
-        })
-        .await
+        });
+        let outcomes = outcomes.await?;
+        importing.reached = reached;
+        Ok(outcomes)
     }
 
     /// Ends an import after its last part. The network serves new owners from then on, durably, unless another import of it is
@@ -189,18 +215,49 @@ impl Engine {
         if importing.draft.is_some() {
             return Ok(());
         }
-        let Importing { network, _under_way: under_way, .. } = importing;
+        let Importing { network, source, _under_way: under_way, .. } = importing;
         let Some(slot) = self.networks.get(&network) else { return Ok(()) };
         let ticket = {
             let mut slot = slot.lock().await;
             drop(under_way);
-            let ends = |served: &&mut Served| served.book.is_importing() && !served.has_imports();
+            let ends =
+                |served: &&mut Served| served.book.is_importing() && !served.is_importing_from(&source);
             let Some(served) = slot.as_mut().filter(ends) else { return Ok(()) };
             let at = self.now();
-            let ended = LedgerFact::Importing { network, under_way: false, at };
-            self.committer.commit_one(&mut served.book, ended)?
+            let is_last = {
+                let node = self.committer.node();
+                !served.has_imports() && node.moves.open(&network).all(|open| open.source == source)
+            };
+            let (end, why) = (MoveEnd::Finished, Box::default());
+            let ended = MoveFact::Ended { network: network.clone(), source, end, why, at };
+            let opened = is_last.then_some(LedgerFact::Importing { network, under_way: false, at });
+            let facts: Vec<Fact> = [Fact::from(ended)].into_iter().chain(opened.map(Fact::from)).collect();
+            self.committer.commit(&mut served.book, &facts)?.1
         };
         ticket.durable().await
+    }
+
+    /// The facts by which an import begins.
+    fn begun(&self, book: &Book, import: &Import, source: &Arc<str>) -> Vec<Fact> {
+        let (network, at) = (&import.network, self.now());
+        let node = self.committer.node();
+        let mut facts: Vec<Fact> = Vec::new();
+        for source in gate::ended_elsewhere(book, &node.moves) {
+            let (network, end, why) = (network.clone(), MoveEnd::Finished, "by an older program".into());
+            facts.push(MoveFact::Ended { network, source, end, why, at }.into());
+        }
+        if book.is_importing() && node.moves.open(network).next().is_none() {
+            facts.push(MoveFact::Begun(gate::by_an_older_program(network)).into());
+        }
+        let ImportOrigin { by, entries, .. } = &import.origin;
+        let (source, by) = (Arc::clone(source), by.as_str().into());
+        let (network, entries) = (network.clone(), *entries);
+        let begun = Move { network: network.clone(), source, by, entries, reached: 0, at };
+        facts.extend([
+            MoveFact::Begun(begun).into(),
+            LedgerFact::Importing { network, under_way: true, at }.into(),
+        ]);
+        facts
     }
 
     /// The definition that the import asks for; `None` if the network has it already, or is fixed.

@@ -1,20 +1,16 @@
-//! CHECK, STATUS and queries: nothing here changes a book, except that cooldowns expire.
+//! CHECK and queries: nothing here changes a book, except that cooldowns expire.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Chooser};
+use tenure_ledger::Book;
 use tenure_types::{
-    Allocation, Definer, Error, ErrorCode, Generation, Grant, Meter, Moment, NetworkConfig, NetworkName,
-    Owner, PolicyName, PolicyStamp, Result,
+    Allocation, Error, ErrorCode, Generation, Grant, Meter, Moment, NetworkName, Owner, PolicyStamp, Result,
 };
 
 use crate::admission::Load;
 use crate::engine::Engine;
-use crate::import;
 use crate::ports::{CatalogueEntry, Details};
-use crate::redefine::Wanted;
-use crate::wrong::{exhausted, unavailable};
 
 /// An allocation in a listing.
 #[derive(Debug, Clone)]
@@ -46,7 +42,7 @@ impl Engine {
     /// Returns an owner's addresses, after looking at its link if the host makes it.
     ///
     /// # Errors
-    /// `UnknownAttachment` when the owner has none, `LinkDiffers` when the kernel does not show its link as it shall be.
+    /// `NotReady` while the state is lost, `UnknownAttachment` when the owner has none, `LinkDiffers` when the kernel does not show its link as it shall be.
     pub async fn check(&self, network: &NetworkName, owner: &Owner) -> Result<Grant> {
         self.observed("check", network, Some(owner), async {
             let held = self.allocation_of(network, owner).ok_or_else(|| {
@@ -55,6 +51,8 @@ impl Engine {
                     format_args!("{owner} owns no address of network {network}"),
                 )
             })?;
+            // An older state may say that the owner has what another has by now.
+            self.has_state()?;
             self.check_at_delegate(network, owner, &held.addresses).await?;
             if held.link().is_some() {
                 self.ports.links.check(&held).await?;
@@ -62,67 +60,6 @@ impl Engine {
             Ok(self.grant(&held))
         })
         .await
-    }
-
-    /// Checks whether an ADD with this configuration could be served.
-    ///
-    /// # Errors
-    /// `Unavailable` when it could not; `InvalidConfig` and the policy's own errors for an invalid configuration.
-    pub async fn status(
-        &self,
-        network: &NetworkName,
-        policy: &PolicyName,
-        config: &Arc<NetworkConfig>,
-    ) -> Result<()> {
-        self.observed("status", network, None, self.serve_status(network, policy, config)).await
-    }
-
-    async fn serve_status(
-        &self,
-        name: &NetworkName,
-        policy: &PolicyName,
-        config: &Arc<NetworkConfig>,
-    ) -> Result<()> {
-        let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
-        self.readiness().map_err(named)?;
-        if let Some(slot) = self.networks.get(name) {
-            import::admits(slot.state().as_ref()).map_err(named)?;
-        }
-        // Find the policy that an ADD would use, and whether it would redefine the network.
-        let (policy, by, full, ipam) = {
-            let book = self.book(name).await;
-            let choice = self.committer.choice(name).filter(|_| book.is_some());
-            let network = book.as_ref().map(|book| book.network());
-            let is_fixed = self.is_fixed(&self.bounds(), name, network).map_err(named)?;
-            let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
-            let found = match choice.as_ref().filter(|_| is_fixed || by.overrides()) {
-                Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),
-                None => self.named(name, policy, config, choice.as_ref()),
-            };
-            let policy = found.map_err(|error| match error.code {
-                ErrorCode::PolicyUnloadable | ErrorCode::PolicyNonconforming | ErrorCode::NotReady => {
-                    named(error)
-                }
-                _ => error,
-            })?;
-            let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
-                && choice.is_some_and(|choice| choice.policy == **policy.stamp());
-            let full = book.as_ref().filter(|_| is_same).map(|book| exhausted(book));
-            let own = network.filter(|_| is_fixed).map(|network| network.config.ipam.clone());
-            (policy, by, full, own.unwrap_or_else(|| config.ipam.clone()))
-        };
-        if let Some(delegate) = policy.delegate() {
-            self.status_of_delegate(name, delegate, &ipam).await.map_err(named)?;
-        }
-        match full {
-            None => {
-                let (config, why) = (Arc::clone(config), String::new());
-                let wanted =
-                    Wanted { policy, by, why, empty_state: false, config, definer: Definer::Request };
-                self.defined(name, &wanted).await.map(drop)
-            }
-            Some(full) => full.map_or(Ok(()), |message| Err(unavailable(message))),
-        }
     }
 
     /// A snapshot of a network's book. Later changes of the network do not show in it.
@@ -133,6 +70,14 @@ impl Engine {
             self.expire(served, self.now());
         }
         slot.state().as_ref().map(|served| Arc::clone(&served.book))
+    }
+
+    /// Waits until everything that the books contain is durable.
+    ///
+    /// # Errors
+    /// `CheckpointFailed`.
+    pub async fn settled(&self) -> Result<()> {
+        self.ports.journal.barrier().durable().await
     }
 
     /// The names of the networks, in order.

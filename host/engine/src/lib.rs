@@ -20,6 +20,7 @@ mod difference;
 mod effects;
 mod engine;
 mod foresee;
+mod gateways;
 mod import;
 mod inspect;
 mod links;
@@ -38,6 +39,7 @@ mod remove;
 mod slot;
 mod snapshots;
 mod states;
+mod status;
 mod strikes;
 mod supply;
 mod undo;
@@ -46,7 +48,10 @@ mod wrong;
 
 pub use admission::Load;
 pub use bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
-pub use claims::{Agent, Ask, Changes, Claimed, Declared, Place as ClaimedPlace, Watching};
+pub use claims::{
+    Agent, AgentStanding, Ask, Changes, ClaimFigures, Claimed, Declared, Place as ClaimedPlace, Watching,
+    WitnessedClaim,
+};
 pub use conditions::Conditions;
 pub use define::Define;
 pub use delegates::{Pending, Phase};
@@ -54,7 +59,7 @@ pub use difference::{Difference, Verdict};
 pub use effects::{Attending, Demand, Outlook, Planned};
 pub use engine::{Engine, ExchangeSettings, Ports, Recovered, Settings};
 pub use foresee::Foreseen;
-pub use import::{Claim, Import, Imported, Importing, Place};
+pub use import::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
 pub use inspect::Listed;
 pub use live::conformance::{Conformance, conformance};
 pub use live::{Activate, Changed, Loaded, ReplaceState, ShadowReport, Verdicts};

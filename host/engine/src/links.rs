@@ -11,21 +11,20 @@
 //!        DEL, undo; GC and all others by the sweep
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tenure_types::{
-    Allocation, Attributes, ConditionName, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity,
-    Request, Result,
+    Allocation, Attributes, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request, Result,
 };
 
 use crate::engine::Engine;
 use crate::ports::LinkKey;
 
 /// How many links are looked at at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 32;
 
 impl Engine {
     /// The link to ask for in an attachment's request, with this MTU in bytes if its caller asks for one.
@@ -55,21 +54,32 @@ impl Engine {
         self.ports.links.health().map_err(unavailable)
     }
 
-    /// The allocations that have a link, in the order in which they were made. Of those that name the same link, such as of a pod
-    /// whose sandbox was replaced, only the latest has it.
+    /// The allocations that have a link, in the order in which they were made. Of those of one pod that name the same link, such as
+    /// after its sandbox was replaced, only the latest has it; of several pods, the first.
     #[must_use]
     pub fn linked(&self) -> Vec<Arc<Allocation>> {
-        let mut linked: Vec<Arc<Allocation>> = Vec::new();
+        let mut all: Vec<Arc<Allocation>> = Vec::new();
         for name in self.networks.names() {
             let Some(slot) = self.networks.get(&name) else { continue };
             let state = slot.state();
             let allocations = state.iter().flat_map(|served| served.book.allocations());
-            linked.extend(allocations.filter(|held| held.link().is_some()).cloned());
+            all.extend(allocations.filter(|held| held.link().is_some()).cloned());
         }
-        linked.sort_by_key(|held| Reverse((held.allocated_at.boot_ns, held.generation)));
-        let mut hosts = HashSet::new();
-        linked.retain(|held| held.link().is_some_and(|link| hosts.insert(link.host.clone())));
-        linked.reverse();
+        let age = |held: &Arc<Allocation>| (held.allocated_at.boot_ns, held.generation);
+        all.sort_by_key(age);
+        let mut linked: HashMap<Box<str>, Arc<Allocation>> = HashMap::new();
+        for held in all {
+            let Some(host) = held.link().map(|link| link.host.clone()) else { continue };
+            match linked.entry(host) {
+                Entry::Vacant(free) => drop(free.insert(held)),
+                Entry::Occupied(mut other) if is_same_pod(attached(other.get()), attached(&held)) => {
+                    drop(other.insert(held));
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+        let mut linked: Vec<_> = linked.into_values().collect();
+        linked.sort_by_key(age);
         linked
     }
 
@@ -100,21 +110,17 @@ impl Engine {
     /// # Errors
     /// `LinkFailed` and `LinkForbidden`; the rest is removed all the same.
     pub async fn sweep_links(&self) -> Result<usize> {
-        let is_lost = |condition: tenure_types::Condition| condition.name == ConditionName::StateLost;
-        if self.conditions.list().into_iter().any(is_lost) {
+        if self.has_state().is_err() {
             return Ok(0);
         }
         // An allocation is made before its link: what is shown now and has none has had one.
         let mut shown = self.ports.links.list().await?;
         shown.retain(|link| !self.is_linked(link));
-        let (mut removed, mut failed) = (0, Ok(()));
-        for link in shown {
-            match self.ports.links.disconnect(&link).await {
-                Ok(()) => removed += 1,
-                Err(error) => failed = Err(error),
-            }
-        }
-        failed.map(|()| removed)
+        let remove = |link: LinkKey| async move { self.ports.links.disconnect(&link).await };
+        let outcomes: Vec<Result<()>> =
+            futures_util::stream::iter(shown).map(remove).buffer_unordered(AT_ONCE).collect().await;
+        let removed = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        outcomes.into_iter().collect::<Result<()>>().map(|()| removed)
     }
 
     /// Waits until an allocation may have ended without its link.
@@ -125,9 +131,30 @@ impl Engine {
     /// Connects what has been allocated, durably, and returns the grant.
     pub(crate) async fn connected(&self, allocation: &Allocation) -> Result<Grant> {
         if allocation.link().is_some() {
+            // Two that came at the same time, on two networks.
+            self.has_a_name_of_its_own(allocation.link(), attached(allocation))?;
             self.ports.links.connect(allocation).await?;
         }
         Ok(self.grant(allocation))
+    }
+
+    /// Refuses a link whose name another pod's has: that pod came first, and would lose its own.
+    pub(crate) fn has_a_name_of_its_own(&self, link: Option<&Link>, attached: Attached<'_>) -> Result<()> {
+        let Some(link) = link else { return Ok(()) };
+        let is_named_so = |held: &Allocation| held.link().is_some_and(|other| other.host == link.host);
+        let is_anothers =
+            |held: &Arc<Allocation>| is_named_so(held) && !is_same_pod(self::attached(held), attached);
+        let is_shared =
+            self.networks.names().iter().filter_map(|name| self.networks.get(name)).any(|slot| {
+                slot.state().iter().flat_map(|served| served.book.allocations()).any(is_anothers)
+            });
+        if is_shared && self.linked().iter().any(is_anothers) {
+            // Not whose: that is not this pod's business.
+            let (owner, host) = (attached.0, &link.host);
+            let cause = format_args!("{owner} needs a link of the name {host}, which another pod's has");
+            return Err(Error::new(ErrorCode::LinkNameShared, cause));
+        }
+        Ok(())
     }
 
     /// What an allocation grants.
@@ -182,5 +209,25 @@ impl Engine {
         let state = slot.state();
         let held = state.as_ref().and_then(|served| served.book.allocations_after(before).next());
         held.and_then(|held| LinkKey::of(held)).as_ref() == Some(link)
+    }
+}
+
+/// An attachment, and the pod that the runtime named for it.
+pub(crate) type Attached<'a> = (&'a Owner, Option<&'a PodIdentity>);
+
+fn attached(allocation: &Allocation) -> Attached<'_> {
+    (&allocation.owner, allocation.pod())
+}
+
+/// Whether two attachments are the same interface of the same pod: a new sandbox of a pod takes its link over.
+fn is_same_pod((owner, pod): Attached<'_>, (other, of_other): Attached<'_>) -> bool {
+    let interface = |owner: &Owner| owner.attachment().map(|(_, interface)| interface.clone());
+    match (pod, of_other) {
+        (Some(pod), Some(of_other)) => {
+            (&pod.namespace, &pod.name) == (&of_other.namespace, &of_other.name)
+                && interface(owner) == interface(other)
+        }
+        (None, None) => owner == other,
+        _ => false,
     }
 }

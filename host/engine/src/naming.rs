@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::Choice;
-use tenure_types::{ErrorCode, NetworkConfig, NetworkName, PolicyName, Result};
+use tenure_types::{ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Result};
 
 use crate::engine::Engine;
 use crate::ports::Policy;
@@ -11,7 +11,7 @@ use crate::ports::Policy;
 impl Engine {
     /// The policy that a network's configuration names. Until another version of it is loaded and has passed the
     /// conformance suite, the version that serves the network keeps serving; for a watched file, until the change is
-    /// applied.
+    /// applied; and if an operator loaded the other version, until one activates it: a load is no exchange.
     ///
     /// # Errors
     /// `UnknownPolicy`; if no version of it serves the network, `NotReady`, `PolicyUnloadable`, `PolicyUntrusted` and
@@ -33,6 +33,7 @@ impl Engine {
         };
         match found {
             Ok(found) if **found.stamp() == *kept => Ok(found),
+            Ok(found) if self.was_loaded(found.stamp()) => catalogue.find_pinned(kept),
             Ok(found) if !catalogue.is_watched(policy) => match self.vetted(network, &found, config) {
                 Ok(()) => Ok(found),
                 Err(error) => catalogue.find_pinned(kept).map_err(|_| error),
@@ -41,5 +42,10 @@ impl Engine {
             Err(error) if error.code == ErrorCode::UnknownPolicy => Err(error),
             Err(error) => catalogue.find_pinned(kept).map_err(|_| error),
         }
+    }
+
+    /// Whether an operator loaded a policy into the node.
+    fn was_loaded(&self, policy: &PolicyStamp) -> bool {
+        self.committer.node().components.all().iter().any(|component| component.policy == *policy)
     }
 }

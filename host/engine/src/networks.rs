@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tenure_ledger::{Book, Page};
@@ -21,6 +21,7 @@ pub(crate) struct Networks {
     /// Removed networks, with the place of the removal in the log. A snapshot must list those that its log still has
     /// facts of.
     gone: Mutex<BTreeMap<NetworkName, u64>>,
+    removals: AtomicU64,
 }
 
 /// A slot that may have been created for this request. If it is still empty on drop, it is removed.
@@ -34,7 +35,7 @@ impl Networks {
     pub(crate) fn restore(books: Vec<Book>, most: usize) -> Self {
         let slots = books.into_iter().map(|book| (book.network().name.clone(), Arc::new(Slot::of(book))));
         let (slots, most) = (RwLock::new(slots.collect()), AtomicUsize::new(most));
-        Self { slots, most, gone: Mutex::default() }
+        Self { slots, most, gone: Mutex::default(), removals: AtomicU64::new(0) }
     }
 
     pub(crate) fn set_most(&self, most: usize) {
@@ -43,7 +44,13 @@ impl Networks {
 
     /// Records that a network was removed at a place in the log, until a snapshot's log begins after that place.
     pub(crate) fn bury(&self, name: &NetworkName, place: u64) {
+        self.removals.fetch_add(1, Ordering::Relaxed);
         hold(&self.gone).insert(name.clone(), place);
+    }
+
+    /// How many networks were removed since the start.
+    pub(crate) fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Relaxed)
     }
 
     /// The networks removed at or after this place; forgets the others.
@@ -63,15 +70,29 @@ impl Networks {
             Some(slot) => slot,
             None => {
                 let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-                let most = self.most.load(Ordering::Relaxed);
-                if slots.len() >= most && !slots.contains_key(name) {
-                    let cause = format_args!("cannot create network {name}: the limit is {most} networks");
-                    return Err(Error::new(ErrorCode::TooManyNetworks, cause));
-                }
+                self.check_number(&slots, name)?;
                 Arc::clone(slots.entry(name.clone()).or_default())
             }
         };
         Ok(Entered { networks: self, name: name.clone(), slot })
+    }
+
+    /// Refuses a network beyond the limit.
+    pub(crate) fn check_room(&self, name: &NetworkName) -> Result<(), Error> {
+        self.check_number(&self.slots.read().unwrap_or_else(PoisonError::into_inner), name)
+    }
+
+    fn check_number(
+        &self,
+        slots: &BTreeMap<NetworkName, Arc<Slot>>,
+        name: &NetworkName,
+    ) -> Result<(), Error> {
+        let most = self.most.load(Ordering::Relaxed);
+        if slots.len() < most || slots.contains_key(name) {
+            return Ok(());
+        }
+        let cause = format_args!("cannot create network {name}: the limit is {most} networks");
+        Err(Error::new(ErrorCode::TooManyNetworks, cause))
     }
 
     /// The network's slot, if there is one.
@@ -96,6 +117,13 @@ impl Networks {
     pub(crate) fn all(&self) -> Vec<(NetworkName, Arc<Slot>)> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|(name, slot)| (name.clone(), Arc::clone(slot))).collect()
+    }
+}
+
+impl Entered<'_> {
+    /// The network's name.
+    pub(crate) fn name(&self) -> &NetworkName {
+        &self.name
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Choice, Chooser, Fact, LedgerFact, Repeat};
 use tenure_types::{
     Allocation, AssignedAddress, Definer, Error, ErrorCode, Grant, Moment, NetworkConfig, NetworkName,
-    Outcome, PolicyName, Request, Result,
+    Outcome, PolicyName, Request, Result, Sandbox,
 };
 
 use crate::committer::defect;
+use crate::delegates::check_owner;
 use crate::engine::Engine;
-use crate::import;
 use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
 use crate::slot::{Alone, Served};
@@ -70,14 +70,20 @@ impl Engine {
         let slot = self.networks.get_or_create(&add.request.network)?;
         let alone = slot.alone().await;
         turn.place().await?;
+        // An older state may say that the caller has what another has by now.
+        self.has_state()?;
         let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
         if let Some((held, ticket)) = repeated {
             drop(alone);
             ticket.durable().await?;
             return self.connected(&held).await;
         }
+        check_owner(&add.request.owner)?;
         self.admits()?;
-        import::admits(alone.state().as_ref())?;
+        let Sandbox { pod, link, .. } = &add.request.sandbox;
+        self.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
+        self.admits_beside_moves(alone.state().as_ref())?;
+        self.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
         let called = (&add.request.network, &add.policy, &add.config);
         let (policy, book) = self.define(&alone, called, now).await?;
         if let Some(delegate) = policy.delegate() {
@@ -201,6 +207,7 @@ impl Engine {
             // No need to wait for the ticket: the grant is staged after it, so its own ticket covers both.
             drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition, inherited)?);
         }
+        self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         served.policy = Some(Arc::clone(&policy));

@@ -4,7 +4,9 @@
 //! simulation plug in their own.
 
 mod delegate;
+mod dels;
 mod links;
+mod other_ipams;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +22,9 @@ use tokio::sync::oneshot;
 use crate::difference::Difference;
 
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
+pub use self::dels::{DELS_REMEMBERED, DelRecord, ServedDel};
 pub use self::links::{LinkKey, Links};
+pub use self::other_ipams::{Compared, IsKnown, OtherIpams, Reservation};
 
 /// A time source.
 pub trait Clock: Send + Sync + 'static {
@@ -278,6 +282,8 @@ pub struct Offered {
     pub signature: String,
     /// Where it comes from, for people.
     pub source: String,
+    /// Whether it may be older than a release of its name that was accepted before.
+    pub older: bool,
 }
 
 /// A component that was taken in.

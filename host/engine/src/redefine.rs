@@ -121,6 +121,12 @@ impl Engine {
         let before = slot.as_ref().map(|served| Arc::clone(&served.book));
         let book = before.clone().unwrap_or_else(|| Arc::new(Book::empty(name)));
         let mut facts = self.facts(&book, wanted, definition)?;
+        if let Some(StateFact::Kept { state, .. }) = &inherited
+            && facts.iter().all(|fact| chosen(fact).is_none())
+        {
+            // The policy stays and its state does not: that is a step of its own.
+            facts.push(self.step(name, &state.policy, StepKind::StateReplaced, wanted.why.clone()).into());
+        }
         facts.extend(inherited.map(Fact::from));
         drop(book);
         if facts.is_empty() {

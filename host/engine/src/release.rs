@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tenure_ledger::{ClaimKey, Fact};
+use tenure_ledger::{ClaimKey, Fact, MoveFact};
 use tenure_types::{ContainerId, End, InterfaceName, Moment, NetworkName, Owner, Result};
 
 use crate::engine::Engine;
@@ -47,15 +47,17 @@ impl Engine {
         turn.bury(requested_at, now);
         let Some(slot) = self.networks.known(&del.network) else {
             turn.place().await?;
-            return self.ports.journal.barrier().durable().await;
+            return self.remember_deleted(&del.network, &del.owner, requested_at).durable().await;
         };
         let alone = slot.alone().await;
         turn.place().await?;
         let meant =
             self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
         let ticket = match alone.hold().as_mut() {
-            Some(served) => self.release(served, &del.owner, requested_at, "del")?,
-            None => self.ports.journal.barrier(),
+            Some(served) if served.book.owned_by(&del.owner).is_some() => {
+                self.release(served, &del.owner, requested_at, "del")?
+            }
+            _ => self.remember_deleted(&del.network, &del.owner, requested_at),
         };
         ticket.durable().await?;
         self.disconnect(meant.as_deref()).await;
@@ -63,6 +65,24 @@ impl Engine {
         turn.leave_place();
         self.settle_quietly(&del.network, &del.owner).await;
         Ok(())
+    }
+
+    /// Remembers a DEL of an attachment that the ledger does not have: an import may bring it later. A checkpoint that cannot
+    /// be written forgets it, which is safe, and the DEL succeeds.
+    fn remember_deleted(&self, network: &NetworkName, owner: &Owner, began: Moment) -> Ticket {
+        let deleted = self.deleted(network, owner, began).filter(|_| self.ports.journal.health().is_ok());
+        let ticket = deleted.and_then(|fact| self.committer.commit_node(|_| Some(fact)));
+        ticket.unwrap_or_else(|| self.ports.journal.barrier())
+    }
+
+    /// The fact that an attachment was deleted, by a request that began then.
+    fn deleted(&self, network: &NetworkName, owner: &Owner, began: Moment) -> Option<MoveFact> {
+        owner.attachment()?;
+        let now = self.now();
+        let ago = u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX);
+        // Its start by the wall clock, which is all that the files of other IPAMs have.
+        let at = Moment { wall_ms: now.wall_ms.saturating_sub(ago), ..began };
+        Some(MoveFact::Deleted { network: network.clone(), owner: owner.clone(), at })
     }
 
     /// Frees the addresses of a network's attachments that its runtime no longer lists. Owners other than attachments
@@ -126,7 +146,14 @@ impl Engine {
         }
         let facts: Vec<Fact> = match ClaimKey::of(served.book.name(), owner) {
             Some(claim) => self.ending(&served.book, &claim, self.now(), reason),
-            None => served.book.release(owner, self.now(), reason).map(Fact::from).into_iter().collect(),
+            None => {
+                let held = served.book.owned_by(owner);
+                let is_imported = held.is_some_and(|held| held.origin.is_some());
+                // The book forgets it with the network; where it came from does not.
+                let deleted = is_imported.then(|| self.deleted(served.book.name(), owner, requested_at));
+                let released = served.book.release(owner, self.now(), reason).map(Fact::from);
+                released.into_iter().chain(deleted.flatten().map(Fact::from)).collect()
+            }
         };
         self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }

@@ -1,6 +1,6 @@
 //! Removing networks that have no allocations.
 
-use tenure_ledger::{ChoiceFact, Fact, LedgerFact};
+use tenure_ledger::{ChoiceFact, Fact, LedgerFact, MoveFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use crate::delegates::reopened;
@@ -47,7 +47,9 @@ impl Engine {
         let held = served.book.allocations().len();
         if held > 0 || served.book.is_importing() {
             let cause = match held {
-                0 => format!("an import of network {name} has not finished"),
+                0 => format!(
+                    "an import of network {name} has not finished; repeat it, or end it with `tenurectl import abandon {name}`"
+                ),
                 held => format!("network {name} has {held} live allocations"),
             };
             return Err(Error::new(ErrorCode::NetworkInUse, cause));
@@ -68,6 +70,9 @@ impl Engine {
             let node = self.committer.node();
             facts.extend(forgotten(&node.states, name, at).map(Fact::from));
             facts.extend(reopened(&node.delegations, name));
+            if node.moves.sources(name).next().is_some() || node.moves.open(name).next().is_some() {
+                facts.push(MoveFact::Forgotten { network: name.clone(), at }.into());
+            }
         }
         let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
         self.networks.bury(name, place);

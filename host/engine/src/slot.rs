@@ -8,6 +8,7 @@
 //! A policy shares the book (an `Arc`) during a call. Nobody changes the book meanwhile, because that requires the
 //! turn; so a change never copies the book.
 
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -35,8 +36,8 @@ pub(crate) struct Served {
     pub(crate) book: Arc<Book>,
     /// The policy that serves it; `None` from a restart until the first request that needs it.
     pub(crate) policy: Option<Arc<dyn Policy>>,
-    /// Shared with each import in progress; the reference count tells whether there is one.
-    pub(crate) imports: Arc<()>,
+    /// For each source, a value shared with each import in progress from it; the reference count tells whether there is one.
+    imports: BTreeMap<Arc<str>, Arc<()>>,
     /// The bounds that the network last passed; under any other bounds it is checked again.
     pub(crate) within: Option<Arc<Bounds>>,
     /// The count of the watch over the present policy; `None` if it is not watched, or has not been looked at since a
@@ -47,12 +48,23 @@ pub(crate) struct Served {
 impl Served {
     /// A network with this book, no policy and no imports.
     pub(crate) fn new(book: Book) -> Self {
-        Self { book: Arc::new(book), policy: None, imports: Arc::default(), within: None, watch: None }
+        Self { book: Arc::new(book), policy: None, imports: BTreeMap::new(), within: None, watch: None }
     }
 
     /// Whether an import is in progress.
     pub(crate) fn has_imports(&self) -> bool {
-        Arc::strong_count(&self.imports) > 1
+        self.imports.values().any(|import| Arc::strong_count(import) > 1)
+    }
+
+    /// Whether an import from this source is in progress.
+    pub(crate) fn is_importing_from(&self, source: &str) -> bool {
+        self.imports.get(source).is_some_and(|import| Arc::strong_count(import) > 1)
+    }
+
+    /// Begins an import from a source; it is in progress for as long as the returned value exists.
+    pub(crate) fn import_from(&mut self, source: &Arc<str>) -> Arc<()> {
+        self.imports.retain(|_, import| Arc::strong_count(import) > 1);
+        Arc::clone(self.imports.entry(Arc::clone(source)).or_default())
     }
 }
 
@@ -94,10 +106,15 @@ impl Slot {
         Held { state: self.state(), turn, slot: self }
     }
 
+    /// Takes the turn, unless somebody else has it or waits for it.
+    pub(crate) fn try_alone(&self) -> Option<Alone<'_>> {
+        let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
+        Some(Alone { slot: self, turn })
+    }
+
     /// Takes the turn and locks the state, unless somebody else has the turn or waits for it.
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
-        let turn = Arc::clone(&self.turn).try_lock_owned().ok()?;
-        Some(Held { state: self.state(), turn, slot: self })
+        self.try_alone().map(Alone::hold)
     }
 
     /// Locks the state without the turn, for reading only.

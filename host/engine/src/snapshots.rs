@@ -1,10 +1,10 @@
 //! The source of the snapshots' pages: the books, the removed networks, the choices of policies, the loaded ones, the
-//! claims of agents, the states of policies, what delegates were asked for, and the effects.
+//! claims of agents, the states of policies, what delegates were asked for, the effects, and the moves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tenure_ledger::{Delegations, Effects, Page, States};
+use tenure_ledger::{Delegations, Effects, Moves, Page, States};
 use tenure_types::NetworkName;
 
 use crate::committer::Committer;
@@ -30,10 +30,16 @@ impl Images for Snapshots {
             let states = Some(node.states).filter(|states| *states != States::default()).map(Page::States);
             let effects =
                 Some(node.effects).filter(|effects| *effects != Effects::default()).map(Page::Effects);
+            let moves = Some(node.moves).filter(|moves| *moves != Moves::default()).map(Page::Moves);
             let pages =
                 [Page::Choices(node.choices), Page::Components(node.components), Page::Claims(node.claims)];
             let delegations = Some(node.delegations).filter(|asked| *asked != Delegations::default());
-            pages.into_iter().chain(states).chain(delegations.map(Page::Delegations)).chain(effects)
+            pages
+                .into_iter()
+                .chain(states)
+                .chain(delegations.map(Page::Delegations))
+                .chain(effects)
+                .chain(moves)
         });
         Box::new(books.chain(node))
     }

@@ -7,14 +7,15 @@
 //! ```
 //!
 //! Failures are counted separately for each network: one network's configuration may break a policy that serves other
-//! networks well. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
+//! networks well. They are counted separately for pods and for each agent, too: requests on which a policy fails bench it only for
+//! whoever makes them. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
+use tenure_types::{AgentName, Error, ErrorCode, NetworkName, PolicyName, PolicyStamp};
 
 use crate::lock::hold;
 
@@ -30,7 +31,16 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The maximum number of counts. Bounded, because requests can name networks that are never defined.
 const COUNTED: usize = 1024;
 
-type Key = (NetworkName, PolicyName, Arc<str>);
+/// On whose behalf a policy is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Requester {
+    /// Pods, operators and the node itself.
+    Node,
+    /// An agent, for its claims.
+    Agent(AgentName),
+}
+
+type Key = (NetworkName, PolicyName, Arc<str>, Requester);
 
 #[derive(Debug, Default)]
 pub(crate) struct Strikes {
@@ -53,6 +63,7 @@ impl Strikes {
     /// Refuses a call to a benched policy.
     pub(crate) fn check(
         &self,
+        requester: &Requester,
         network: &NetworkName,
         policy: &PolicyStamp,
         now: Duration,
@@ -60,9 +71,10 @@ impl Strikes {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());
         }
-        match hold(&self.counted).get(&key(network, policy)) {
+        let key = key(requester, network, policy);
+        match hold(&self.counted).get(&key) {
             Some(count) if count.until > now => {
-                Err(Error::new(ErrorCode::PolicyBenched, count.tell(network, policy, now)))
+                Err(Error::new(ErrorCode::PolicyBenched, count.tell(&key, now)))
             }
             _ => Ok(()),
         }
@@ -71,27 +83,29 @@ impl Strikes {
     /// Counts the outcome of a call.
     pub(crate) fn count<T>(
         &self,
+        requester: &Requester,
         network: &NetworkName,
         policy: &PolicyStamp,
         outcome: &Result<T, Error>,
         now: Duration,
     ) {
         match outcome {
-            Err(error) if error.code == ErrorCode::PolicyFailed => self.fail(network, policy, error, now),
-            _ if self.any.load(Ordering::Acquire) => self.answer(&key(network, policy)),
+            Err(error) if error.code == ErrorCode::PolicyFailed => {
+                self.fail(&key(requester, network, policy), error, now);
+            }
+            _ if self.any.load(Ordering::Acquire) => self.answer(&key(requester, network, policy)),
             _ => {}
         }
     }
 
-    fn fail(&self, network: &NetworkName, policy: &PolicyStamp, error: &Error, now: Duration) {
+    fn fail(&self, key: &Key, error: &Error, now: Duration) {
         let mut counted = hold(&self.counted);
-        let key = key(network, policy);
-        if counted.len() >= COUNTED && !counted.contains_key(&key) {
+        if counted.len() >= COUNTED && !counted.contains_key(key) {
             let oldest = counted.iter().min_by_key(|(_, count)| count.until).map(|(key, _)| key.clone());
             oldest.map(|oldest| counted.remove(&oldest));
         }
         self.any.store(true, Ordering::Release);
-        let count = counted.entry(key).or_insert_with(|| Count {
+        let count = counted.entry(key.clone()).or_insert_with(|| Count {
             strikes: 0,
             benched: 0,
             until: Duration::ZERO,
@@ -102,7 +116,8 @@ impl Strikes {
         if count.strikes >= MOST {
             count.until = now + FIRST.saturating_mul(1 << count.benched.min(16)).min(LONGEST);
             count.benched += 1;
-            tracing::warn!(%network, %policy, "benched: {}", count.tell(network, policy, now));
+            let (network, policy, ..) = key;
+            tracing::warn!(%network, %policy, "benched: {}", count.tell(key, now));
         }
     }
 
@@ -122,16 +137,15 @@ impl Strikes {
             return Vec::new();
         }
         let counted = hold(&self.counted);
-        let benched = counted.iter().filter(|((_, name, digest), count)| {
+        let benched = counted.iter().filter(|((_, name, digest, _), count)| {
             count.benched > 0 && (name, digest) == (&policy.name, &policy.digest)
         });
-        let mut told: Vec<_> =
-            benched.map(|((network, ..), count)| count.tell(network, policy, now)).collect();
+        let mut told: Vec<_> = benched.map(|(key, count)| count.tell(key, now)).collect();
         told.sort_unstable();
         told
     }
 
-    /// The benched policies: `network/policy`, and the message.
+    /// The benched policies: `network/policy`, with the agent behind it if it is benched for that only, and the message.
     pub(crate) fn benched(&self, now: Duration) -> Vec<(String, String)> {
         if !self.any.load(Ordering::Acquire) {
             return Vec::new();
@@ -139,9 +153,13 @@ impl Strikes {
         let counted = hold(&self.counted);
         let benched = counted.iter().filter(|(_, count)| count.benched > 0);
         let mut benched: Vec<_> = benched
-            .map(|((network, name, digest), count)| {
-                let policy = PolicyStamp { name: name.clone(), digest: digest.clone() };
-                (format!("{network}/{name}"), count.tell(network, &policy, now))
+            .map(|(key, count)| {
+                let (network, policy, _, requester) = key;
+                let subject = match requester {
+                    Requester::Node => format!("{network}/{policy}"),
+                    Requester::Agent(agent) => format!("{network}/{policy}/agents.{agent}"),
+                };
+                (subject, count.tell(key, now))
             })
             .collect();
         benched.sort_unstable();
@@ -150,19 +168,24 @@ impl Strikes {
 }
 
 impl Count {
-    fn tell(&self, network: &NetworkName, policy: &PolicyStamp, now: Duration) -> String {
+    fn tell(&self, (network, policy, digest, requester): &Key, now: Duration) -> String {
         let cause = &self.cause;
+        let policy = PolicyStamp { name: policy.clone(), digest: digest.clone() };
+        let whose = match requester {
+            Requester::Node => String::new(),
+            Requester::Agent(agent) => format!(" for the claims of agent {agent}"),
+        };
         let left = self.until.saturating_sub(now);
         let when = match left.is_zero() {
             true => "the next request tries it again".to_owned(),
             false => format!("its calls are refused for {} s", left.as_millis().div_ceil(1000)),
         };
-        format!("policy {policy} keeps failing on network {network}; {when}; last failure: {cause}")
+        format!("policy {policy} keeps failing on network {network}{whose}; {when}; last failure: {cause}")
     }
 }
 
-fn key(network: &NetworkName, policy: &PolicyStamp) -> Key {
-    (network.clone(), policy.name.clone(), policy.digest.clone())
+fn key(requester: &Requester, network: &NetworkName, policy: &PolicyStamp) -> Key {
+    (network.clone(), policy.name.clone(), policy.digest.clone(), requester.clone())
 }
 
 #[cfg(test)]

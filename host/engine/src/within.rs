@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// Checks a network's present ranges and policy, with no network's state locked.
-    fn check_book(&self, bounds: &Bounds, book: &Book) -> Result<()> {
+    pub(crate) fn check_book(&self, bounds: &Bounds, book: &Book) -> Result<()> {
         let name = book.name();
         if let Some(choice) = self.committer.choice(name) {
             bounds.check_book(&choice.policy.name, book)?;

@@ -8,6 +8,7 @@ use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, 
 
 use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
+use crate::gateways;
 
 /// The conditions derived from the journal's health.
 const JOURNALS: [(ConditionName, ErrorCode); 2] = [
@@ -33,6 +34,7 @@ impl Engine {
             }
         }
         self.look_at_policies();
+        self.look_at_claims();
         self.conditions.list()
     }
 
@@ -52,8 +54,13 @@ impl Engine {
             }
             let Some(problem) = entry.problem else { continue };
             let of = if entry.loading { &mut loading } else { &mut unloadable };
-            let message = format!("cannot use policy {name} from {}: {problem}", entry.source);
-            of.push((name.to_string(), message));
+            let source = match entry.source.as_str() {
+                "embedded" => "built in",
+                "kept on this node" => "the node's copy",
+                source => source,
+            };
+            let cannot = if entry.loading { "" } else { "cannot load " };
+            of.push((name.to_string(), format!("{cannot}policy {name} ({source}): {problem}")));
         }
         self.conditions.replace(ConditionName::PoliciesLoading, loading);
         self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
@@ -85,14 +92,24 @@ impl Engine {
         worst.map_or(Ok(()), |condition| Err(conditions::error(condition)))
     }
 
+    /// Fails while the state is lost: then the ledger is empty, or another's, and says nothing about who has which address. Nothing is
+    /// answered from it, and nothing ends because of it.
+    ///
+    /// # Errors
+    /// `NotReady`.
+    pub fn has_state(&self) -> Result<()> {
+        self.conditions.loss().map_or(Ok(()), Err)
+    }
+
     /// Refuses an ADD that the node's state does not allow: a cheap form of [`readiness`](Self::readiness).
     pub(crate) fn admits(&self) -> Result<()> {
         self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
     }
 
-    /// Updates the conditions about exhausted pools and out-of-bounds networks. A busy network keeps its present
+    /// Updates the conditions about exhausted pools, held gateways and out-of-bounds networks. A busy network keeps its present
     /// conditions.
     pub fn look_at_networks(&self) {
+        self.look_at_moves();
         let (now, bounds) = (self.now(), self.bounds());
         let before = self.conditions.list();
         let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
@@ -100,15 +117,18 @@ impl Engine {
                 before.iter().filter(|condition| condition.name == which && is_own(&condition.subject));
             before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
         };
-        let (mut exhausted, mut out_of_bounds) = (Vec::new(), Vec::new());
+        let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
         for (name, slot) in self.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
                 exhausted
                     .extend(as_before(ConditionName::PoolExhausted, &|subject| subject.starts_with(&own)));
-                out_of_bounds.extend(as_before(ConditionName::NetworkOutOfBounds, &|subject| {
-                    subject == name.as_str()
-                }));
+                for (which, of) in [
+                    (ConditionName::NetworkOutOfBounds, &mut out_of_bounds),
+                    (ConditionName::GatewayHeld, &mut gateways),
+                ] {
+                    of.extend(as_before(which, &|subject| subject == name.as_str()));
+                }
                 continue;
             };
             let Some(served) = held.as_mut() else { continue };
@@ -116,6 +136,10 @@ impl Engine {
             let pools = served.book.pools().iter().enumerate();
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            let moved = gateways::held(&served.book);
+            if !moved.is_empty() {
+                gateways.push((name.to_string(), format!("network {name}: {}", moved.join("; "))));
+            }
             let alone = held.look();
             if let Err(error) = self.check_within(&alone, &bounds) {
                 out_of_bounds.push((name.to_string(), error.cause));
@@ -123,6 +147,7 @@ impl Engine {
         }
         self.conditions.replace(ConditionName::PoolExhausted, exhausted);
         self.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
+        self.conditions.replace(ConditionName::GatewayHeld, gateways);
     }
 }
 

@@ -61,13 +61,13 @@ async fn one_agent_with_too_many_requests_is_refused_and_others_are_served() {
     let bench = Bench::with_network().await;
     let (cilium, monitor, router) = (agent("cilium"), agent("monitor"), ask("router"));
     bench.journal.hold();
-    let mut waiting: Vec<_> = (0..64).map(|_| Box::pin(bench.engine.ensure(&cilium, &router))).collect();
+    let mut waiting: Vec<_> = (0..128).map(|_| Box::pin(bench.engine.ensure(&cilium, &router))).collect();
     for one in &mut waiting {
         assert!(poll_once(one.as_mut()).is_pending());
     }
     let refused = bench.engine.ensure(&cilium, &router).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::Overloaded);
-    assert!(refused.cause.contains("64 requests of agent cilium"), "{refused}");
+    assert!(refused.cause.contains("128 requests of agent cilium"), "{refused}");
     let mut other = pin!(bench.engine.ensure(&monitor, &router));
     assert!(poll_once(other.as_mut()).is_pending(), "another agent's waits for the disk alone");
     bench.journal.resolve(&Ok(()));

@@ -79,6 +79,30 @@ async fn a_full_pool_is_named_until_an_address_is_free() {
 }
 
 #[tokio::test]
+async fn a_gateway_that_is_moved_onto_a_live_address_is_told_until_the_address_is_free() {
+    let bench = Bench::new(8, 8);
+    for number in 1..=4 {
+        bench.address(number).await.unwrap();
+    }
+    bench.engine.look_at_networks();
+    assert!(names(&bench).is_empty());
+    // The third pod's address becomes the network address, and the fourth's the gateway.
+    bench.engine.add(bench.add_with(5, "first", "10.0.0.4/30"), fits).await.unwrap();
+    bench.engine.look_at_networks();
+    let found = bench.engine.whats_wrong();
+    assert_eq!((found[0].name, found[0].subject.as_str()), (ConditionName::GatewayHeld, "net"), "{found:?}");
+    for what in ["10.0.0.4, the network address of range ", "10.0.0.5, the gateway of range "] {
+        assert!(found[0].message.contains(what), "{found:?}");
+    }
+    assert!(bench.engine.readiness().is_ok(), "other pods are served");
+    for (number, is_left) in [(3, true), (4, false)] {
+        bench.engine.del(bench.del(number)).await.unwrap();
+        bench.engine.look_at_networks();
+        assert_eq!(names(&bench).contains(&"gateway-held"), is_left, "without pod {number}");
+    }
+}
+
+#[tokio::test]
 async fn a_status_answers_for_the_configuration_that_it_brings() {
     let bench = Bench::new(8, 8);
     bench.address(1).await.unwrap();

@@ -11,10 +11,12 @@ mod support;
 
 use std::sync::Arc;
 
-use tenure_engine::{Ask, Bounds, NetworkBounds, Supply};
+use tenure_engine::{Ask, Bounds, Del, Gc, NetworkBounds, Supply};
 use tenure_ledger::{Fact, Families, LedgerFact, Wish};
 use tenure_types::cni::{Route, Success};
-use tenure_types::{AssignedAddress, ErrorCode, PoolName, Range, RangeName};
+use tenure_types::{
+    AssignedAddress, ContainerId, ErrorCode, InterfaceName, Owner, PoolName, Range, RangeName,
+};
 
 use crate::claiming::{agent, ask, named};
 use crate::delegating::start;
@@ -165,4 +167,32 @@ async fn a_dry_run_of_a_declaration_asks_no_delegate() {
     bench.engine.declare(&cilium, &wanted, true).await.unwrap();
     let would = bench.engine.declare(&cilium, &wanted, false).await.unwrap();
     assert_eq!((would.created.len(), would.kept.len()), (0, 1), "nothing is missing");
+}
+
+/// Regression: a pod whose container id was that of a claim got what the delegate had given to the claim, or freed it.
+#[tokio::test]
+async fn a_pod_cannot_be_taken_for_a_claim() {
+    let (bench, foreign) = start().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    let [claim] = &foreign.given()[..] else { panic!("{:?}", foreign.given()) };
+    let owner = |container: &str| Owner::Attachment {
+        container: ContainerId::new(container).unwrap(),
+        interface: InterfaceName::new("eth0").unwrap(),
+    };
+    for container in [claim.as_str(), "tenure-claim-x"] {
+        let mut add = bench.delegated(1);
+        add.request.owner = owner(container);
+        let refused = bench.engine.add(add, fits).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidEnvironment);
+        let why = "begins with tenure-claim-, which is reserved for the claims of agents";
+        assert_eq!(refused.cause, format!("CNI_CONTAINERID {container} {why}"));
+        let del = Del { owner: owner(container), ..bench.del(1) };
+        bench.engine.del(del).await.unwrap();
+    }
+    assert_eq!(foreign.given(), std::slice::from_ref(claim), "the claim has what it had");
+    // A runtime's list does not keep what a claim had.
+    let valid = [(ContainerId::new("tenure-claim-x").unwrap(), InterfaceName::new("eth0").unwrap())];
+    let gc = Gc { network: network(), valid: valid.into(), requested_at: bench.now() };
+    bench.engine.gc(gc).await.unwrap();
+    assert!(foreign.calls().contains(&format!("GC {claim}")), "{:?}", foreign.calls());
 }

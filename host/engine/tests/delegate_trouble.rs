@@ -12,11 +12,13 @@ mod support;
 use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tenure_engine::ports::DelegateFailure;
 use tenure_engine::{Gc, Phase};
 use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, PolicyName};
 
+use crate::claiming::{agent, ask, leasing};
 use crate::delegating::{Foreign, start};
 use crate::support::{Bench, fits, network, poll_once};
 
@@ -187,4 +189,29 @@ async fn what_a_gc_or_an_operator_frees_is_given_back_at_the_next_look() {
     assert!(bench.is_untidy());
     assert_eq!(bench.engine.tidy().await, 0);
     assert!(foreign.given().is_empty());
+}
+
+/// Regression: one agent's call that waited for its delegate kept everybody else's claims from lapsing, and what had ended from
+/// being given back.
+#[tokio::test]
+async fn a_delegate_that_hangs_keeps_neither_leases_nor_what_others_have_to_give_back() {
+    let (bench, foreign) = Bench::with_owners(1).await;
+    bench.claimed("busy", &leasing("old", 60)).await.unwrap();
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    foreign.hold(0);
+    let (busy, wanted) = (agent("busy"), ask("new"));
+    let mut stuck = pin!(bench.engine.ensure(&busy, &wanted));
+    assert!(poll_once(stuck.as_mut()).is_pending());
+    foreign.fails(true);
+    bench.dels(1).await;
+    foreign.fails(false);
+    bench.tick(60_000);
+    // Nor does one whose DEL hangs.
+    foreign.hold(3);
+    let mut lapse = pin!(bench.engine.lapse());
+    assert_eq!(poll_once(lapse.as_mut()), Poll::Ready(Ok(2)));
+    foreign.hold(9);
+    let mut tidy = pin!(bench.engine.tidy());
+    assert_eq!(poll_once(tidy.as_mut()), Poll::Ready(1), "what the busy agent had, later");
+    assert_eq!(foreign.given().len(), 1);
 }

@@ -234,6 +234,7 @@ async fn a_lease_counts_from_the_answer_to_a_declaration_that_had_to_wait_for_a_
     assert_eq!(engine.lapse().await, Ok(0));
     bench.tick(41_000);
     assert_eq!(engine.lapse().await, Ok(1));
+    assert_eq!(engine.tidy().await, 0);
     assert!(foreign.given().is_empty());
 }
 

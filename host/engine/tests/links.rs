@@ -179,6 +179,25 @@ async fn a_new_sandbox_of_a_pod_has_its_link_and_the_del_of_the_old_one_leaves_i
     assert_eq!((bench.engine.sweep_links().await, bench.shown()), (Ok(0), vec![2]));
 }
 
+/// Names have room for 44 bits of a digest, so somebody who chooses pods' names finds two that share one.
+#[tokio::test]
+async fn a_pod_that_shares_anothers_name_of_a_link_is_refused_and_takes_nothing() {
+    let mut bench = Bench::new(8, 8);
+    bench.connect(1).await.unwrap();
+    bench.tick(1);
+    for pod in [None, Some("thief")] {
+        let mut thief = bench.linked(2, pod);
+        thief.request.sandbox.link = bench.engine.linked()[0].link().cloned().map(Box::new);
+        let refused = bench.engine.add(thief, fits).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::LinkNameShared, "{refused}");
+        assert!(!refused.cause.contains("c1/eth0 "), "it is not said whose: {refused}");
+        assert_eq!(bench.shown(), [1], "the first pod has its link");
+    }
+    bench.undo().await;
+    assert_eq!((bench.allocations().await, bench.shown()), (1, vec![1]));
+    bench.connect(1).await.unwrap();
+}
+
 #[tokio::test]
 async fn after_a_crash_the_kernel_has_what_the_ledger_says() {
     let bench = Bench::new(8, 8);

@@ -150,7 +150,7 @@ async fn a_policy_that_does_worse_than_the_one_before_is_rolled_back() {
         assert_eq!(bench.history()[..2], ["rolled-back first".to_owned(), format!("chosen {policy}")]);
         let why = bench.engine.policies_of(&network()).unwrap().now.why;
         assert!(
-            why.starts_with("3 of 3 requests were not answered, and the policy before would have"),
+            why.starts_with("3 of 3 requests failed that the previous policy would have answered"),
             "{why}"
         );
         assert_eq!(bench.add_code(5).await, Ok(()));
@@ -231,7 +231,10 @@ async fn an_operator_rolls_back_and_back_again() {
     bench.engine.activate(&activate("last")).await.unwrap();
     let rolled_back = bench.engine.roll_back(&network(), "it is slow").await.unwrap();
     assert_eq!(rolled_back.after.name.as_str(), "first");
-    assert_eq!(bench.engine.policies_of(&network()).unwrap().now.why, "it is slow");
+    assert_eq!(
+        bench.engine.policies_of(&network()).unwrap().now.why,
+        "rolled back by an operator: it is slow"
+    );
     bench.engine.roll_back(&network(), "").await.unwrap();
     assert_eq!(bench.serves(), "last");
 }
@@ -280,7 +283,7 @@ async fn a_shadow_that_decides_the_same_can_be_promoted_once_it_has_decided_enou
     assert_eq!(promoted.after.name.as_str(), "last");
     assert!(bench.engine.shadow_report(&network()).is_none(), "it serves now");
     let why = bench.engine.policies_of(&network()).unwrap().now.why;
-    assert_eq!(why, "promoted from the shadow: 16 requests compared, 16 decided differently");
+    assert_eq!(why, "promoted from the shadow by an operator: 16 requests compared, 16 decided differently");
     bench.engine.tend().await;
 }
 
@@ -443,6 +446,7 @@ async fn policies_are_loaded_and_unloaded_and_neither_while_they_are_used() {
         sha256: String::new(),
         signature: String::new(),
         source: "a test".into(),
+        older: false,
     };
     let loaded = bench.engine.load_policy(offered("last")).await.unwrap();
     assert_eq!(loaded.policy.name.as_str(), "last");

@@ -8,7 +8,8 @@ mod support;
 mod versions;
 
 use support::{Bench, activate, network};
-use tenure_types::ErrorCode;
+use tenure_engine::ports::Offered;
+use tenure_types::{ErrorCode, PolicyName};
 use versions::bench;
 
 impl Bench {
@@ -37,6 +38,21 @@ async fn a_definition_takes_another_version_of_its_policy_unless_its_file_is_wat
         bench.define(&network(), "10.0.0.0/24").await.unwrap();
         assert_eq!(bench.digest(), then, "watched: {watched}");
     }
+}
+
+#[tokio::test]
+async fn a_load_is_no_exchange() {
+    let (bench, versions) = bench("first", false);
+    bench.begins().await;
+    let name = PolicyName::new("mine").unwrap();
+    let (bytes, signature, source) = (Vec::new(), String::new(), "a file".to_owned());
+    let offered = Offered { name, bytes, sha256: "last".into(), signature, source, older: false };
+    bench.engine.load_policy(offered).await.unwrap();
+    *versions.stands_for.lock().unwrap() = "last";
+    bench.checked().await;
+    assert_eq!(bench.served_by(2).await, "first", "nobody has activated it");
+    bench.engine.activate(&activate("mine")).await.unwrap();
+    assert_eq!(bench.served_by(3).await, "last");
 }
 
 #[tokio::test]

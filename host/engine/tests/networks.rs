@@ -38,7 +38,8 @@ fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
         | Page::Claims(_)
         | Page::States(_)
         | Page::Delegations(_)
-        | Page::Effects(_) => None,
+        | Page::Effects(_)
+        | Page::Moves(_) => None,
     });
     gone.collect()
 }
@@ -169,7 +170,8 @@ async fn what_an_operator_chooses_while_a_definition_waits_stands() {
         | Page::Claims(_)
         | Page::States(_)
         | Page::Delegations(_)
-        | Page::Effects(_) => None,
+        | Page::Effects(_)
+        | Page::Moves(_) => None,
     });
     let serves = serves.unwrap();
     assert_eq!((&serves.policy.name, serves.by), (&last, Chooser::Operator));

@@ -88,3 +88,32 @@ async fn a_lease_runs_once_the_last_of_an_agents_watches_is_closed() {
     bench.tick(1);
     assert_eq!(bench.engine.lapse().await, Ok(1));
 }
+
+#[tokio::test]
+async fn claims_of_an_agent_that_is_not_configured_any_more_are_told_with_when_it_was_last_heard_of() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    bench.claimed("gone", &ask("old")).await.unwrap();
+    let wrong = || bench.engine.whats_wrong().into_iter().map(|condition| condition.message);
+    assert_eq!(wrong().count(), 0, "it is not known which agents there are");
+    let agents = Some([agent("cilium").name].into());
+    bench.engine.set(tenure_engine::Settings { agents, ..bench.engine.settings().as_ref().clone() });
+    let told = "1 claims of agent gone, which is not in the configuration any more";
+    assert_eq!(Vec::from_iter(wrong()), [told]);
+    let heard = bench.now();
+    bench.tick(5_000);
+    let standing = bench.engine.standing(&key("gone", "old"));
+    assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(heard), 0, true));
+    let _watching = bench.engine.watching(&agent("cilium").name);
+    let standing = bench.engine.standing(&key("cilium", "router"));
+    assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(bench.now()), 1, false));
+    let figures = bench.engine.claim_figures();
+    let states: Vec<_> = figures.claims.keys().map(|(agent, state)| format!("{agent} {state}")).collect();
+    assert_eq!(states, ["cilium held", "gone orphaned"]);
+    let after = bench.restarted(false);
+    after.tick(1);
+    assert_eq!(after.engine.standing(&key("gone", "old")).last_heard, None);
+    // Whoever configures it again has its claims again.
+    bench.engine.set(tenure_engine::Settings { agents: None, ..bench.engine.settings().as_ref().clone() });
+    assert_eq!(wrong().count(), 0);
+}

@@ -156,7 +156,7 @@ async fn a_promotion_says_how_many_requests_would_have_been_refused() {
     }
     bench.engine.promote(&network(), false, false).await.unwrap();
     let why = bench.engine.policies_of(&network()).unwrap().now.why;
-    assert_eq!(why, "promoted from the shadow: 16 requests compared, 16 decided differently");
+    assert_eq!(why, "promoted from the shadow by an operator: 16 requests compared, 16 decided differently");
 }
 
 #[tokio::test]

@@ -94,6 +94,10 @@ async fn a_policy_that_keeps_failing_is_refused_at_once_on_its_network_and_no_ot
     }
     let refusal = bench.engine.add(failing(5), fits).await.unwrap_err();
     assert_eq!(refusal.code, ErrorCode::PolicyBenched);
+    let add = failing(5);
+    let status = bench.engine.status(&add.request.network, &add.policy, &add.config).await.unwrap_err();
+    assert_eq!(status.code, ErrorCode::Unavailable);
+    assert!(status.cause.starts_with("policy-benched: "), "{status}");
     let wrong = bench.engine.whats_wrong();
     assert_eq!(wrong.len(), 1);
     assert_eq!((wrong[0].name.name(), wrong[0].subject.as_str()), ("policy-benched", "net/failing"));

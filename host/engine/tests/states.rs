@@ -180,7 +180,10 @@ async fn a_policy_that_takes_over_migrates_the_state_in_the_group_of_the_exchang
     bench.engine.activate(&activate("recounting")).await.unwrap();
     assert_eq!(bench.state().await, "recounting 2");
     assert_eq!(bench.version().await, version + 1);
-    assert_eq!(bench.serves().1, format!("with the state of counting@counting, version {version}, migrated"));
+    assert_eq!(
+        bench.serves().1,
+        format!("activated by an operator; with the state of counting@counting, version {version}, migrated")
+    );
     let [chosen, kept] = bench.last_facts();
     assert!(chosen.contains("Chosen") && kept == "kept recounting 2", "{chosen} {kept}");
     bench.count(3).await.unwrap();
@@ -214,9 +217,32 @@ async fn a_policy_that_cannot_take_over_the_state_is_refused() {
 
     // The operator's way out.
     bench.engine.activate(&with_empty_state("counting-afresh")).await.unwrap();
-    assert_eq!((bench.state().await.as_str(), bench.serves().1.as_str()), ("", "with an empty state"));
+    assert_eq!(
+        (bench.state().await.as_str(), bench.serves().1.as_str()),
+        ("", "activated by an operator; with an empty state")
+    );
     bench.count(4).await.unwrap();
     assert_eq!(bench.state().await, "counting-afresh 1");
+}
+
+/// Regression: an operator emptied the state of the policy that serves, and the history did not know.
+#[tokio::test]
+async fn emptying_the_state_of_the_policy_that_serves_is_a_step() {
+    let bench = counting(2).await;
+    let history = || bench.engine.policies_of(&network()).unwrap().history;
+    bench.engine.activate(&activate("counting")).await.unwrap();
+    let before = history().len();
+    let emptied = bench.engine.activate(&with_empty_state("counting")).await.unwrap();
+    assert!(emptied.changed && bench.state().await.is_empty());
+    let step = history()[0].clone();
+    assert_eq!(
+        (history().len(), step.kind.name(), step.policy.name.as_str()),
+        (before + 1, "state-replaced", "counting")
+    );
+    assert_eq!((step.why.as_str(), step.at), ("activated by an operator; with an empty state", bench.now()));
+    // Nothing is left to empty.
+    let again = bench.engine.activate(&with_empty_state("counting")).await.unwrap();
+    assert!(!again.changed && history().len() == before + 1);
 }
 
 #[tokio::test]
@@ -229,7 +255,7 @@ async fn a_state_outlasts_a_policy_that_keeps_none() {
     // Its writer goes on with it, without a migration.
     bench.engine.roll_back(&network(), "").await.unwrap();
     assert_eq!((bench.state().await.as_str(), bench.version().await), ("counting 2", version));
-    assert_eq!(bench.serves().1, "");
+    assert_eq!(bench.serves().1, "rolled back by an operator");
     bench.count(4).await.unwrap();
     assert_eq!(bench.state().await, "counting 3");
 }
@@ -314,7 +340,7 @@ async fn an_operator_replaces_a_state_that_nobody_else_has_changed() {
     assert_eq!(bench.replace(b"counting 8", Some(version)).await.unwrap_err().code, ErrorCode::StateChanged);
     let history = bench.engine.policies_of(&network()).unwrap().history;
     assert_eq!(history[0].kind.name(), "state-replaced");
-    assert_eq!(history[0].why, format!("version {}, 10 B", version + 1));
+    assert_eq!(history[0].why, format!("by an operator: version {}, 10 B", version + 1));
     bench.count(3).await.unwrap();
     assert_eq!(bench.state().await, "counting 8");
 

@@ -12,9 +12,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use support::{Bench, fits, network, owner, poll_once};
 
-use tenure_engine::{Claim, Gc, Import, Imported, Importing, Place};
+use tenure_engine::{Claim, Gc, Import, ImportOrigin, Imported, Importing, Place};
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{ConditionName, End, ErrorCode, NetworkConfig, Owner, PolicyName, Result};
+
+/// Where the imports come from.
+fn files() -> ImportOrigin {
+    ImportOrigin { source: "files".to_owned(), ..ImportOrigin::default() }
+}
 
 /// A claim as made by a source that keeps one file per address; `number` 0 means no known owner.
 fn claim(number: u32, places: &[(&str, &str)]) -> Claim {
@@ -27,6 +32,7 @@ fn claim(number: u32, places: &[(&str, &str)]) -> Claim {
         places: places.iter().map(place).collect(),
         pod: None,
         source: "files".to_owned(),
+        claimed_at_ms: None,
     }
 }
 
@@ -45,7 +51,11 @@ async fn import_from(bench: &Bench, claims: &[Claim], exclusive: bool, apply: bo
 async fn begin(bench: &Bench, exclusive: bool, apply: bool) -> Importing {
     let config = Arc::new(NetworkConfig { ipam: "10.0.0.0/29".into(), attributes: Vec::new() });
     let definition = Some((PolicyName::new("first").unwrap(), config));
-    bench.engine.begin_import(&Import { network: network(), definition, exclusive, apply }).await.unwrap()
+    bench
+        .engine
+        .begin_import(&Import { network: network(), origin: files(), definition, exclusive, apply })
+        .await
+        .unwrap()
 }
 
 fn words(outcomes: Vec<Result<Imported>>) -> Vec<String> {
@@ -255,7 +265,8 @@ async fn nobody_new_is_served_before_an_import_has_ended() {
 #[tokio::test]
 async fn an_import_needs_a_network_and_no_ready_node() {
     let bench = Bench::new(8, 8);
-    let undefined = Import { network: network(), definition: None, exclusive: true, apply: true };
+    let undefined =
+        Import { network: network(), origin: files(), definition: None, exclusive: true, apply: true };
     let error = bench.engine.begin_import(&undefined).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::UnknownNetwork);
     bench.engine.conditions().set(ConditionName::StateLost, "", "the state was lost");

@@ -318,8 +318,8 @@ async fn status_says_when_an_add_would_fail() {
     bench.tick(30_000);
     assert!(status().await.is_ok());
     bench.engine.conditions().set(ConditionName::Stopping, "", "draining");
-    assert_eq!(status().await.unwrap_err().cause, "not-ready: draining");
-    assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::NotReady);
+    assert_eq!(status().await.unwrap_err().cause, "stopping: draining");
+    assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::Stopping);
     bench.engine.conditions().clear(ConditionName::Stopping, "");
     bench.journal.set_health(Some(Error::new(ErrorCode::DiskFull, "no space")));
     assert_eq!(bench.address(9).await.unwrap_err().code, ErrorCode::DiskFull);

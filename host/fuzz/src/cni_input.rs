@@ -80,10 +80,11 @@ fn read(
     if let Some(ipam) = checked(configuration.ipam_text()) {
         assert!(serde_json::from_str::<Value>(ipam).is_ok_and(|ipam| ipam.is_object() || ipam.is_array()));
     }
-    if let Some(PluginSettings { socket, timeout, resolv_conf }) =
+    if let Some(PluginSettings { socket, timeout, wait, resolv_conf }) =
         checked(configuration.plugin_settings(command))
     {
         assert!(!timeout.is_zero() && timeout.as_secs() <= 3600, "the timeout is {timeout:?}");
+        assert!(wait <= timeout, "it waits for {wait:?}");
         for path in [&socket, &resolv_conf].into_iter().flatten() {
             assert!(path.starts_with('/'), "a path is relative");
         }

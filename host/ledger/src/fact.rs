@@ -2,7 +2,9 @@
 
 use tenure_types::NetworkName;
 
-use crate::{ChoiceFact, ClaimFact, ComponentFact, DelegationFact, EffectFact, LedgerFact, StateFact};
+use crate::{
+    ChoiceFact, ClaimFact, ComponentFact, DelegationFact, EffectFact, LedgerFact, MoveFact, StateFact,
+};
 
 /// One durable fact. Durable state changes only by applying facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Fact {
     Delegations(DelegationFact),
     /// About what the host does outside the ledger.
     Effects(EffectFact),
+    /// About networks that move over from other IPAMs.
+    Moves(MoveFact),
 }
 
 impl Fact {
@@ -35,6 +39,7 @@ impl Fact {
             Self::States(fact) => Some(fact.network()),
             Self::Delegations(fact) => Some(fact.network()),
             Self::Effects(fact) => fact.network(),
+            Self::Moves(fact) => Some(fact.network()),
         }
     }
 }
@@ -78,6 +83,12 @@ impl From<ClaimFact> for Fact {
 impl From<EffectFact> for Fact {
     fn from(fact: EffectFact) -> Self {
         Self::Effects(fact)
+    }
+}
+
+impl From<MoveFact> for Fact {
+    fn from(fact: MoveFact) -> Self {
+        Self::Moves(fact)
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`effects`] | what the host does outside the ledger, and what it knows of the outside | [`Effects`] |
 //! | [`states`] | what policies remember on a network | [`States`] |
 //! | [`delegations`] | what delegates were asked for, and have to take back | [`Delegations`] |
+//! | [`moves`] | which networks move over from other IPAMs, and which DELs were answered meanwhile | [`Moves`] |
 //!
 //! A chapter is a module here, a variant of [`Fact`], and a stored form in the checkpoint. Chapters do not depend on
 //! each other; facts that belong together are staged together.
@@ -23,6 +24,7 @@ pub mod components;
 pub mod delegations;
 pub mod effects;
 mod fact;
+pub mod moves;
 mod page;
 pub mod states;
 
@@ -36,5 +38,6 @@ pub use components::{Component, ComponentFact, Components};
 pub use delegations::{Delegation, DelegationFact, Delegations};
 pub use effects::{EffectFact, Effects, Intent, Taken};
 pub use fact::Fact;
+pub use moves::{Move, MoveEnd, MoveFact, Moves};
 pub use page::Page;
 pub use states::{PolicyState, StateFact, States};

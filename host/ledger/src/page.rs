@@ -3,7 +3,7 @@
 
 use tenure_types::NetworkName;
 
-use crate::{Choices, Claims, Components, Delegations, Effects, Image, States};
+use crate::{Choices, Claims, Components, Delegations, Effects, Image, Moves, States};
 
 /// A part of the whole state, current as of a place in the log that it records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,4 +29,6 @@ pub enum Page {
     Delegations(Delegations),
     /// What the host does outside the ledger.
     Effects(Effects),
+    /// What moves over from other IPAMs.
+    Moves(Moves),
 }

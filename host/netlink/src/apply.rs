@@ -1,6 +1,6 @@
 //! Carrying a plan out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rtnetlink::packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use rtnetlink::packet_route::RouteNetlinkMessage as Message;
@@ -17,7 +17,8 @@ use crate::{nft, sysctl, wire};
 pub struct Applied {
     /// The operations that were carried out.
     pub done: Vec<Operation>,
-    /// Those that failed, with the reason. If one that makes something has failed, nothing was removed.
+    /// Those that failed, with the reason. If one that makes something has failed, nothing was removed; if it makes something for
+    /// one pod, nothing of that pod's.
     pub failed: Vec<(Operation, Error)>,
 }
 
@@ -25,7 +26,8 @@ impl Kernel {
     /// Carries a plan out, in its order.
     ///
     /// An operation that fails does not hold up others that make something. Nothing is removed after such a failure: what is
-    /// removed may be what still does the work.
+    /// removed may be what still does the work. A failure of one pod's link or route is that pod's own, and keeps only what may
+    /// still serve that pod.
     ///
     /// # Errors
     /// When the links cannot be listed. Everything else is in the answer.
@@ -36,13 +38,20 @@ impl Kernel {
         }
         let links = self.links().await?;
         let indexes = links.into_iter().map(|link| (link.name, link.index)).collect();
+        let (mut keeps_all, mut kept) = (false, BTreeSet::new());
         for operation in &plan.operations {
-            if operation.removes() && !applied.failed.is_empty() {
-                break;
+            if operation.removes() && (keeps_all || operation.takes_from(&kept)) {
+                continue;
             }
             match self.carry_out(operation, &indexes).await {
                 Ok(()) => applied.done.push(operation.clone()),
-                Err(error) => applied.failed.push((operation.clone(), error)),
+                Err(error) => {
+                    keeps_all |= operation.pod().is_none();
+                    if let Operation::SetRoute(route) = operation {
+                        kept.insert(route.to);
+                    }
+                    applied.failed.push((operation.clone(), error));
+                }
             }
         }
         Ok(applied)
@@ -54,6 +63,10 @@ impl Kernel {
             Operation::WriteSysctl { key, value } => sysctl::write(key, value),
             Operation::SetLink { name, mtu } => {
                 let message = Message::NewLink(wire::set_link(index(name)?, *mtu));
+                self.request(operation, message, 0).await
+            }
+            Operation::RaiseLink { name } => {
+                let message = Message::NewLink(wire::raise_link(index(name)?));
                 self.request(operation, message, 0).await
             }
             Operation::AddAddress(address) => self.add_address(address, index(&address.device)?).await,

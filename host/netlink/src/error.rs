@@ -47,8 +47,22 @@ pub enum Error {
     #[error("{0:?} cannot be a link's name: use 1 to 15 letters, digits, '-', '_' or '.'")]
     Name(String),
     /// A link of the name exists and is something else.
-    #[error("link {0} exists and is no veth, so it is not ours to replace")]
+    #[error("link {0} exists and was not made by tenure, so it is not replaced")]
     Taken(String),
+    /// A step in a pod's network namespace has not ended.
+    #[error("cannot {0}: it has not ended within 10 seconds")]
+    TooSlow(String),
+    /// An earlier step has hung for longer than it may.
+    #[error("an earlier step of link {0} has not ended")]
+    Busy(String),
+    /// A pod has more of something than is looked at.
+    #[error("cannot {what}: there are more than {most}")]
+    TooMany {
+        /// What was asked of the kernel.
+        what: String,
+        /// The most that is looked at.
+        most: usize,
+    },
 }
 
 impl Error {

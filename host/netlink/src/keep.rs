@@ -2,6 +2,7 @@
 
 mod pace;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use self::pace::Pace;
 /// How often everything is looked at without a change: sysctls report none.
 const PERIOD: Duration = Duration::from_secs(30);
 /// How often a plan is made anew until nothing is left to do: what a removal takes along is put back by the next.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
 
 /// What the keeper did or could not do, for counters and logs.
 #[derive(Debug)]
@@ -36,8 +37,9 @@ pub enum Event {
     Blind(Error),
     /// These links and sysctls do not exist; what concerns them waits until they do.
     Waiting(Vec<String>),
-    /// The kernel is as it is wanted, so far as its links exist.
-    Settled(Arc<Wanted>),
+    /// The kernel is as it is wanted, so far as its links exist, but for these pods: the hosts' ends of their links, and why. They are
+    /// tried again.
+    Settled(Arc<Wanted>, BTreeMap<String, String>),
     /// The kernel is not as it is wanted: something has failed, or has to be done anew. It is tried again.
     Unsettled(Arc<Wanted>),
 }
@@ -80,9 +82,14 @@ pub async fn keep(
             report(Event::Waiting(waiting.clone()));
         }
         let pause = if outcome.settled {
-            pace.succeeded();
-            report(Event::Settled(Arc::clone(&now)));
-            PERIOD
+            let pause = if outcome.left_out.is_empty() {
+                pace.succeeded();
+                PERIOD
+            } else {
+                pace.retry()
+            };
+            report(Event::Settled(Arc::clone(&now), outcome.left_out));
+            pause
         } else {
             pace.worked();
             report(Event::Unsettled(Arc::clone(&now)));
@@ -103,9 +110,17 @@ pub async fn keep(
         // One command of a person, or one sweep of a program, makes many changes.
         pace.begin();
         while let Some(time) = pace.gather() {
-            match tokio::time::timeout(time, monitor.changed(&now)).await {
-                Ok(change) => report(Event::Noticed(change?)),
-                Err(_) => break,
+            tokio::select! {
+                // A pod that sets its own end down and up makes changes without end: whoever wants something does not wait for them.
+                changed = wanted.changed() => {
+                    changed.map_err(|_| Error::Unwanted)?;
+                    wanted.mark_changed();
+                    break;
+                }
+                change = tokio::time::timeout(time, monitor.changed(&now)) => match change {
+                    Ok(change) => report(Event::Noticed(change?)),
+                    Err(_) => break,
+                }
             }
         }
     }
@@ -115,15 +130,24 @@ pub async fn keep(
 struct Outcome {
     done: Vec<Operation>,
     absent: Vec<String>,
+    /// The pods that nothing more is done for, with the reason.
+    left_out: BTreeMap<String, String>,
     settled: bool,
     blind: bool,
 }
 
+impl Outcome {
+    fn new() -> Self {
+        let (done, absent, left_out) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { done, absent, left_out, settled: false, blind: false }
+    }
+}
+
 /// Looks, plans and applies until nothing is left to do.
 async fn settle(kernel: &Kernel, wanted: &Wanted, report: &mut impl FnMut(Event)) -> Outcome {
-    let mut outcome = Outcome { done: Vec::new(), absent: Vec::new(), settled: false, blind: false };
+    let mut outcome = Outcome::new();
     for _ in 0..ROUNDS {
-        let plan = match kernel.look(wanted).await {
+        let mut plan = match kernel.look(wanted).await {
             Ok(seen) => Plan::of(wanted, &seen),
             Err(error) => {
                 report(Event::Blind(error));
@@ -132,6 +156,7 @@ async fn settle(kernel: &Kernel, wanted: &Wanted, report: &mut impl FnMut(Event)
             }
         };
         outcome.absent = plan.absent.iter().cloned().collect();
+        plan.leave_out(&outcome.left_out, wanted);
         if plan.is_empty() {
             outcome.settled = true;
             return outcome;
@@ -139,11 +164,14 @@ async fn settle(kernel: &Kernel, wanted: &Wanted, report: &mut impl FnMut(Event)
         match kernel.apply(&plan).await {
             Ok(applied) => {
                 outcome.done.extend(applied.done);
-                let failed = !applied.failed.is_empty();
-                applied
-                    .failed
-                    .into_iter()
-                    .for_each(|(operation, error)| report(Event::Failed(operation, error)));
+                let mut failed = false;
+                for (operation, error) in applied.failed {
+                    match operation.pod() {
+                        Some(pod) => drop(outcome.left_out.insert(pod.to_owned(), error.to_string())),
+                        None => failed = true,
+                    }
+                    report(Event::Failed(operation, error));
+                }
                 if failed {
                     return outcome;
                 }

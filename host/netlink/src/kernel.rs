@@ -56,7 +56,7 @@ impl Kernel {
         what: &str,
         message: RouteNetlinkMessage,
     ) -> Result<Vec<RouteNetlinkMessage>, Error> {
-        self.collect(what, message, NLM_F_REQUEST).await.map(|(all, _)| all)
+        self.collect(what, message, NLM_F_REQUEST, usize::MAX, Some).await.map(|(all, _)| all)
     }
 
     /// Asks for everything of a kind, at one moment.
@@ -65,8 +65,21 @@ impl Kernel {
         what: &str,
         message: RouteNetlinkMessage,
     ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        self.gather(what, message, usize::MAX, Some).await
+    }
+
+    /// Asks for everything of a kind, at one moment, and keeps only what is read of it: where a pod chooses how much there is, that
+    /// does not fill memory, and more than `most` are not looked at.
+    pub(crate) async fn gather<T>(
+        &self,
+        what: &str,
+        message: RouteNetlinkMessage,
+        most: usize,
+        read: impl Fn(RouteNetlinkMessage) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let flags = NLM_F_REQUEST | NLM_F_DUMP;
         for _ in 0..ATTEMPTS {
-            let (all, steady) = self.collect(what, message.clone(), NLM_F_REQUEST | NLM_F_DUMP).await?;
+            let (all, steady) = self.collect(what, message.clone(), flags, most, &read).await?;
             if steady {
                 return Ok(all);
             }
@@ -74,24 +87,30 @@ impl Kernel {
         Err(Error::Unsteady(what.to_owned()))
     }
 
-    /// All answers to a question, and whether they are of one moment.
-    async fn collect(
+    /// What is read of the answers to a question, and whether they are of one moment.
+    async fn collect<T>(
         &self,
         what: &str,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<(Vec<RouteNetlinkMessage>, bool), Error> {
+        most: usize,
+        read: impl Fn(RouteNetlinkMessage) -> Option<T>,
+    ) -> Result<(Vec<T>, bool), Error> {
         let mut request = NetlinkMessage::from(message);
         request.header.flags = flags;
         let mut answers = self.send(&what, request)?;
-        let (mut all, mut steady) = (Vec::new(), true);
+        let (mut all, mut steady, mut count) = (Vec::new(), true, 0_usize);
         while let Some(answer) = answers.next().await {
             if let Some(source) = failure(&answer) {
                 return Err(Error::Kernel { what: what.to_owned(), source });
             }
             steady &= answer.header.flags & INTERRUPTED == 0;
             if let NetlinkPayload::InnerMessage(message) = answer.payload {
-                all.push(message);
+                count += 1;
+                if count > most {
+                    return Err(Error::TooMany { what: what.to_owned(), most });
+                }
+                all.extend(read(message));
             }
         }
         Ok((all, steady))

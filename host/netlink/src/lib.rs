@@ -41,7 +41,7 @@ pub use apply::Applied;
 pub use error::Error;
 pub use keep::{Event, keep};
 pub use kernel::Kernel;
-pub use link::{Difference, Name, Netns, PodLink};
+pub use link::{Difference, Name, Netns, PodLink, Turn, Turns};
 pub use monitor::{Change, Monitor};
 pub use nft::{Chain, ChainShape, Ranges, Shape, Table};
 pub use node::{Interface, Node, Pod, Ports, Settings};

@@ -15,12 +15,15 @@ mod inside;
 mod make;
 mod name;
 mod netns;
+mod step;
+mod turn;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use difference::Difference;
 pub use name::Name;
 pub use netns::Netns;
+pub use turn::{Turn, Turns};
 
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -49,10 +52,12 @@ pub struct PodLink {
 impl PodLink {
     /// Makes the link, unless it is exactly there. What is there of it and differs is made anew.
     ///
-    /// The calling thread's network namespace is the node's.
+    /// The calling thread's network namespace is the node's. Nobody else works on the link: whoever shares it takes
+    /// [`Turns`] at it.
     ///
     /// # Errors
-    /// When the kernel refuses; then nothing of the link is left.
+    /// When the kernel refuses, or a step in the pod takes too long; then nothing of the link is left. [`Error::Taken`] when a link
+    /// of the name is not ours.
     pub async fn make(&self, netns: &Netns) -> Result<(), Error> {
         make::make(self, netns).await
     }
@@ -69,7 +74,7 @@ impl PodLink {
     /// or when the link has another owner by now.
     ///
     /// # Errors
-    /// When the kernel refuses, or the name is another kind of link's.
+    /// When the kernel refuses, or the name is a link's that is not ours.
     pub async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
         make::remove(host, owner).await
     }

@@ -11,7 +11,9 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
 
 use crate::seen::Seen;
 use crate::wanted::Wanted;
@@ -57,6 +59,17 @@ impl Plan {
         remove.sort_by_key(Operation::leads);
         make.extend(remove);
         Self { operations: make, absent: devices.into_absent() }
+    }
+
+    /// Leaves out what concerns these pods alone, named by the hosts' ends of their links, and what takes away something that may
+    /// still serve one of them.
+    pub(crate) fn leave_out(&mut self, pods: &BTreeMap<String, String>, wanted: &Wanted) {
+        let routes = wanted.routes.iter().filter(|route| pods.contains_key(&route.device));
+        let nets: BTreeSet<IpNet> = routes.map(|route| route.to).collect();
+        self.operations.retain(|operation| {
+            let own = operation.pod().is_some_and(|pod| pods.contains_key(pod));
+            !(own || operation.removes() && operation.takes_from(&nets))
+        });
     }
 
     /// Whether there is nothing to do.

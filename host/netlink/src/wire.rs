@@ -8,7 +8,8 @@ mod rule;
 
 pub(crate) use address::{read_address, write_address};
 pub(crate) use link::{
-    NewVeth, get_link, get_links, read_link, read_link_name, remove_link, set_alias, set_link, veth,
+    NewVeth, get_link, get_links, raise_link, read_link, read_link_name, remove_link, set_alias, set_link,
+    veth,
 };
 pub(crate) use neighbour::{read_answered, read_neighbour, write_neighbour};
 pub(crate) use route::{read_route, write_route};

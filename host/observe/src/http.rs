@@ -2,9 +2,10 @@
 //!
 //! Off unless the configuration names an address, which must be reachable only from this node: loopback or a unix
 //! socket. Each connection gets one GET, within a deadline, and only a few are served at a time, so that a hanging
-//! scraper does not affect the data path.
+//! scraper does not affect the data path. Callers that do not finish their request give way to those that come.
 
 mod address;
+mod room;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,14 +22,11 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::task::JoinSet;
 
 pub use address::{Address, AddressError};
+use room::{Asked, Room};
 
 use crate::Metrics;
-
-/// The connections that are served at a time; further ones wait in the kernel's queue.
-const CONNECTIONS: usize = 16;
 
 /// How long a connection may last.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -112,20 +110,16 @@ pub async fn serve<N: Node>(
     metrics: Arc<Metrics>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let mut connections = JoinSet::new();
+    let mut room = Room::default();
     let accept = async {
         loop {
-            while connections.len() >= CONNECTIONS {
-                connections.join_next().await;
-            }
-            while connections.try_join_next().is_some() {}
             let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
             let accepted = match &listener.socket {
                 Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
-                    connections.spawn(connection(stream, node, metrics));
+                    room.enter(|asked| connection(stream, node, metrics, asked));
                 }),
                 Socket::Unix(unix) => unix.accept().await.map(|(stream, _)| {
-                    connections.spawn(connection(stream, node, metrics));
+                    room.enter(|asked| connection(stream, node, metrics, asked));
                 }),
             };
             if let Err(error) = accepted {
@@ -145,8 +139,10 @@ async fn connection<N: Node>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send,
     node: Arc<N>,
     metrics: Arc<Metrics>,
+    asked: Asked,
 ) {
     let service = service_fn(|request| {
+        asked.note();
         let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
         async move { Ok::<_, Infallible>(answer(&request, &*node, &metrics).await) }
     });

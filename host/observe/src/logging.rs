@@ -3,16 +3,21 @@
 //! The log goes to standard error. A terminal gets colours and times, the journal gets lines with its own priority
 //! marks and without times, and a log collector gets JSON.
 
+mod harmless;
 mod journal;
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 
+use self::harmless::{Escaping, Harmless};
 use serde::{Deserialize, Serialize};
+use tenure_types::printable;
 use tracing::Subscriber;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{FormatFields, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, Registry, reload};
@@ -163,14 +168,35 @@ fn subscriber<W>(
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours);
+    let escaping = match format {
+        Format::Json => Escaping::Json,
+        Format::Auto | Format::Text if colours => Escaping::Coloured,
+        Format::Auto | Format::Text | Format::Journal => Escaping::Text,
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(Harmless { writers: writer, escaping })
+        .with_ansi(colours);
     let lines = match format {
-        Format::Auto | Format::Text => lines.boxed(),
+        Format::Auto | Format::Text => lines.fmt_fields(fields()).boxed(),
         Format::Journal => lines.with_ansi(false).event_format(journal::Journal).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     let (filter, handle) = reload::Layer::new(filter);
     (Registry::default().with(lines.with_filter(filter)), Control(handle))
+}
+
+/// Writes an event's fields. Beside colours, the last door cannot tell an escape of a value from one of the formatter, so values
+/// are escaped here.
+fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    debug_fn(|writer, field, value| {
+        let text = format!("{value:?}");
+        let text = printable::line(&text);
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            name => write!(writer, "{name}={text}"),
+        }
+    })
+    .delimited(" ")
 }
 
 /// Whether standard error is the stream that systemd named in `JOURNAL_STREAM`, and has not been redirected since.

@@ -18,12 +18,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tenure_types::{Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp};
+use tenure_types::{
+    AgentName, Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp,
+};
 
 use self::cloud::Cloud;
 use self::labels::{
-    ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels, OperationLabels, PolicyLabels,
-    RequestLabels, StepLabels, VerbLabels, VerdictLabels,
+    AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels,
+    OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::Meters;
 
@@ -43,6 +45,8 @@ pub struct Metrics {
     queue_depth: Gauge,
     allocations: Family<NetworkLabels, Gauge>,
     cooling: Family<NetworkLabels, Gauge>,
+    claims: Family<ClaimLabels, Gauge>,
+    watches: Family<AgentLabels, Gauge>,
     policy_call_duration: Histograms<PolicyLabels>,
     policy_failures: Family<FailureLabels, Counter>,
     policy_silenced: Family<PolicyLabels, Counter>,
@@ -78,6 +82,8 @@ impl Metrics {
             queue_depth: Gauge::default(),
             allocations: Family::default(),
             cooling: Family::default(),
+            claims: Family::default(),
+            watches: Family::default(),
             // 10 us to 1.3 s: an instance costs tens of microseconds, and no policy may take seconds.
             policy_call_duration: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.000_01, 2.0, 18))
@@ -122,6 +128,12 @@ impl Metrics {
         registry.register("requests_in_flight", "Requests being served", self.in_flight.clone());
         registry.register("requests_queued", "Requests waiting to be served", self.queue_depth.clone());
         registry.register("allocations", "Live allocations", self.allocations.clone());
+        registry.register(
+            "claims",
+            "Claims by agent and state: held, reserved since a reboot, or orphaned because the agent is not configured any more",
+            self.claims.clone(),
+        );
+        registry.register("claim_watches", "Open watches of agents", self.watches.clone());
         registry.register("addresses_cooling", "Freed addresses that are cooling down", self.cooling.clone());
         registry.register_with_unit(
             "policy_call_duration",
@@ -295,6 +307,23 @@ impl Metrics {
     /// Counts a change of the kernel by what it changed and what came of it: `applied`, `repaired` or `failed`.
     pub fn datapath(&self, subject: &'static str, outcome: &'static str) {
         self.datapath.get_or_create(&OperationLabels { subject, outcome }).inc();
+    }
+
+    /// Sets the claims by agent and state, and the watches by agent; all other series of them end.
+    pub fn claims(
+        &self,
+        claims: impl IntoIterator<Item = ((AgentName, &'static str), usize)>,
+        watches: impl IntoIterator<Item = (AgentName, usize)>,
+    ) {
+        self.claims.clear();
+        for ((agent, state), number) in claims {
+            let labels = ClaimLabels { agent: Name(agent), state };
+            self.claims.get_or_create(&labels).set(saturating(number));
+        }
+        self.watches.clear();
+        for (agent, number) in watches {
+            self.watches.get_or_create(&AgentLabels { agent: Name(agent) }).set(saturating(number));
+        }
     }
 
     /// Sets the figures of the node's cloud interfaces; until then, there are no such series.

@@ -20,8 +20,8 @@ use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
-    Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Load, Loader, Rank, Runtime,
-    Sources, Standing, Trusted, TrustedKey,
+    AcceptedReleases, Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Load, Loader,
+    Rank, Runtime, Sources, Standing, Trusted, TrustedKeys,
 };
 use crate::sandbox::{AskedPolicy, Grants, Limits};
 
@@ -39,6 +39,7 @@ pub struct Policies {
     /// What the catalogue is made of besides those. A `std::sync::Mutex`, held while it is made anew.
     given: Mutex<Given>,
     trusted: Arc<Trusted>,
+    accepted: Arc<AcceptedReleases>,
     runtime: Arc<Runtime>,
     /// By name and digest: the same bytes under two names are two policies with two stamps.
     loaded: RwLock<Loaded>,
@@ -97,17 +98,41 @@ impl Policies {
         let given = Given { files: configured, ..Given::default() };
         let bytes = Arc::new(Bytes::new(sources(&embedded, &given), kept, runtime.limits().component));
         let trusted = Arc::new(Trusted::default());
+        let accepted = Arc::new(AcceptedReleases::new(state_directory.join("policies")));
         let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
         let loader = Loader::new(load);
         let (given, directory) = (Mutex::new(given), state_directory.to_owned());
         let (loaded, taking) = (RwLock::default(), Taking::default());
-        Ok(Self { bytes, embedded, given, trusted, runtime, loaded, loader, directory, taking })
+        Ok(Self { bytes, embedded, given, trusted, accepted, runtime, loaded, loader, directory, taking })
     }
 
     /// Sets the keys that components must be signed with; none, if signatures are not checked. Policies that are loaded
     /// already stay.
-    pub fn trust(&self, keys: Vec<TrustedKey>) {
+    pub fn trust(&self, keys: TrustedKeys) {
         self.trusted.set(keys);
+    }
+
+    /// Which of these policies would not be loaded with these keys, and why; a policy that is not here anyway is not among
+    /// them. Reads their files.
+    #[must_use]
+    pub fn untrusted(&self, keys: &TrustedKeys, policies: &[PolicyStamp]) -> Vec<(PolicyStamp, String)> {
+        let cause = |stamp: &PolicyStamp| {
+            let component = self.bytes.find(stamp).ok().filter(|_| !embedded::has(&stamp.digest))?;
+            keys.check(&stamp.name, &component, self.bytes.signature(stamp).as_deref()).err()
+        };
+        policies.iter().filter_map(|stamp| Some((stamp.clone(), cause(stamp)?))).collect()
+    }
+
+    /// Loads the policies again that were not loaded for want of a signature, without waiting for their next turn.
+    pub async fn load_untrusted_again(&self) {
+        for stamp in self.loader.unloaded() {
+            if let Standing::Failed(Failed { error, .. }) = self.loader.want_bytes(&stamp, Rank::Configured)
+                && error.code == ErrorCode::PolicyUntrusted
+            {
+                // The loader reports a failure.
+                let _ = self.load_now(&stamp).await;
+            }
+        }
     }
 
     /// Grants each of these names what it says, and all others what is granted by default. Calls in progress go on with
@@ -243,7 +268,10 @@ fn load(bytes: Arc<Bytes>, runtime: Arc<Runtime>, trusted: Arc<Trusted>) -> Load
         if let Some(signature) = &signature {
             let untrusted =
                 |cause| Error::new(ErrorCode::PolicyUntrusted, format_args!("policy {stamp}: {cause}"));
-            trusted.check(&component, signature.as_deref()).map_err(untrusted).map_err(failed)?;
+            trusted
+                .check(&stamp.name, &component, signature.as_deref())
+                .map_err(untrusted)
+                .map_err(failed)?;
         }
         let policy = runtime.load(&stamp.name, &component, Some(&stamp.digest)).map_err(failed)?;
         // Without a copy, the node depends on the component's file.

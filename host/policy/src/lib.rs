@@ -13,14 +13,17 @@
 //!
 //!  again      recorded decisions, made by another policy and compared
 //!
+//!  confine    what a child process gives up before it reads anything
+//!
 //!  decisions  what calls were given, asked and answered, recorded to be replayed
 //! ```
 //!
-//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox`, `sandbox` uses neither. `again`
+//! Dependencies: `catalogue` uses `loader` and `sandbox`, `loader` uses `sandbox` and `confine`, `sandbox` uses neither. `again`
 //! uses `sandbox` and `decisions`; `decisions` uses none of them.
 
 mod again;
 mod catalogue;
+pub mod confine;
 mod contents;
 pub mod decisions;
 mod digest;
@@ -32,5 +35,8 @@ mod text;
 pub use catalogue::Policies;
 pub use contents::Contents;
 pub use digest::sha256;
-pub use loader::{CatalogueSource, Compiler, Runtime, TrustedKey, maybe_run_compiler_child, read_component};
+pub use loader::{
+    CatalogueSource, Compiler, ReleaseVersion, Runtime, SignedRelease, TrustedKey, TrustedKeys,
+    maybe_run_compiler_child, read_component,
+};
 pub use sandbox::{AskedPolicy, Grants, Limits, WasmPolicy};

@@ -10,6 +10,7 @@ mod claims;
 mod cloud;
 mod components;
 mod delegations;
+mod difference;
 mod exchange;
 mod granted;
 mod import;
@@ -189,14 +190,23 @@ impl v1::admin_server::Admin for AdminService {
         &self,
         request: Request<v1::ImportRequest>,
     ) -> Result<Response<v1::ImportResponse>, Status> {
-        told(import::import(&self.engine, request.into_inner()).await)
+        let by = import::caller(&request);
+        told(import::import(&self.engine, by, request.into_inner()).await)
     }
 
     async fn import_all(
         &self,
         request: Request<Streaming<v1::ImportPart>>,
     ) -> Result<Response<import::OutcomeStream>, Status> {
-        import::import_all(&self.engine, request.into_inner()).await.map(Response::new)
+        let by = import::caller(&request);
+        import::import_all(&self.engine, by, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn abandon_import(
+        &self,
+        request: Request<v1::AbandonImportRequest>,
+    ) -> Result<Response<v1::AbandonImportResponse>, Status> {
+        told(import::abandon(&self.engine, request.into_inner()).await)
     }
 
     async fn release(

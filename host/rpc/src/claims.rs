@@ -10,15 +10,18 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::Engine;
+use tenure_engine::{Agent, Ask, Claimed, Engine};
+use tenure_ledger::ClaimKey;
 use tenure_types::{Error, ErrorCode, Result};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Request, Response, Status};
 
 use self::in_flight::{Call, InFlight};
-pub use self::rights::{Agents, Rights, matches};
+pub use self::rights::{Agents, Reload, Rights, matches};
+use self::shown::ShownClaims;
 pub use self::shown::claim;
-use crate::peer::Peer;
+use self::watch::Watch;
+use crate::admission::{Link, link};
 use crate::status::to_status;
 use crate::v1;
 
@@ -48,42 +51,61 @@ impl ClaimsService {
         Self { engine, agents, stop, in_flight: InFlight::default() }
     }
 
-    /// Who asks.
-    async fn caller<T>(&self, request: &Request<T>) -> Result<Rights> {
-        let peer = request.extensions().get::<Arc<Peer>>();
-        let peer = peer.ok_or_else(|| Error::new(ErrorCode::AgentUnknown, "the caller is not known"))?;
-        self.agents.rights(peer).await
-    }
-
     /// Who asks, as another call of that agent.
     async fn calling<T>(&self, request: &Request<T>) -> Result<(Rights, Call)> {
-        let rights = self.caller(request).await?;
-        let call = self.in_flight.begin(&rights.name)?;
+        let rights = self.agents.rights(link(request)?.peer()).await?;
+        let call = self.in_flight.begin(&rights.name).await?;
         Ok((rights, call))
     }
 
     async fn ensure(&self, request: Request<v1::EnsureClaimRequest>) -> Result<v1::EnsureClaimResponse> {
-        let (rights, _call) = self.calling(&request).await?;
+        let (rights, call) = self.calling(&request).await?;
+        let caller = Caller { link: Arc::clone(link(&request)?), rights, call };
         let v1::EnsureClaimRequest { claim, wait_ms } = request.into_inner();
         let ask = asked::ask(&claim.unwrap_or_default())?;
-        rights.check(&ask)?;
-        let agent = rights.agent();
-        let claimed = self.waiting(wait_ms, || self.engine.ensure(&agent, &ask)).await?;
-        Ok(v1::EnsureClaimResponse { claim: Some(claim_of(&self.engine, &claimed)) })
+        let claimed = self.ensure_in_time(caller, &ask, wait_ms).await?;
+        Ok(v1::EnsureClaimResponse { claim: Some(shown::claim(&claimed, self.engine.now())) })
+    }
+
+    /// Makes sure of a claim; one that its agent may no longer have by then is released again.
+    async fn ensure_in_time(&self, caller: Caller, ask: &Ask, wait_ms: u32) -> Result<Claimed> {
+        let (agent, network, name) = (caller.rights.name.clone(), ask.network.clone(), ask.name.clone());
+        let key = ClaimKey { agent, network, name };
+        let existed = self.engine.claimed(&key).is_some();
+        let check = |rights: &Rights| rights.check(ask);
+        let (claimed, still) = self
+            .waiting(caller, wait_ms, check, |agent| async move { self.engine.ensure(&agent, ask).await })
+            .await?;
+        if let Err(error) = still {
+            if !existed {
+                self.engine.release_claim(&key).await?;
+            }
+            return Err(error);
+        }
+        Ok(claimed)
     }
 
     async fn declare(&self, request: Request<v1::DeclareClaimsRequest>) -> Result<v1::DeclareClaimsResponse> {
-        let (rights, _call) = self.calling(&request).await?;
-        let v1::DeclareClaimsRequest { claims, dry_run, wait_ms } = request.into_inner();
+        let (rights, call) = self.calling(&request).await?;
+        let caller = Caller { link: Arc::clone(link(&request)?), rights, call };
+        let v1::DeclareClaimsRequest { claims, dry_run, wait_ms, routes_apart } = request.into_inner();
         let asks = claims.iter().map(asked::ask).collect::<Result<Vec<_>>>()?;
-        asks.iter().try_for_each(|ask| rights.check(ask))?;
-        let agent = rights.agent();
-        let declared = self.waiting(wait_ms, || self.engine.declare(&agent, &asks, !dry_run)).await?;
-        let all = |claims: &[_]| claims.iter().map(|claimed| claim_of(&self.engine, claimed)).collect();
+        let check = |rights: &Rights| asks.iter().try_for_each(|ask| rights.check(ask));
+        let asks = &asks;
+        let attempt = |agent| async move { self.engine.declare(&agent, asks, !dry_run).await };
+        let (declared, still) = self.waiting(caller, wait_ms, check, attempt).await?;
+        if let Err(error) = still {
+            for made in declared.created.iter().filter(|_| !dry_run) {
+                self.engine.release_claim(&made.claim.key).await?;
+            }
+            return Err(error);
+        }
+        let mut shown = ShownClaims::new(self.engine.now(), routes_apart);
         Ok(v1::DeclareClaimsResponse {
-            created: all(&declared.created),
-            kept: all(&declared.kept),
+            created: shown.all(&declared.created),
+            kept: shown.all(&declared.kept),
             released: declared.released.iter().map(shown::id).collect(),
+            routes: shown.routes(),
         })
     }
 
@@ -94,54 +116,92 @@ impl ClaimsService {
         Ok(v1::ReleaseClaimResponse { existed: self.engine.release_claim(&key).await? })
     }
 
+    async fn watch(&self, request: &Request<v1::WatchClaimsRequest>) -> Result<watch::WatchStream> {
+        let link = Arc::clone(link(request)?);
+        let Rights { name: agent, .. } = self.agents.rights(link.peer()).await?;
+        let Self { engine, agents, stop, .. } = self.clone();
+        let v1::WatchClaimsRequest { version, routes_apart } = request.get_ref().clone();
+        watch::begin(Watch { engine, agents, agent, link, routes_apart, stop }, version)
+    }
+
     async fn list(&self, request: Request<v1::ListClaimsRequest>) -> Result<v1::ListClaimsResponse> {
         let (Rights { name, .. }, _call) = self.calling(&request).await?;
         // What is shown is durable.
         let claims = self.engine.changes(&name, None).await?.claims;
-        Ok(v1::ListClaimsResponse {
-            claims: claims.iter().map(|claimed| claim_of(&self.engine, claimed)).collect(),
-        })
+        let mut shown = ShownClaims::new(self.engine.now(), request.get_ref().routes_apart);
+        Ok(v1::ListClaimsResponse { claims: shown.all(&claims), routes: shown.routes() })
     }
 
-    /// Tries until it succeeds, fails for good, or the time is over: a network that does not exist yet may come.
+    /// Tries until it succeeds, fails for good, or the time is over: a network that does not exist yet may come. Its agent must have the
+    /// right to it at each attempt; returns with the outcome whether it still has it.
     async fn waiting<T, F: Future<Output = Result<T>>>(
         &self,
+        caller: Caller,
         wait_ms: u32,
-        mut attempt: impl FnMut() -> F,
-    ) -> Result<T> {
+        check: impl Fn(&Rights) -> Result<()>,
+        attempt: impl Fn(Agent) -> F,
+    ) -> Result<(T, Result<()>)> {
+        let Caller { link, mut rights, mut call } = caller;
         let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
         let until = Instant::now() + wait;
         let (mut changes, mut stop) = (self.engine.claim_changes(), self.stop.clone());
         loop {
             changes.mark_unchanged();
-            let error = match attempt().await {
+            let reload = self.agents.next_reload();
+            check(&rights)?;
+            let error = match attempt(rights.agent()).await {
                 Err(error) if is_early(error.code) => error,
-                outcome => return outcome,
+                outcome => {
+                    let outcome = outcome?;
+                    let still = self.rights_of(&link, &rights).await.and_then(|rights| check(&rights));
+                    return Ok((outcome, still));
+                }
             };
             let now = Instant::now();
             if now >= until {
                 return Err(error);
             }
+            // It holds no other call up while it waits.
+            let waits = call.waits()?;
             let next = async {
                 tokio::select! {
                     _ = changes.changed() => false,
+                    () = reload => false,
                     _ = stop.wait_for(|stop| *stop) => true,
                 }
             };
             if timeout_at(until.min(now + TRY_AGAIN), next).await == Ok(true) {
-                return Err(Error::new(ErrorCode::NotReady, "the daemon is stopping"));
+                return Err(Error::new(ErrorCode::Stopping, "the daemon is stopping"));
             }
+            call = match timeout_at(until.max(now + TRY_AGAIN), waits.works()).await {
+                Ok(call) => call?,
+                Err(_) => return Err(error),
+            };
+            rights = self.rights_of(&link, &rights).await?;
         }
     }
+
+    /// What the agent may do now, according to the configuration in force.
+    async fn rights_of(&self, link: &Link, before: &Rights) -> Result<Rights> {
+        let rights = self.agents.rights(link.peer()).await?;
+        if rights.name == before.name {
+            return Ok(rights);
+        }
+        let cause = format_args!("the caller is now agent {}, and was agent {}", rights.name, before.name);
+        Err(Error::new(ErrorCode::AgentUnknown, cause))
+    }
+}
+
+/// An agent that calls.
+struct Caller {
+    link: Arc<Link>,
+    rights: Rights,
+    call: Call,
 }
 
 /// Whether a claim that fails in this way may succeed a moment later.
 fn is_early(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::UnknownNetwork | ErrorCode::NotReady)
-}
-
-fn claim_of(engine: &Engine, claimed: &tenure_engine::Claimed) -> v1::Claim {
-    claim(claimed, engine.now())
 }
 
 /// An answer, or the status for its error.
@@ -185,8 +245,6 @@ impl v1::claims_server::Claims for ClaimsService {
         &self,
         request: Request<v1::WatchClaimsRequest>,
     ) -> Result<Response<watch::WatchStream>, Status> {
-        let rights = self.caller(&request).await.map_err(|error| to_status(&error))?;
-        let version = request.into_inner().version;
-        told(watch::begin(Arc::clone(&self.engine), rights.name, version, self.stop.clone()))
+        told(self.watch(&request).await)
     }
 }

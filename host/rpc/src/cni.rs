@@ -1,5 +1,6 @@
 //! The Cni service: translates an invocation into an engine request, and a grant into the plugin's output.
 
+mod deferral;
 mod eni;
 mod foreseen;
 mod patience;
@@ -18,6 +19,7 @@ use tenure_types::{
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
+pub use self::deferral::{Deferrable, Deferral};
 pub use self::foreseen::{ForeseenNetwork, foreseen};
 use self::patience::patience;
 use self::unimported::Unimported;
@@ -41,14 +43,17 @@ pub struct CniService {
     engine: Arc<Engine>,
     unimported: Arc<Unimported>,
     readers: Arc<Semaphore>,
+    deferral: Option<Arc<dyn Deferral>>,
 }
 
 impl CniService {
-    /// The service of one node. Unless `ignore_host_local` is set, it refuses to create a network for which host-local has addresses.
+    /// The service of one node. Unless `ignore_host_local` is set, the engine refuses new owners on a network for which host-local
+    /// has addresses that were not imported.
     #[must_use]
     pub fn new(engine: Arc<Engine>, ignore_host_local: bool) -> Self {
         let unimported = Arc::new(Unimported::new(ignore_host_local));
-        Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)) }
+        engine.compare_with_others(Arc::clone(&unimported) as _);
+        Self { engine, unimported, readers: Arc::new(Semaphore::new(READERS)), deferral: None }
     }
 
     /// Sets whether host-local's state is ignored from now on.
@@ -133,10 +138,6 @@ impl CniService {
             policy: config.policy()?,
             config: Arc::new(network_config(&config)?),
         };
-        // A network's delegate may be host-local itself, which goes on with what it has.
-        if add.policy.delegate().is_none() {
-            self.unimported.check(&self.engine, config.name(), config.data_directory()).await?;
-        }
         Ok((add, version, Success { routes, dns, ..Success::default() }))
     }
 
@@ -184,7 +185,11 @@ impl CniService {
         Err(Error::new(ErrorCode::LinkDiffers, cause))
     }
 
-    async fn gc(&self, call: &Invocation) -> Result<()> {
+    /// Serves a GC, including a deferred one.
+    ///
+    /// # Errors
+    /// Those of [`Engine::gc`], and those of an invalid configuration.
+    pub async fn gc(&self, call: &Invocation) -> Result<()> {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Gc)?;
@@ -204,14 +209,15 @@ impl CniService {
         let read = || {
             let config = Configuration::parse(&call.config)?;
             config.version(&Command::Status)?;
-            Ok((config.name().clone(), config.policy()?, Arc::new(network_config(&config)?), config))
+            config.routes()?;
+            if plugin == Plugin::Main {
+                config.only_default_routes()?;
+                config.mtu()?;
+            }
+            Ok((config.name().clone(), config.policy()?, Arc::new(network_config(&config)?)))
         };
-        let (network, policy, definition, config) =
+        let (network, policy, definition) =
             read().inspect_err(|error| unread(&Command::Status, call, error))?;
-        self.unimported
-            .check(&self.engine, config.name(), config.data_directory())
-            .await
-            .map_err(|error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code)))?;
         self.engine.status(&network, &policy, &definition).await
     }
 
@@ -290,7 +296,7 @@ impl v1::cni_server::Cni for CniService {
     }
 
     async fn del(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.del(call.get_ref()).await)
+        silent(self.serve_or_defer(Deferrable::Del, call.get_ref()).await)
     }
 
     async fn check(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
@@ -298,7 +304,7 @@ impl v1::cni_server::Cni for CniService {
     }
 
     async fn gc(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {
-        silent(self.gc(call.get_ref()).await)
+        silent(self.serve_or_defer(Deferrable::Gc, call.get_ref()).await)
     }
 
     async fn status(&self, call: Request<Invocation>) -> Result<Response<Answer>, Status> {

@@ -93,7 +93,13 @@ impl<T: Fn(Told<'_>)> Watched<T> {
             tokio::select! {
                 biased;
                 stream = socket::accept(&self.door.listener, self.door.access) => return stream,
-                _ = self.looks.tick() => self.look(),
+                _ = self.looks.tick() => {
+                    // No connection waits, or it would have been accepted.
+                    if self.door.access.anybody {
+                        crate::peer::forks::note();
+                    }
+                    self.look();
+                }
             }
         }
     }

@@ -6,6 +6,8 @@
 #[cfg(feature = "server")]
 pub mod admin;
 #[cfg(feature = "server")]
+pub mod admission;
+#[cfg(feature = "server")]
 pub mod claims;
 #[cfg(feature = "client")]
 pub mod client;
@@ -13,6 +15,7 @@ pub mod client;
 pub mod cni;
 #[cfg(feature = "server")]
 pub mod door;
+pub mod host_local;
 #[cfg(feature = "server")]
 pub mod peer;
 pub mod resolv_conf;

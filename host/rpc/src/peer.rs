@@ -3,23 +3,15 @@
 //! A process is named by a descriptor of itself (a pidfd), because its number may soon be another's. Whoever is given the
 //! connection by its maker, or inherits it, acts as its maker.
 
-mod places;
+pub(crate) mod forks;
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
-use tonic::transport::server::Connected;
-
-use self::places::Place;
-pub(crate) use self::places::Places;
 
 /// The longest `/proc/PID/cgroup` to read: a line for each hierarchy of version 1, and one for version 2.
 const LONGEST_CGROUP: usize = 64 << 10;
@@ -56,8 +48,10 @@ fn pidfd(stream: &UnixStream, pid: Option<i32>) -> Option<OwnedFd> {
         Ok(process) => Some(process),
         Err(nix::errno::Errno::ENOPROTOOPT) => {
             let process = pidfd_open(Pid::from_raw(pid?)?, PidfdFlags::empty()).ok()?;
-            // The number may have been another's by then. Such a process would have to run as the same user, and be younger than
-            // the connection, which waits for the daemon for a moment only.
+            // The number may have been another's by then, which takes as many new processes as there are numbers.
+            if forks::may_have_reused() {
+                return None;
+            }
             let owner = fs::metadata(format!("/proc/{}", number(&process)?)).ok()?;
             let credentials = stream.peer_cred().ok()?;
             use std::os::unix::fs::MetadataExt as _;
@@ -117,62 +111,6 @@ fn pod_of(part: &str) -> Option<String> {
     let is_uid =
         uid.len() >= 32 && uid.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'));
     is_uid.then(|| uid.replace('_', "-"))
-}
-
-/// A connection that knows its peer.
-#[derive(Debug)]
-pub struct Known {
-    stream: UnixStream,
-    peer: Arc<Peer>,
-    _place: Place,
-}
-
-impl Known {
-    /// Asks the kernel who made the connection; `None` if there is no place left for another one of that user.
-    ///
-    /// # Errors
-    /// As [`Peer::of`].
-    pub(crate) fn new(stream: UnixStream, places: &Places) -> io::Result<Option<Self>> {
-        let Some(place) = places.take(stream.peer_cred()?.uid()) else { return Ok(None) };
-        let peer = Arc::new(Peer::of(&stream)?);
-        Ok(Some(Self { stream, peer, _place: place }))
-    }
-}
-
-impl Connected for Known {
-    type ConnectInfo = Arc<Peer>;
-
-    fn connect_info(&self) -> Arc<Peer> {
-        Arc::clone(&self.peer)
-    }
-}
-
-impl AsyncRead for Known {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Known {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }
 
 #[cfg(test)]

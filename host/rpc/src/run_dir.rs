@@ -3,7 +3,7 @@
 //! Anyone with write access could replace the daemon's socket or add a DEL to the spool. So the directory is used only if nobody
 //! except root and the daemon's own user can write to it.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
@@ -23,7 +23,29 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(directory)
 }
 
-/// Why a directory must not be used as the run directory, and how to fix it; `None` if nobody else can write to it.
+/// Creates the default run directory before a daemon has, if it is missing; any other directory is left alone, because a mistyped one
+/// would never be read. Nothing is created where others could replace it.
+///
+/// # Errors
+/// The system's error; `PermissionDenied` if others may write to the directory above.
+pub fn create_default(directory: &Path) -> io::Result<()> {
+    let Some(above) = directory.parent() else { return Ok(()) };
+    let is_default = Path::new(crate::DEFAULT_CNI_SOCKET).parent() == Some(directory);
+    if !is_default || directory.try_exists()? {
+        return Ok(());
+    }
+    if let Some(objection) = objection(above)? {
+        let words = format!("cannot be created in {}: {objection}", above.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    match DirBuilder::new().mode(MODE).create(directory) {
+        // A daemon that starts now was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created,
+    }
+}
+
+/// Why a directory must not be used as the run directory or the state directory, and how to fix it; `None` if nobody else can write to it.
 ///
 /// # Errors
 /// If it cannot be examined, or is not a directory.
@@ -32,10 +54,15 @@ pub fn objection(directory: &Path) -> io::Result<Option<String>> {
     if !metadata.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
+    Ok(objection_to(directory, &metadata))
+}
+
+/// The same for anything that others must not be able to write, a file for instance.
+#[must_use]
+pub fn objection_to(path: &Path, metadata: &Metadata) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     let objection = who_else_writes(metadata.uid(), metadata.gid(), metadata.mode(), own);
-    Ok(objection
-        .map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", directory.display())))
+    objection.map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", path.display()))
 }
 
 /// Who can write to a directory besides root and this user, and the command that prevents it.

@@ -3,15 +3,22 @@
 //! A stopping server accepts no new connection, answers the requests in flight and returns after the last answer, whether or not
 //! callers close their connections. The caller must bound how long that may take.
 
+mod answered;
+mod explained;
+mod guarded;
 mod under_way;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 use tonic::transport::server::Connected;
 use tonic::transport::{Error, Server};
@@ -20,9 +27,12 @@ use tonic_health::pb::health_server::Health;
 pub use tonic_health::pb::health_server::HealthServer;
 pub use tonic_health::server::{HealthReporter, HealthService};
 
+use self::explained::Explained;
+use self::guarded::Guarded;
 use self::under_way::Counting;
 pub use self::under_way::UnderWay;
-use crate::peer::{Known, Places};
+use crate::admission;
+use crate::claims::Agents;
 use crate::v1::admin_server::{Admin, AdminServer};
 use crate::v1::agent_cni_server::{AgentCni, AgentCniServer};
 use crate::v1::claims_server::{Claims, ClaimsServer};
@@ -33,8 +43,25 @@ use crate::{LONGEST_CONFIG, v1};
 /// The longest request: a configuration, and room for four names and a few paths.
 const LONGEST_REQUEST: usize = LONGEST_CONFIG + (1 << 20);
 
-/// The longest request of an agent: a thousand claims.
+/// The longest requests of an agent: a declaration of a thousand claims, a call of the plugin with its configuration, and any other.
 const LONGEST_CLAIMS: usize = 1 << 20;
+const LONGEST_PLUGIN_CALL: usize = 64 << 10;
+const LONGEST_SMALL: usize = 16 << 10;
+
+/// The most requests that are open on a connection, of root and of an agent; the next ones wait at the caller. Root's are bounded by
+/// `limits.queue` before that.
+const STREAMS: u32 = 4096;
+const STREAMS_OF_AGENT: u32 = 128;
+
+/// The most bytes of a request's headers.
+const HEADERS: u32 = 8 << 10;
+
+/// The most bytes that an agent may send ahead of what is read: of one request, and of all on its connection.
+const WINDOW: u32 = 64 << 10;
+const WINDOW_OF_ALL: u32 = 256 << 10;
+
+/// The most requests of a connection that the HTTP library may have reset before it gives the connection up.
+const RESETS: usize = 64;
 
 /// How long an agent's connection may be silent before it is asked whether it is still there, and the time for the answer.
 const ASK_AFTER: Duration = Duration::from_secs(30);
@@ -60,8 +87,9 @@ pub async fn serve_cni(
 ) -> Result<(), Error> {
     let main = EniServer::new(cni.clone()).max_decoding_message_size(LONGEST_REQUEST);
     let ipam = CniServer::new(cni).max_decoding_message_size(LONGEST_REQUEST);
-    let services = Routes::new(ipam).add_service(main);
-    serve(incoming, services, under_way, stop).await
+    let services = Routes::new(ipam).add_service(main).prepare();
+    let services = Counting { services, under_way: under_way.clone() };
+    serve_by(bounded(), incoming, services, under_way, stop).await
 }
 
 /// Serves operators until `stop` resolves: administration, `grpc.health.v1` and reflection.
@@ -75,38 +103,45 @@ pub async fn serve_admin(
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    let services = described(Routes::new(AdminServer::new(admin)).add_service(health));
-    serve(incoming, services, under_way, stop).await
+    let services = described(Routes::new(AdminServer::new(admin)).add_service(health)).prepare();
+    let services = Explained { services: Counting { services, under_way: under_way.clone() } };
+    serve_by(bounded(), incoming, services, under_way, stop).await
 }
 
 /// Serves agents until `stop` resolves: their claims, also by way of the CNI plugin, `grpc.health.v1` and reflection. Each request knows the
-/// [`Peer`](crate::peer::Peer) that made its connection.
+/// [`Link`](crate::admission::Link) that it came over. Callers that are not agents are refused.
 ///
 /// # Errors
 /// As [`serve_cni`].
 pub async fn serve_claims(
     incoming: impl Stream<Item = io::Result<UnixStream>>,
+    agents: Arc<dyn Agents>,
     claims: impl Claims + AgentCni + Clone,
     health: HealthServer<impl Health>,
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    let places = Places::default();
-    let known = incoming.filter_map(move |stream| {
-        let known = stream.and_then(|stream| Known::new(stream, &places));
-        if matches!(known, Ok(None)) {
-            tracing::warn!("closed a connection to the agents' socket: too many are open");
-        }
-        std::future::ready(known.transpose())
-    });
-    let plugin = AgentCniServer::new(claims.clone()).max_decoding_message_size(LONGEST_CLAIMS);
+    let plugin = AgentCniServer::new(claims.clone()).max_decoding_message_size(LONGEST_PLUGIN_CALL);
     let claims = ClaimsServer::new(claims).max_decoding_message_size(LONGEST_CLAIMS);
     let services = described(Routes::new(claims).add_service(plugin).add_service(health));
     // A peer that has stopped without closing its connection is cut off.
-    let server = Server::builder()
+    let server = bounded()
+        .max_concurrent_streams(STREAMS_OF_AGENT)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW_OF_ALL)
         .http2_keepalive_interval(Some(ASK_AFTER))
         .http2_keepalive_timeout(Some(ANSWER_WITHIN));
-    serve_by(server, known, services, under_way, stop).await
+    let services = Counting { services: services.prepare(), under_way: under_way.clone() };
+    let services = Explained { services: Guarded { services } };
+    serve_by(server, admission::admitted(incoming, agents), services, under_way, stop).await
+}
+
+/// A server whose connections have bounds.
+fn bounded() -> Server {
+    Server::builder()
+        .max_concurrent_streams(STREAMS)
+        .http2_max_header_list_size(HEADERS)
+        .http2_max_local_error_reset_streams(Some(RESETS))
 }
 
 /// Services with gRPC reflection.
@@ -117,7 +152,7 @@ fn described(services: Routes) -> Routes {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1();
     match reflection {
-        Ok(reflection) => services.add_service(reflection),
+        Ok(reflection) => services.add_service(reflection.max_decoding_message_size(LONGEST_SMALL)),
         Err(error) => {
             tracing::error!(%error, "cannot serve gRPC reflection");
             services
@@ -125,24 +160,22 @@ fn described(services: Routes) -> Routes {
     }
 }
 
-async fn serve<C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static>(
-    incoming: impl Stream<Item = io::Result<C>>,
-    services: Routes,
-    under_way: UnderWay,
-    stop: impl Future<Output = ()>,
-) -> Result<(), Error> {
-    serve_by(Server::builder(), incoming, services, under_way, stop).await
-}
-
-async fn serve_by<C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static>(
+async fn serve_by<C, S>(
     server: Server,
     incoming: impl Stream<Item = io::Result<C>>,
-    services: Routes,
+    services: S,
     under_way: UnderWay,
     stop: impl Future<Output = ()>,
-) -> Result<(), Error> {
+) -> Result<(), Error>
+where
+    C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
+    S::Future: Send,
+{
     let stop = stop.shared();
-    let services = Counting { services: services.prepare(), under_way: under_way.clone() };
     let serving = server.serve_with_incoming_shutdown(services, incoming, stop.clone());
     // Connections whose peers do not respond stay open until the process ends.
     let answered = async {

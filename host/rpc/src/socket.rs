@@ -5,11 +5,13 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, chown};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chownat, fstat, openat};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
@@ -51,12 +53,29 @@ pub(crate) fn listen(path: &Path, access: Access) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(&draft)?;
-    if let Some(group) = access.group {
-        chown(&draft, None, Some(group))?;
-    }
-    fs::set_permissions(&draft, Permissions::from_mode(access.mode))?;
+    open_up(&draft, access)?;
     fs::rename(&draft, path)?;
     Ok(listener)
+}
+
+/// Gives a socket its group and mode.
+///
+/// A container may write to the directory, and may have put something else in the socket's place, such as a link to a file of the host's. So
+/// what is there is held by a descriptor, checked, and changed by that descriptor; not by its path.
+fn open_up(path: &Path, access: Access) -> io::Result<()> {
+    let socket = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if !FileType::from_raw_mode(fstat(&socket)?.st_mode).is_socket() {
+        return Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            format!("{} was replaced by something that is not a socket", path.display()),
+        ));
+    }
+    if let Some(group) = access.group {
+        chownat(&socket, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)?;
+    }
+    // A descriptor without access to the content cannot be changed by the call for descriptors.
+    let held = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    fs::set_permissions(held, Permissions::from_mode(access.mode))
 }
 
 /// The next connection; unless anybody may connect, one from root or from the daemon's own user, and others are closed unread.
@@ -148,6 +167,20 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         assert_eq!(listen(&path, Access::OWNER).unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_a_container_put_in_the_place_of_a_socket_keeps_its_mode() {
+        let directory = tempfile::tempdir().unwrap();
+        let (precious, link) = (directory.path().join("shadow"), directory.path().join(".agent.sock.new"));
+        fs::write(&precious, "").unwrap();
+        fs::set_permissions(&precious, Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        let access = Access { mode: 0o666, group: None, anybody: true };
+        for place in [&link, &precious] {
+            assert_eq!(open_up(place, access).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        }
+        assert_eq!(mode(&precious), 0o600);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum GrpcCode {
     FailedPrecondition = 9,
     /// A later request has superseded this one.
     Aborted = 10,
+    /// The service has no such method.
+    Unimplemented = 12,
     /// Something on the node is broken.
     Internal = 13,
     /// Retrying later may succeed.
@@ -48,7 +50,9 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::MalformedConfig
         | E::InvalidConfig
         | E::ClaimInvalid
+        | E::MalformedRequest
         | E::HostNetns => GrpcCode::InvalidArgument,
+        E::UnknownMethod => GrpcCode::Unimplemented,
         E::ClaimDenied | E::AgentUnknown => GrpcCode::PermissionDenied,
         E::DeadlineExceeded => GrpcCode::DeadlineExceeded,
         E::UnknownAttachment | E::ClaimUnknown | E::UnknownPolicy | E::UnknownNetwork | E::UnknownAddress => {
@@ -66,6 +70,7 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         E::Superseded => GrpcCode::Aborted,
         E::Unreachable
         | E::NotReady
+        | E::Stopping
         | E::NotYet
         | E::PolicyBenched
         | E::Unavailable
@@ -119,7 +124,7 @@ pub fn to_status(error: &Error) -> tonic::Status {
     tonic::Status::with_details(code, &error.cause, details(error).into())
 }
 
-/// The error in a status. A status that is not tenure's own means that the daemon was not reached.
+/// The error in a status. A status that is not tenure's own means that the daemon was not reached, or that its answer is too long.
 #[cfg(feature = "client")]
 #[must_use]
 pub fn from_status(status: &tonic::Status) -> Error {
@@ -134,6 +139,8 @@ pub fn from_status(status: &tonic::Status) -> Error {
         None if status.code() == tonic::Code::DeadlineExceeded => {
             Error::new(ErrorCode::DeadlineExceeded, status.message())
         }
+        // The reader's own, about an answer that has arrived.
+        None if status.code() == tonic::Code::OutOfRange => Error::new(ErrorCode::TooLong, status.message()),
         None => Error::new(ErrorCode::Unreachable, status.message()),
     }
 }
@@ -219,6 +226,8 @@ mod tests {
             let error = error.told_as("the reference");
             assert_eq!(from_status(&to_status(&error)), error);
         }
+        let long = tonic::Status::out_of_range("decoded message length too large");
+        assert_eq!(from_status(&long).code, ErrorCode::TooLong);
         let foreign = tonic::Status::unimplemented("no such method");
         assert_eq!(from_status(&foreign), Error::new(ErrorCode::Unreachable, "no such method"));
     }

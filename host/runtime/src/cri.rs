@@ -11,8 +11,8 @@ use tonic::{Code, Status};
 
 use crate::v1::runtime_service_client::RuntimeServiceClient;
 use crate::v1::{
-    ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxState, PodSandboxStatusRequest,
-    PodSandboxStatusResponse,
+    ListPodSandboxRequest, NamespaceMode, PodSandbox, PodSandboxFilter, PodSandboxState,
+    PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
 /// The deadline of an answer: a loaded runtime lists slowly, but only a timer or an operator waits for it.
@@ -20,6 +20,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The most bytes of a list: each sandbox comes with its labels and annotations.
 const LONGEST_LIST: usize = 64 << 20;
+
+/// The label that kubelets give to sandboxes, with the uid of their pod.
+const POD_UID: &str = "io.kubernetes.pod.uid";
 
 /// A pod's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,15 +57,18 @@ impl Runtime {
         self.in_time(list).await
     }
 
-    /// The names of all pods, by uid.
+    /// The name of the pod with this uid; `None` if the runtime knows none. It is asked for this pod alone.
     ///
     /// # Errors
     /// As [`sandboxes`](Self::sandboxes).
-    pub async fn pods(&self) -> Result<HashMap<String, PodName>, Error> {
+    pub async fn pod(&self, uid: &str) -> Result<Option<PodName>, Error> {
         self.in_time(async {
-            let listed = list(&mut self.client().await?).await?.into_iter();
-            let named = listed.filter_map(|sandbox| sandbox.metadata);
-            Ok(named.map(|of| (of.uid, PodName { namespace: of.namespace, name: of.name })).collect())
+            let label_selector = HashMap::from([(POD_UID.to_owned(), uid.to_owned())]);
+            let request = ListPodSandboxRequest { filter: Some(PodSandboxFilter { label_selector }) };
+            let listed = list_some(&mut self.client().await?, request).await?.into_iter();
+            // A runtime that does not know the label lists all.
+            let found = listed.filter_map(|sandbox| sandbox.metadata).find(|of| of.uid == uid);
+            Ok(found.map(|of| PodName { namespace: of.namespace, name: of.name }))
         })
         .await
     }
@@ -138,7 +144,14 @@ impl Runtime {
 }
 
 async fn list(client: &mut RuntimeServiceClient<Channel>) -> Result<Vec<PodSandbox>, Error> {
-    let answer = client.list_pod_sandbox(ListPodSandboxRequest {}).await.map_err(|status| silent(&status))?;
+    list_some(client, ListPodSandboxRequest::default()).await
+}
+
+async fn list_some(
+    client: &mut RuntimeServiceClient<Channel>,
+    request: ListPodSandboxRequest,
+) -> Result<Vec<PodSandbox>, Error> {
+    let answer = client.list_pod_sandbox(request).await.map_err(|status| silent(&status))?;
     Ok(answer.into_inner().items)
 }
 

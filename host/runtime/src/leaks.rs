@@ -1,14 +1,15 @@
 //! Frees leaks: allocations whose sandbox two sources have reported as gone for a grace period.
 
-use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_types::{Allocation, ConditionName, End, Generation, Moment, NetworkName};
+use tenure_types::{Allocation, BootId, ConditionName, End};
 
 use crate::Sandboxes;
+use crate::gone::{GoneFile, GoneSince};
 
 /// The longest pause between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -21,8 +22,9 @@ pub struct Leaks {
     /// How long a sandbox must be gone; read at each look, since the configuration may be reloaded.
     grace: Box<dyn Fn() -> Duration + Send + Sync>,
     /// The time since which each look has found the sandbox gone. A look that cannot tell resets it, and so does a
-    /// repeated ADD.
-    gone_since: HashMap<(NetworkName, Generation, Moment), Duration>,
+    /// repeated ADD. A restart of the daemon does not, if there is a file.
+    gone_since: GoneSince,
+    file: Option<GoneFile>,
 }
 
 impl Leaks {
@@ -34,7 +36,16 @@ impl Leaks {
         clock: Arc<dyn Clock>,
         grace: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: HashMap::new() }
+        Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: GoneSince::new(), file: None }
+    }
+
+    /// The same watch, which goes on with the grace periods that an earlier one in this boot has recorded in a file.
+    #[must_use]
+    pub fn kept_in(mut self, path: PathBuf, boot: BootId) -> Self {
+        let file = GoneFile::new(path, boot);
+        self.gone_since = file.read(self.clock.monotonic());
+        self.file = Some(file);
+        self
     }
 
     /// Looks immediately, so that leaks of a crash are freed one grace period later, and then for as long as the
@@ -48,6 +59,10 @@ impl Leaks {
 
     /// Looks once, and frees allocations whose grace period is over. Returns the pause until the next look.
     async fn look(&mut self, now: Duration) -> Duration {
+        // Nothing is written to an unconfirmed state, so that the right one is recognised when it is put back.
+        if self.engine.has_state().is_err() {
+            return LOOK_AGAIN;
+        }
         // List the allocations first: later ones are not looked for.
         let mut held = Vec::new();
         for name in self.engine.network_names() {
@@ -66,6 +81,11 @@ impl Leaks {
             if now.saturating_sub(since) < grace || !self.free(held).await {
                 self.gone_since.insert(key, since);
             }
+        }
+        if self.gone_since != before
+            && let Some(file) = &mut self.file
+        {
+            file.write(&self.gone_since);
         }
         tracing::debug!(held = held.len(), gone = self.gone_since.len(), "looked for sandboxes");
         let ends = self.gone_since.values().map(|since| (*since + grace).saturating_sub(now));

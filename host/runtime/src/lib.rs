@@ -15,6 +15,7 @@ mod addresses;
 mod cri;
 #[cfg(test)]
 mod fake;
+mod gone;
 mod leaks;
 mod living;
 pub mod netns;

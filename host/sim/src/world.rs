@@ -247,6 +247,7 @@ impl World {
             bounds: Arc::default(),
             exchange: tenure_engine::ExchangeSettings::default(),
             reserved: RESERVED,
+            agents: None,
         };
         let state = tenure_engine::Recovered {
             books: recovered.books,
@@ -256,6 +257,7 @@ impl World {
             states: recovered.states,
             delegations: recovered.delegations,
             effects: recovered.effects,
+            moves: recovered.moves,
         };
         Engine::new(state, ports, settings)
     }
@@ -494,7 +496,8 @@ fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices, Claims)> {
             | Page::Components(_)
             | Page::States(_)
             | Page::Delegations(_)
-            | Page::Effects(_) => {}
+            | Page::Effects(_)
+            | Page::Moves(_) => {}
         }
     }
     Ok((books, choices, claims))

@@ -1,9 +1,11 @@
-//! DELs that were accepted while the daemon was away: the plugin writes them, and the daemon replays them.
+//! DELs that were accepted while the daemon was away, and DELs and GCs that were accepted while its state was: the plugin writes
+//! the former and the daemon the latter, and the daemon replays them all.
 //!
 //! Each is its own JSON file in `spool/` next to the socket. It is written under a name that starts with a dot,
 //! synced and linked, so that a file with its final name is complete and durable. It contains the invocation with its
 //! start time: a replayed DEL frees nothing that began after it. The directory is under /run, which a reboot clears
-//! exactly when pods' allocations end. Each file is read on its own: one that is not a DEL is set aside, never
+//! exactly when pods' allocations end. On a boot at which the daemon comes last, the plugin makes the daemon's default run
+//! directory, where the daemon then finds it. Each file is read on its own: one that is not a DEL is set aside, never
 //! deleted, and does not block the others.
 //!
 //! This crate does not interpret a DEL: the daemon replays it as if the plugin had just sent it.
@@ -18,8 +20,11 @@ use std::path::{Path, PathBuf};
 use tenure_rpc::v1::Invocation;
 use tenure_rpc::{LONGEST_CONFIG, run_dir};
 
-/// The extension of a spooled file.
+/// The extension of a spooled DEL.
 const EXTENSION: &str = "json";
+
+/// The extension of a spooled GC. A daemon that knows only DELs leaves it alone.
+const GC_EXTENSION: &str = "gc";
 
 /// How many files may have the same start time and process id.
 const MOST_NAMESAKES: u32 = 64;
@@ -27,10 +32,40 @@ const MOST_NAMESAKES: u32 = 64;
 /// The most bytes of a file: JSON escapes make a string at most six times as long.
 const LONGEST_FILE: u64 = LONGEST_CONFIG as u64 * 6 + (1 << 20);
 
-/// The directory of spooled DELs. Any number of writers and one reader may use it at once.
+/// The directory of spooled DELs and GCs. Any number of writers and one reader may use it at once.
 #[derive(Debug, Clone)]
 pub struct Spool {
     directory: PathBuf,
+}
+
+/// The verb of a spooled file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// DEL.
+    Del,
+    /// GC.
+    Gc,
+}
+
+impl Verb {
+    /// The verb of a file, by its name; `None` if it is not a spooled file.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let is_draft = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        match path.extension() {
+            _ if is_draft => None,
+            Some(extension) if extension == EXTENSION => Some(Self::Del),
+            Some(extension) if extension == GC_EXTENSION => Some(Self::Gc),
+            _ => None,
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Del => EXTENSION,
+            Self::Gc => GC_EXTENSION,
+        }
+    }
 }
 
 /// Why a file is set aside; the reason becomes the new extension of its name.
@@ -60,22 +95,31 @@ impl Spool {
 
     /// Writes a DEL durably; when this returns, it will be carried out.
     ///
-    /// The socket's directory must exist and be one that a daemon would use. Otherwise no daemon would ever find the
-    /// DEL.
+    /// The socket's directory must be one that a daemon would use: the default one, which is created if it is missing, or
+    /// one that exists. Otherwise no daemon would ever find the DEL.
     ///
     /// # Errors
     /// Any error that kept it from being durable.
     pub fn write(&self, invocation: &Invocation) -> io::Result<()> {
+        self.write_verb(Verb::Del, invocation).map(drop)
+    }
+
+    /// As [`write`](Self::write), for any verb. Returns the file's path.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_verb(&self, verb: Verb, invocation: &Invocation) -> io::Result<PathBuf> {
         let bytes = file::bytes(invocation)?;
         self.make()?;
         // Two plugins in two PID namespaces may start in the same nanosecond with the same process id; neither may
         // replace the other's file.
         let started = invocation.started_at_boot_ns;
         for attempt in 0..MOST_NAMESAKES {
-            let name = format!("{started:020}-{}-{attempt}.{EXTENSION}", std::process::id());
+            let (process, extension) = (std::process::id(), verb.extension());
+            let name = format!("{started:020}-{process}-{attempt}.{extension}");
             match self.write_as(&name, &bytes) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                result => return result,
+                result => return result.map(|()| self.directory.join(name)),
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken"))
@@ -96,15 +140,16 @@ impl Spool {
         File::open(&self.directory)?.sync_all()
     }
 
-    /// Creates the directory in a daemon's run directory, and nothing above it.
+    /// Creates the directory in a daemon's run directory, and nothing above that.
     fn make(&self) -> io::Result<()> {
         let run = self.directory.parent().unwrap_or(Path::new(""));
         let in_words = |error: io::Error, words: String| io::Error::new(error.kind(), words);
-        let objection = run_dir::objection(run).map_err(|error| {
-            let hint = "tenured creates it when it starts";
-            let words = format!("run directory {}: {error}; {hint}", run.display());
-            in_words(error, words)
-        })?;
+        let objection =
+            run_dir::create_default(run).and_then(|()| run_dir::objection(run)).map_err(|error| {
+                let hint = "tenured creates it when it starts; check `ipam.socket` if it is running";
+                let words = format!("run directory {}: {error}; {hint}", run.display());
+                in_words(error, words)
+            })?;
         if let Some(objection) = objection {
             let words = format!("run directory {}: {objection}", run.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
@@ -129,10 +174,7 @@ impl Spool {
             Err(error) => return Err(error),
         };
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-        paths.retain(|path| {
-            let is_draft = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-            !is_draft && path.extension().is_some_and(|extension| extension == EXTENSION)
-        });
+        paths.retain(|path| Verb::of(path).is_some());
         // Names begin with the start time, zero-padded.
         paths.sort_unstable();
         Ok(paths)
@@ -162,7 +204,8 @@ impl Spool {
     /// # Errors
     /// If it cannot be renamed.
     pub fn set_aside(&self, path: &Path, why: Aside) -> io::Result<PathBuf> {
-        let name = |suffix: String| path.with_extension(format!("{EXTENSION}.{}{suffix}", why.extension()));
+        let verb = Verb::of(path).unwrap_or(Verb::Del).extension();
+        let name = |suffix: String| path.with_extension(format!("{verb}.{}{suffix}", why.extension()));
         let mut names = std::iter::once(String::new()).chain((2_u64..).map(|number| format!(".{number}")));
         let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
         let aside = names.by_ref().map(name).find(is_free).ok_or(io::ErrorKind::AlreadyExists)?;

@@ -49,6 +49,20 @@ fn dels_are_read_in_the_order_in_which_they_began() {
 }
 
 #[test]
+fn a_gc_is_told_from_a_del_and_replayed_in_its_turn() {
+    let (_directory, spool) = spool();
+    let gc = spool.write_verb(Verb::Gc, &invocation(20)).unwrap();
+    spool.write(&invocation(10)).unwrap();
+    spool.write(&invocation(30)).unwrap();
+    let verbs: Vec<_> = spool.waiting().unwrap().iter().filter_map(|path| Verb::of(path)).collect();
+    assert_eq!(verbs, [Verb::Del, Verb::Gc, Verb::Del]);
+    assert_eq!(spool.waiting().unwrap()[1], gc);
+    let aside = spool.set_aside(&gc, Aside::Refused).unwrap();
+    assert!(aside.to_string_lossy().ends_with(".gc.refused"), "{}", aside.display());
+    assert_eq!(read_all(&spool), [invocation(10), invocation(30)]);
+}
+
+#[test]
 fn drafts_are_left_alone() {
     let (_directory, spool) = spool();
     spool.write(&invocation(1)).unwrap();

@@ -119,13 +119,16 @@ conditions! {
         "activate another policy with `tenurectl policy activate`, and report it to the policy's author";
     /// A policy did worse than the one before it, which was put back.
     PolicyRolledBack = "policy-rolled-back", Degraded,
-        "see `tenurectl policy history NETWORK`, then activate a mended policy, or the present one to confirm it";
+        "see `tenurectl policy history NETWORK`, then activate a fixed version, or the present one to confirm it";
     /// A delegate cannot be run, fails its calls, or does not take back what it gave; nothing is forgotten.
     DelegateFailing = "delegate-failing", Degraded,
         "fix the binary or `[delegates.NAME]`; the daemon tries again by itself, and `tenurectl delegates` shows what waits";
     /// The ledger refused what a delegate gave for a network, such as an address that somebody has; it was given back.
     DelegateRejected = "delegate-rejected", Degraded,
         "check whether the delegate has lost its state, or serves others from the same ranges; it clears with its next accepted answer";
+    /// Agents that the configuration does not have any more still have claims: nobody uses their addresses, or nobody should.
+    ClaimsOrphaned = "claims-orphaned", Degraded,
+        "put `[agents.NAME]` back, or end the claims with `tenurectl claims release`; `tenurectl claims` lists them";
     /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
         "check the node's way to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
@@ -145,6 +148,14 @@ conditions! {
     /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
     NetworkOutOfBounds = "network-out-of-bounds", Degraded,
         "change the network's ranges or policy, or `within`, `policies` and `exclusive` in tenured.toml";
+    /// A redefinition moved a network's gateway, network or broadcast address onto the address of a live allocation, so that
+    /// other pods cannot use the one or reach the other.
+    GatewayHeld = "gateway-held", Degraded,
+        "move it back in the network's configuration, or delete the pod: `tenurectl allocation ADDRESS` shows whose it is";
+    /// A network has not moved over from another IPAM completely: an import is in progress or was interrupted, or the other IPAM has
+    /// addresses that were not imported; ADD of new pods on the network is refused.
+    MoveUnfinished = "move-unfinished", Degraded,
+        "do what the message says; DEL, and ADD of pods that have their address, are served";
     /// A pool of a network has no free address; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.

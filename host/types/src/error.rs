@@ -1,8 +1,9 @@
 //! Errors, in the one form shared by CNI answers, the log, metric labels and gRPC.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::PolicyFailure;
+use crate::{PolicyFailure, printable};
 
 /// The result of an operation whose failure a caller may see.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -65,7 +66,7 @@ codes! {
     /// The pod's network namespace is the host's own.
     HostNetns = "host-netns", 8, "the runtime must pass the pod's namespace in CNI_NETNS";
     /// The daemon could not be reached.
-    Unreachable = "daemon-unreachable", 11, "check that tenured is running (`tenurectl status`); the runtime retries";
+    Unreachable = "daemon-unreachable", 11, "check that tenured is running (`systemctl status tenured`) and that `ipam.socket` is its socket; the runtime retries";
     /// The request did not finish before its deadline, or the caller gave up.
     DeadlineExceeded = "deadline-exceeded", 11, "the runtime retries; `tenurectl status` shows what the daemon is waiting for";
     /// The daemon's request queue is full.
@@ -75,10 +76,12 @@ codes! {
         "activate another policy with `tenurectl policy activate`; otherwise the daemon retries it by itself";
     /// The daemon is starting, stopping, or waiting for something that it needs first.
     NotReady = "not-ready", 11, "the runtime retries; `tenurectl status` says what the daemon is waiting for";
+    /// The daemon is stopping. The plugin waits for the next one.
+    Stopping = "stopping", 11, "nothing to do if the daemon is being restarted; otherwise start it";
     /// No address is free yet, but the policy says that more have been requested.
     NotYet = "not-yet", 11, "the runtime retries; `tenurectl networks` shows the network's pools";
-    /// A DEL of the same attachment overtook this ADD, or the daemon has restarted and cannot rule that out.
-    Superseded = "superseded", 11, "nothing to do: the runtime has already abandoned this attempt";
+    /// A DEL of the same attachment overtook this ADD, or a later ADD of it named another network namespace; or the ADD began before the oldest DEL that the daemon can remember.
+    Superseded = "superseded", 11, "nothing to do: the runtime tries again if the pod is still wanted";
     /// Another IPAM holds addresses of this network that have not been imported, so they could be handed out twice.
     NotTakenOver = "not-taken-over", 11,
         "import them as described above; if they are not in use, remove their files or set `host_local.ignore`";
@@ -134,6 +137,9 @@ codes! {
     NothingBefore = "nothing-before", 121, "`tenurectl policy history NETWORK` shows what has served it";
     /// The node already has as many loaded policies as it can keep.
     TooManyPolicies = "too-many-policies", 122, "unload some with `tenurectl policy unload`";
+    /// The component is signed as an older release than one that the node has accepted under that name, or as none.
+    PolicyOutdated = "policy-outdated", 123,
+        "load a newer release; `tenurectl policy load --older` accepts this one, and `tenurectl policy rollback` returns to what served before";
     /// A policy cannot take over the state that another one has kept on the network, so it does not serve there.
     StateNotMigrated = "state-not-migrated", 127,
         "report it to the policy's author, or activate it with --empty-state; `tenurectl policy state NETWORK --export` saves the old state";
@@ -180,9 +186,19 @@ codes! {
     LinkTaken = "link-taken", 162, "rename or remove the link named above; the runtime retries";
     /// CHECK: a pod's link, or the result that the runtime kept of it, is not as it shall be.
     LinkDiffers = "link-differs", 163, "delete the pod so that it is recreated; a repeated ADD repairs the link, too";
+    /// Another pod's link has the name that this pod's needs: names of links have room for few digits of a digest.
+    LinkNameShared = "link-name-shared", 164, "give the pod another name: its link's name follows from it";
     /// The node uses no cloud interfaces for the network.
     NoCloud = "no-cloud", 170,
         "set `network` in `[aws]` of tenured.toml to a network whose policy plans, such as `aws-eni`";
+    /// A gRPC request cannot be decoded, broke off, or is longer than its method allows.
+    MalformedRequest = "malformed-request", 180,
+        "check the caller: the files under `host/rpc/proto` define the messages, and the text above names the limit";
+    /// The socket does not serve the gRPC method that was called.
+    UnknownMethod = "unknown-method", 181,
+        "check the caller: each socket serves its own services, and an older daemon lacks newer methods";
+    /// An answer is longer than its reader takes.
+    TooLong = "too-long", 198, "ask for less, such as one network; `tenurectl status` shows that the daemon runs";
     /// A bug in tenure.
     Internal = "internal", 199, "please report it, with `tenurectl log` around that time";
 }
@@ -211,17 +227,22 @@ pub struct Error {
     pub code: ErrorCode,
     /// What happened, in one line, naming what it happened to.
     pub cause: String,
-    /// What a CNI caller gets instead of the cause: the reference implementation's whole text, which callers compare.
-    /// The log and operators get the cause.
+    /// What a CNI caller gets as the message instead of the cause: the reference implementation's whole text, which
+    /// callers compare. The log, operators and the error's details get the cause.
     pub reference: Option<Box<str>>,
     /// How a policy failed, where one did. It is counted where it happens and not passed on.
     pub failure: Option<PolicyFailure>,
 }
 
 impl Error {
-    /// An error of a kind with its cause.
+    /// An error of a kind with its cause, in which characters from outside that could deceive a reader are escaped.
     pub fn new(code: ErrorCode, cause: impl fmt::Display) -> Self {
-        Self { code, cause: cause.to_string(), reference: None, failure: None }
+        let cause = cause.to_string();
+        let escaped = match printable::lines(&cause) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(escaped) => Some(escaped),
+        };
+        Self { code, cause: escaped.unwrap_or(cause), reference: None, failure: None }
     }
 
     /// The same error, as a failure of a policy.
@@ -231,7 +252,7 @@ impl Error {
         self
     }
 
-    /// The same error, shown to a CNI caller in the reference implementation's words only.
+    /// The same error, whose message is the reference implementation's for a CNI caller.
     #[must_use]
     pub fn told_as(mut self, reference: impl Into<Box<str>>) -> Self {
         self.reference = Some(reference.into());

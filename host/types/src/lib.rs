@@ -25,6 +25,7 @@ mod owner;
 mod place;
 mod plan;
 mod pool;
+pub mod printable;
 mod range;
 mod selector;
 

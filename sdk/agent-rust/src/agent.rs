@@ -140,10 +140,15 @@ async fn declared(
     client: &mut ClaimsClient<Channel>,
     claims: Vec<ClaimSpec>,
 ) -> Result<Streaming<WatchClaimsResponse>, Problem> {
-    let mut request = Request::new(DeclareClaimsRequest { claims, dry_run: false, wait_ms: WAIT_MS });
+    let mut request = Request::new(DeclareClaimsRequest {
+        claims,
+        wait_ms: WAIT_MS,
+        routes_apart: true,
+        ..Default::default()
+    });
     request.set_timeout(ANSWER_WITHIN + Duration::from_millis(WAIT_MS.into()));
     client.declare(request).await?;
-    Ok(client.watch(WatchClaimsRequest::default()).await?.into_inner())
+    Ok(client.watch(WatchClaimsRequest { routes_apart: true, ..Default::default() }).await?.into_inner())
 }
 
 fn pauses() -> ExponentialBackoff {

@@ -33,8 +33,12 @@ impl Known {
             self.claims.remove(&key(&ended));
         }
         // What was released and claimed again in the meantime is there.
-        let claims = response.claims.into_iter();
-        self.claims.extend(claims.map(|claim| ((claim.network.clone(), claim.name.clone()), claim)));
+        for mut claim in response.claims {
+            if let Some(of) = response.routes.iter().find(|of| of.network == claim.network) {
+                claim.routes.clone_from(&of.routes);
+            }
+            self.claims.insert((claim.network.clone(), claim.name.clone()), claim);
+        }
         self.is_current = true;
         self.problem = None;
     }
@@ -60,7 +64,7 @@ fn key(id: &ClaimId) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::v1::EndedClaim;
+    use crate::v1::{ClaimRoute, EndedClaim, NetworkRoutes};
 
     fn claim(name: &str, generation: u64) -> Claim {
         Claim { network: "pods".to_owned(), name: name.to_owned(), generation, ..Claim::default() }
@@ -79,7 +83,7 @@ mod tests {
     fn a_first_response_is_everything_and_later_ones_are_changes() {
         let mut known = Known::default();
         let hear = |known: &mut Known, is_all, claims, ended| {
-            known.hear(WatchClaimsResponse { version: String::new(), is_all, claims, ended });
+            known.hear(WatchClaimsResponse { is_all, claims, ended, ..Default::default() });
         };
         hear(&mut known, true, vec![claim("router", 1), claim("health", 2)], Vec::new());
         hear(&mut known, false, vec![claim("ingress", 3)], vec![ended("health")]);
@@ -101,6 +105,18 @@ mod tests {
         assert_eq!(known.lacks(&wanted), None);
         known.hear(all(vec![claim("router", 1)]));
         assert_eq!(known.lacks(&wanted), Some(&wanted[1]));
+    }
+
+    #[test]
+    fn routes_that_come_apart_are_in_the_claims_of_their_network() {
+        let route = ClaimRoute { destination: "0.0.0.0/0".to_owned(), ..Default::default() };
+        let routes = vec![NetworkRoutes { network: "pods".to_owned(), routes: vec![route.clone()] }];
+        let elsewhere = Claim { network: "other".to_owned(), ..claim("health", 2) };
+        let claims = vec![claim("router", 1), elsewhere];
+        let mut known = Known::default();
+        known.hear(WatchClaimsResponse { is_all: true, claims, routes, ..Default::default() });
+        let of = |network: &str, name: &str| known.claim(network, name).unwrap().routes.clone();
+        assert_eq!((of("pods", "router"), of("other", "health")), (vec![route], Vec::new()));
     }
 
     #[test]

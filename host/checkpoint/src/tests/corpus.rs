@@ -3,8 +3,10 @@
 //! `corpus/v1/NAME/` is a state directory as it was written, and `corpus/v1/NAME.told` what a start must find in it,
 //! as [`tell`](mod@tell) prints it. A committed directory never changes: a new form gets a new directory. `v1.1` has
 //! the facts about exchanges of policies, `v1.2` those about the claims of agents, `v1.3` those about policies' states, `v1.4` those
-//! about delegates, and `v1.5` those about effects, which programs before them did not write; `v1.6` has an allocation with a link.
+//! about delegates, and `v1.5` those about effects, which programs before them did not write; `v1.6` has an allocation with a link, in
+//! `v1.7` files say what they continue, and `v1.8` has moves from other IPAMs.
 
+mod moved;
 mod node;
 mod story;
 mod tell;
@@ -26,9 +28,9 @@ use crate::{Disk, Progress, recover, recover_read_only};
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
 /// The current form.
-const PRESENT: &str = "v1.6";
+const PRESENT: &str = "v1.8";
 
-type Files = BTreeMap<String, Vec<u8>>;
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/corpus")
@@ -39,7 +41,18 @@ fn do_all(node: &Node, deeds: &[Deed]) {
     deeds.iter().for_each(|deed| deed(&story));
 }
 
-fn files(disk: &SimDisk) -> Files {
+/// Lets a part of the story happen on a node, each event acknowledged before the next: before, during and after its
+/// snapshot. `each` is called after each.
+pub(super) fn happen(node: &mut Node, part: usize, mut each: impl FnMut(&mut Node)) {
+    let parts: [&[Deed]; 3] = [&BEFORE, &DURING, &AFTER];
+    for deed in parts[part] {
+        do_all(node, &[*deed]);
+        node.settle();
+        each(node);
+    }
+}
+
+pub(super) fn files(disk: &SimDisk) -> Files {
     let with_bytes = |name: String| {
         let bytes = disk.contents(&name).unwrap();
         (name, bytes)
@@ -120,7 +133,7 @@ fn directories() -> BTreeMap<&'static str, (u64, Files)> {
     ])
 }
 
-fn disk_of(files: &Files) -> SimDisk {
+pub(super) fn disk_of(files: &Files) -> SimDisk {
     let disk = SimDisk::new(0);
     files.iter().for_each(|(name, bytes)| disk.put(name, bytes));
     disk

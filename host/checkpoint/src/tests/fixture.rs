@@ -11,7 +11,7 @@ use tenure_engine::ports::{Clock, Images, Journal, Ticket};
 use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_ledger::{
     Book, Choice, ChoiceFact, Choices, Chooser, Claims, Components, Defined, Delegations, Direction, Effects,
-    Fact, Image, LedgerFact, Page, Repeat, Shelf, States,
+    Fact, Image, LedgerFact, Moves, Page, Repeat, Shelf, States,
 };
 use tenure_types::{
     BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
@@ -86,7 +86,8 @@ pub(super) fn book_of(name: &NetworkName, facts: &[LedgerFact]) -> Book {
 /// The first line of a log segment.
 pub(super) fn log_header(number: u64, first: u64, base: Base) -> Vec<u8> {
     let (version, program, node) = (FORMAT_VERSION, PROGRAM.to_owned(), "node-1".to_owned());
-    let header = LogHeader { version, program, number, first, base, boot: boot(1), node, opened: NOW };
+    let header =
+        LogHeader { version, program, number, first, base, after: None, boot: boot(1), node, opened: NOW };
     let mut line = Vec::new();
     Header::Log(header).encode(&mut line).unwrap();
     line
@@ -107,6 +108,7 @@ struct State {
     states: States,
     delegations: Delegations,
     effects: Effects,
+    moves: Moves,
     /// Removed networks, and the places of their removal in the log.
     gone: BTreeMap<NetworkName, u64>,
 }
@@ -152,6 +154,10 @@ impl State {
                 Fact::Effects(fact) => {
                     self.effects.apply(place, fact);
                     assert_eq!(self.effects.through(), place, "the effects skipped the fact");
+                }
+                Fact::Moves(fact) => {
+                    self.moves.apply(place, fact);
+                    assert_eq!(self.moves.through(), place, "the moves skipped the fact");
                 }
                 Fact::Ledger(fact) => {
                     if matches!(fact, LedgerFact::Defined(_)) {
@@ -214,6 +220,7 @@ pub(super) struct Everything {
     pub(super) states: States,
     pub(super) delegations: Delegations,
     pub(super) effects: Effects,
+    pub(super) moves: Moves,
 }
 
 impl Images for Memory {
@@ -239,17 +246,31 @@ impl Images for Memory {
         let effects = self.clone();
         let effects = std::iter::once_with(move || effects.lock().effects.clone());
         let effects = effects.filter(|effects| *effects != Effects::default()).map(Page::Effects);
+        let moves = self.clone();
+        let moves = std::iter::once_with(move || moves.lock().moves.clone());
+        let moves = moves.filter(|moves| *moves != Moves::default()).map(Page::Moves);
         let node = choices.chain(components).chain(claims).chain(states).chain(delegations).chain(effects);
+        let node = node.chain(moves);
         Box::new(books.chain(node))
     }
 }
 
 impl Memory {
     pub(super) fn of(recovered: Recovered) -> Self {
-        let Recovered { books, choices, components, claims, states, delegations, effects, .. } = recovered;
+        let Recovered { books, choices, components, claims, states, delegations, effects, moves, .. } =
+            recovered;
         let books = books.into_iter().map(|book| (book.name().clone(), book)).collect();
-        let state =
-            State { books, choices, components, claims, states, delegations, effects, ..State::default() };
+        let state = State {
+            books,
+            choices,
+            components,
+            claims,
+            states,
+            delegations,
+            effects,
+            moves,
+            ..State::default()
+        };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -274,7 +295,8 @@ impl Memory {
         };
         let delegations = self.lock().delegations.clone();
         let effects = self.lock().effects.clone();
-        Everything { books: self.images(), choices, components, claims, states, delegations, effects }
+        let moves = self.lock().moves.clone();
+        Everything { books: self.images(), choices, components, claims, states, delegations, effects, moves }
     }
 
     /// Reads a network, which is empty if it does not exist.
@@ -406,8 +428,17 @@ pub(super) fn everything(found: &Recovered) -> Everything {
     let (choices, components, states) =
         (found.choices.clone(), found.components.clone(), found.states.clone());
     let (claims, delegations) = (found.claims.clone(), found.delegations.clone());
-    let effects = found.effects.clone();
-    Everything { books: images(&found.books), choices, components, claims, states, delegations, effects }
+    let (effects, moves) = (found.effects.clone(), found.moves.clone());
+    Everything {
+        books: images(&found.books),
+        choices,
+        components,
+        claims,
+        states,
+        delegations,
+        effects,
+        moves,
+    }
 }
 
 /// The result of a ticket, without waiting.

@@ -59,6 +59,7 @@ fn with_snapshot(number: u64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Option
         version: FORMAT_VERSION,
         program: PROGRAM.to_owned(),
         number,
+        segment: None,
         boot: boot(1),
         node: "node-1".to_owned(),
         opened: NOW,

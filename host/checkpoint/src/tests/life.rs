@@ -265,11 +265,11 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
     drop(node.give(0, 4));
     node.settle();
     assert_eq!(everything(&recover(&disk, &boot(2), NOW).unwrap()), {
-        let Everything { mut books, choices, components, claims, states, delegations, effects } =
+        let Everything { mut books, choices, components, claims, states, delegations, effects, moves } =
             node.memory.everything();
         // Cooling restarted when this boot's segment began.
         books.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
-        Everything { books, choices, components, claims, states, delegations, effects }
+        Everything { books, choices, components, claims, states, delegations, effects, moves }
     });
     assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 1);
 }

@@ -53,6 +53,7 @@ fn a_snapshot_has_unknown_owners_and_claims_that_are_over() {
         version: FORMAT_VERSION,
         program: PROGRAM.to_owned(),
         number: 2,
+        segment: None,
         boot: boot(1),
         node: "node-1".to_owned(),
         opened: NOW,

@@ -12,6 +12,7 @@ mod components;
 mod delegations;
 mod effects;
 mod ledger;
+mod moves;
 mod range;
 mod shared;
 mod states;
@@ -26,6 +27,7 @@ pub(crate) use self::components::Loading;
 pub(crate) use self::delegations::Delegating;
 pub(crate) use self::effects::Intending;
 pub(crate) use self::ledger::Books;
+pub(crate) use self::moves::Moving;
 pub(crate) use self::states::Remembering;
 
 /// The version of all forms in this folder.
@@ -42,6 +44,7 @@ impl From<&Fact> for Line {
             Fact::States(fact) => line(states::CHAPTER, states::encode(fact)),
             Fact::Delegations(fact) => line(delegations::CHAPTER, delegations::encode(fact)),
             Fact::Effects(fact) => line(effects::CHAPTER, effects::encode(fact)),
+            Fact::Moves(fact) => moves::encoded(fact),
         }
     }
 }
@@ -56,6 +59,7 @@ pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<F
         (states::CHAPTER, VERSION) => Some(states::decode(json).map(Fact::States)),
         (delegations::CHAPTER, VERSION) => Some(delegations::decode(json).map(Fact::Delegations)),
         (effects::CHAPTER, VERSION) => Some(effects::decode(json).map(Fact::Effects)),
+        (moves::CHAPTER, VERSION) => Some(moves::decode(json).map(Fact::Moves)),
         _ => None,
     }
 }
@@ -71,6 +75,7 @@ pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
         Page::States(states) => Box::new(states::items(&states).into_iter()),
         Page::Delegations(delegations) => Box::new(delegations::items(&delegations).into_iter()),
         Page::Effects(effects) => Box::new(effects::items(&effects).into_iter()),
+        Page::Moves(moves) => Box::new(moves::items(&moves).into_iter()),
     }
 }
 

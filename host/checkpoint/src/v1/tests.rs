@@ -11,8 +11,8 @@ use tenure_ledger::{Book, Fact, Image, LedgerFact};
 use tenure_types::Moment;
 
 use super::{
-    Books, Choosing, Claiming, Delegating, Intending, Loading, Remembering, choices, claims, components,
-    decode, delegations, effects, ledger, states,
+    Books, Choosing, Claiming, Delegating, Intending, Loading, Moving, Remembering, choices, claims,
+    components, decode, delegations, effects, ledger, moves, states,
 };
 use crate::chapters::{Chapter, Refused};
 use crate::line::Line;
@@ -24,13 +24,16 @@ fn text(line: &Line) -> &str {
 
 /// Reads a fact's line as recovery and as a reader of the log do.
 fn read(line: &Line) -> Fact {
-    assert!(!line.optional && !text(line).contains('\n'), "{line:?}");
+    let may_be_skipped = line.chapter == moves::CHAPTER;
+    assert!(line.optional == may_be_skipped && !text(line).contains('\n'), "{line:?}");
     decode(&line.chapter, line.version, text(line)).unwrap().unwrap()
 }
 
 fn restored(chapter: &mut dyn Chapter, lines: impl Iterator<Item = Line>) {
     for line in lines {
-        assert!(line.chapter == chapter.name() && !line.optional && !text(&line).contains('\n'), "{line:?}");
+        let is_own = line.chapter == chapter.name();
+        let may_be_skipped = line.chapter == moves::CHAPTER;
+        assert!(is_own && line.optional == may_be_skipped && !text(&line).contains('\n'), "{line:?}");
         if let Err(refused) = chapter.restore(line.version, text(&line)) {
             panic!("{}: {refused:?}", text(&line));
         }
@@ -101,6 +104,14 @@ proptest! {
     }
 
     #[test]
+    fn any_moves_are_read_as_they_were_written(moves in any::moves()) {
+        let mut moving = Moving::default();
+        restored(&mut moving, moves::items(&moves).into_iter());
+        moving.restored().unwrap();
+        prop_assert_eq!(moving.into_moves(), moves);
+    }
+
+    #[test]
     fn a_network_that_was_removed_is_known_as_gone(name in any::network_name(), through in any::<u64>()) {
         let mut books = Books::default();
         restored(&mut books, [ledger::gone(&name, through)].into_iter());
@@ -113,7 +124,8 @@ fn another_version_of_any_chapter_is_not_known() {
     let (mut books, mut choosing, mut loading) = (Books::default(), Choosing::default(), Loading::default());
     let (mut claiming, mut remembering) = (Claiming::default(), Remembering::default());
     let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
-    let chapters: [&mut dyn Chapter; 7] = [
+    let mut moving = Moving::default();
+    let chapters: [&mut dyn Chapter; 8] = [
         &mut books,
         &mut choosing,
         &mut loading,
@@ -121,6 +133,7 @@ fn another_version_of_any_chapter_is_not_known() {
         &mut remembering,
         &mut delegating,
         &mut intending,
+        &mut moving,
     ];
     for chapter in chapters {
         for version in [0, 2, u32::MAX] {
@@ -158,6 +171,8 @@ fn the_corpus_says_everything_that_can_be_said() {
         let others = others.chain(delegations::items(&delegations));
         let effects = any::effects().new_tree(&mut runner).unwrap().current();
         let others = others.chain(effects::items(&effects));
+        let moves = any::moves().new_tree(&mut runner).unwrap().current();
+        let others = others.chain(moves::items(&moves));
         for line in ledger::items(image).chain(others).chain([gone]) {
             written.extend(paths(&line.chapter, "item", &line.json));
         }
@@ -204,6 +219,7 @@ fn a_cleared_chapter_is_as_new() {
     clears::<Remembering>(states::items(&any::states().new_tree(&mut runner).unwrap().current()));
     clears::<Delegating>(delegations::items(&any::delegations().new_tree(&mut runner).unwrap().current()));
     clears::<Intending>(effects::items(&any::effects().new_tree(&mut runner).unwrap().current()));
+    clears::<Moving>(moves::items(&any::moves().new_tree(&mut runner).unwrap().current()));
 }
 
 /// A network was removed and defined again, and the snapshot has the second one: the log in front of it says nothing new.

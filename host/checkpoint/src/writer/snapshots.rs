@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Writer;
 use crate::compaction::{self, Compaction};
 use crate::header::{Base, FORMAT_VERSION, SnapshotHeader};
+use crate::log::Log;
 use crate::source::Source;
 
 impl Writer {
@@ -15,9 +16,8 @@ impl Writer {
     pub(super) fn reopen<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();
-        let log = self.prepare(Base::Snapshot, first)?;
-        let mut compaction =
-            Compaction::begin(disk.as_ref(), self.snapshot_header(log.number()), source, first)?;
+        let log = self.prepare(Base::Snapshot, first, None)?;
+        let mut compaction = Compaction::begin(disk.as_ref(), self.snapshot_header(&log), source, first)?;
         while !compaction.advance()? {}
         compaction.end(first.saturating_sub(1), &self.queue.staged())?;
         // Publish the segment first: a segment without its snapshot is known to be empty, whereas a snapshot without
@@ -66,8 +66,9 @@ impl Writer {
 
     /// Switches to a new segment and begins the snapshot that it will build on.
     fn begin_compaction<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
-        let next = self.prepare(Base::Log, self.next)?;
-        let number = next.number();
+        let sealed = self.log.as_ref().map(|log| log.durable(self.next.saturating_sub(1)));
+        let next = self.prepare(Base::Log, self.next, sealed)?;
+        let header = self.snapshot_header(&next);
         match self.publish(next) {
             Ok(next) => {
                 if let Some(sealed) = self.take_up(next) {
@@ -80,7 +81,6 @@ impl Writer {
                 return Ok(());
             }
         }
-        let header = self.snapshot_header(number);
         self.compaction = Some(Compaction::begin(self.options.disk.as_ref(), header, source, self.next)?);
         Ok(())
     }
@@ -96,11 +96,13 @@ impl Writer {
         compaction::sweep(self.options.disk.as_ref(), number);
     }
 
-    fn snapshot_header(&self, number: u64) -> SnapshotHeader {
+    /// The header of the snapshot that belongs to a new segment.
+    fn snapshot_header(&self, log: &Log) -> SnapshotHeader {
         SnapshotHeader {
             version: FORMAT_VERSION,
             program: self.options.program.clone(),
-            number,
+            number: log.number(),
+            segment: Some(log.durable(0).checksum),
             boot: self.options.boot.clone(),
             node: self.options.node.clone(),
             opened: self.options.clock.now(),

@@ -306,6 +306,7 @@ fn engine(cloud: &Arc<Cloud>, state: Recovered, journal: ManualJournal) -> (Arc<
         bounds: Arc::default(),
         exchange: ExchangeSettings::default(),
         reserved: Duration::from_secs(3600),
+        agents: None,
     };
     Engine::new(state, ports, settings)
 }

@@ -103,9 +103,12 @@ fn the_daemons_refusal_is_printed_with_code_cause_and_next_step() {
 }
 
 #[test]
-fn where_the_text_is_the_references_there_is_nothing_beside_it() {
+fn where_the_text_is_the_references_the_rest_is_in_the_details() {
     let error = Error::new(ErrorCode::PoolExhausted, "policy p@d: é").told_as("é");
-    assert_eq!(printed(error), serde_json::json!({"cniVersion": "1.1.0", "code": 101, "msg": "é"}));
+    let next_step = error.code.next_step();
+    let details = format!("pool-exhausted: network net: policy p@d; {next_step}");
+    let expected = serde_json::json!({"cniVersion": "1.1.0", "code": 101, "msg": "é", "details": details});
+    assert_eq!(printed(error), expected);
     let error = Error::new(ErrorCode::InvalidConfig, "policy p@d: é");
     assert_eq!(printed(error), serde_json::json!({"cniVersion": "1.1.0", "code": 7, "msg": "policy p@d: é"}));
 }

@@ -9,3 +9,4 @@
 mod asking;
 mod dispatch;
 mod support;
+mod waiting;

@@ -19,6 +19,8 @@ use tonic::{Request, Response, Status};
 pub(crate) enum Reply {
     Output(&'static str),
     Refuse(Error),
+    /// Refuses the first call, and answers the others.
+    First(Error, &'static str),
     Status(Status),
     Hang,
 }
@@ -32,7 +34,11 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn new(reply: Reply) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), reply)
+    }
+
+    /// A daemon in a directory, whose socket may be left of another one.
+    pub(crate) fn at(directory: tempfile::TempDir, reply: Reply) -> Self {
         let runtime = Runtime::new().unwrap();
         let calls = Arc::default();
         let service = Service { reply, calls: Arc::clone(&calls) };
@@ -66,8 +72,14 @@ impl Service {
         method: &'static str,
         call: Request<Invocation>,
     ) -> Result<Response<Answer>, Status> {
-        self.calls.lock().unwrap().push((method, call.into_inner()));
+        let number = {
+            let mut calls = self.calls.lock().unwrap();
+            calls.push((method, call.into_inner()));
+            calls.len()
+        };
         match self.reply.clone() {
+            Reply::First(error, _) if number == 1 => Err(status::to_status(&error)),
+            Reply::First(_, output) => Ok(Response::new(Answer { output: output.into() })),
             Reply::Output(output) => Ok(Response::new(Answer { output: output.into() })),
             Reply::Refuse(error) => Err(status::to_status(&error)),
             Reply::Status(status) => Err(status),
@@ -136,7 +148,7 @@ impl Plugin {
         Self {
             program: env!("CARGO_BIN_EXE_tenure").into(),
             variables: variables.map(|(name, value)| (name, value.to_owned())).into(),
-            config: r#"{"cniVersion":"1.1.0","name":"net","ipam":{"type":"tenure"}}"#.to_owned(),
+            config: r#"{"cniVersion":"1.1.0","name":"net","ipam":{"type":"tenure","wait":0}}"#.to_owned(),
         }
     }
 

@@ -4,11 +4,17 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Subcommand, ValueHint};
+use tenure_policy::ReleaseVersion;
+use tenure_types::{InvalidName, PolicyName};
 
 use crate::author::language;
 
 /// The environment variable for where the SDK comes from.
 const SDK: &str = "TENURE_SDK";
+
+fn policy_name(text: &str) -> Result<PolicyName, InvalidName> {
+    PolicyName::new(text)
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Author {
@@ -99,8 +105,9 @@ If its signature lies beside it, as `policy sign` writes it, it goes into the ma
     /// Sign a component: writes FILE.minisig, in minisign's format.
     #[command(after_help = "Examples:
   minisign -G -s policies.key -p policies.pub
-  tenurectl policy sign zones/policy.wasm --key policies.key
+  tenurectl policy sign zones/policy.wasm --key policies.key --name zones --release 1.2.0
 
+The signature is good for a policy of that name only. A node that has accepted a release refuses older ones.
 If the key has a password, it is asked for, unless --password-file is given.")]
     Sign {
         /// The component.
@@ -109,6 +116,12 @@ If the key has a password, it is asked for, unless --password-file is given.")]
         /// The secret key, as minisign and rsign write it.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         key: PathBuf,
+        /// The name under which nodes load the policy.
+        #[arg(long, value_parser = policy_name)]
+        name: PolicyName,
+        /// The policy's version: up to four numbers, which only ever grow.
+        #[arg(long, value_name = "VERSION")]
+        release: ReleaseVersion,
         /// A file with the key's password in its first line.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         password_file: Option<PathBuf>,

@@ -18,6 +18,9 @@ pub(crate) struct Load {
     /// The component's signature [default: FILE.minisig, or the one in the registry's manifest].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) signature: Option<PathBuf>,
+    /// Accept a signed version that is older than one that the node has accepted under this name.
+    #[arg(long)]
+    pub(crate) older: bool,
     /// Accept a tag without a digest; the output has the digest that it stands for now.
     #[arg(long)]
     pub(crate) unpinned: bool,

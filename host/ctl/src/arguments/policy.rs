@@ -23,7 +23,7 @@ pub(crate) enum Policy {
         /// The policy: NAME, or NAME@DIGEST for one version.
         policy: String,
     },
-    /// Load a policy from a file or a registry into the node; it serves nothing yet.
+    /// Load a policy from a file or a registry into the node; no network is exchanged.
     #[command(
         visible_alias = "add",
         after_help = "Examples:
@@ -32,7 +32,8 @@ pub(crate) enum Policy {
   tenurectl policy load oci://registry.example.com/team/zones@sha256:4b30...
 
 The node keeps its own copy, so the file may go. A name stands for the component that was loaded last under it; the
-others remain as NAME@DIGEST. Where the configuration has `signatures.keys`, the file's signature must lie beside it, as
+others remain as NAME@DIGEST. A network that another version serves keeps it until `tenurectl policy activate`; one whose
+configuration names the policy, and that no version of it serves, is served from its next ADD on. Where the configuration has `signatures.keys`, the file's signature must lie beside it, as
 FILE.minisig, or be given with --signature.
 
 From a registry, this program pulls the component and passes it on: the daemon never connects to one. The digest after

@@ -7,7 +7,7 @@ use tenure_types::NetworkName;
 
 use crate::values;
 
-/// The IPAM plugin that made the allocations to import.
+/// The IPAM plugin that made the allocations to import; or the end of an import from one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Source {
     /// The host-local plugin, from its data directory.
@@ -27,6 +27,20 @@ pub(crate) enum Source {
         /// The network to import into, if it has another name here.
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
+    },
+    /// End an import that was interrupted and cannot be repeated, because its source is gone.
+    ///
+    /// What was imported stays with its owners. Use only if nothing that was not imported is in use, such as after a reboot.
+    Abandon {
+        /// The network.
+        #[arg(value_name = "NETWORK")]
+        network: String,
+        /// Only the import from this source, as `tenurectl status` names it; otherwise all that were interrupted.
+        #[arg(long, value_name = "SOURCE")]
+        source: Option<String>,
+        /// The reason, recorded in the log.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
     },
 }
 

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use minisign::{PublicKey, SecretKey, SecretKeyBox};
-use tenure_policy::sha256;
+use tenure_policy::{SignedRelease, sha256};
 use tenure_types::{Error, ErrorCode};
 
 use super::sandboxed::read;
@@ -20,10 +20,15 @@ pub(crate) struct Signed {
     pub(crate) sha256: String,
 }
 
-/// Signs a file with a secret key, and writes `FILE.minisig`.
+/// Signs a file as a release with a secret key, and writes `FILE.minisig`.
 ///
 /// The key's password, if it has one, is the first line of `password`, or is asked for on the terminal.
-pub(super) fn sign(file: &Path, key: &Path, password: Option<&Path>) -> Result<Signed, Error> {
+pub(super) fn sign(
+    file: &Path,
+    release: &SignedRelease,
+    key: &Path,
+    password: Option<&Path>,
+) -> Result<Signed, Error> {
     let bytes = read(file)?;
     let unusable = |error: &minisign::PError| {
         Error::new(ErrorCode::BuildFailed, format_args!("the secret key {}: {error}", key.display()))
@@ -36,8 +41,7 @@ pub(super) fn sign(file: &Path, key: &Path, password: Option<&Path>) -> Result<S
     };
     let public = PublicKey::from_secret_key(&secret).map_err(|error| unusable(&error))?;
     let digest = sha256(&bytes);
-    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or("policy.wasm");
-    let trusted = format!("file:{name} sha256:{digest}");
+    let trusted = release.comment(&digest);
     let signature = minisign::sign(Some(&public), &secret, Cursor::new(&bytes), Some(&trusted), None)
         .map_err(|error| unusable(&error))?;
     let path = file.with_added_extension("minisig");
@@ -64,6 +68,7 @@ fn text(file: &Path) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use minisign::{KeyPair, SignatureBox};
+    use tenure_types::PolicyName;
 
     use super::*;
 
@@ -77,14 +82,17 @@ mod tests {
             fs::write(at("password"), format!("{password}\n")).unwrap();
             at("password")
         });
-        let signed = sign(&at("policy.wasm"), &at("key"), password.as_deref())?;
+        let release =
+            SignedRelease { policy: PolicyName::new("zones").unwrap(), version: "1.2.0".parse().unwrap() };
+        let signed = sign(&at("policy.wasm"), &release, &at("key"), password.as_deref())?;
         assert_eq!((signed.signature, signed.public_key), (at("policy.wasm.minisig"), key.pk.to_base64()));
         let signature = SignatureBox::from_file(at("policy.wasm.minisig")).unwrap();
         let check =
             |bytes: &[u8]| minisign::verify(&key.pk, &signature, Cursor::new(bytes), true, false, false);
         check(b"a component").unwrap();
         assert!(check(b"another one").is_err());
-        assert!(signature.trusted_comment().unwrap().starts_with("file:policy.wasm sha256:"));
+        let comment = signature.trusted_comment().unwrap();
+        assert!(comment.starts_with("tenure policy zones 1.2.0 sha256:"), "{comment}");
         Ok(())
     }
 

@@ -11,6 +11,8 @@ pub(super) fn check(answer: &v1::CheckResponse) -> Value {
         "compared": answer.compared,
         "findings": list(&answer.findings, finding),
         "notes": list(&answer.notes, finding),
+        "findings_left_out": answer.findings_left_out,
+        "notes_left_out": answer.notes_left_out,
     })
 }
 

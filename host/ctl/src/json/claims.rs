@@ -7,7 +7,18 @@ use super::list;
 use crate::report::ReleasedClaim;
 
 pub(super) fn claims(answer: &v1::ListAllClaimsResponse) -> Value {
-    json!({ "claims": list(&answer.claims, claim) })
+    // An older daemon does not say how agents stand to their claims.
+    let standings = answer.standings.iter().copied().chain(std::iter::repeat_with(Default::default));
+    let row = |(of, standing): (&v1::Claim, v1::AgentStanding)| {
+        let mut row = claim(of);
+        if let Some(row) = row.as_object_mut() {
+            row.insert("last_heard_ms".to_owned(), standing.last_heard_ms.into());
+            row.insert("watches".to_owned(), standing.watches.into());
+            row.insert("orphaned".to_owned(), standing.orphaned.into());
+        }
+        row
+    };
+    json!({ "claims": answer.claims.iter().zip(standings).map(row).collect::<Vec<_>>() })
 }
 
 pub(super) fn released(ReleasedClaim { applied, claim: was }: &ReleasedClaim) -> Value {

@@ -16,7 +16,8 @@ use oci_client::manifest::{
 };
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Reference, client};
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tenure_policy::confine::{SystemCalls, close_inherited, drop_rights, filter};
 use tenure_types::ErrorCode;
 
 use super::order::{Auth, LastWords, Order, What};
@@ -26,6 +27,49 @@ pub(super) const ARGUMENT: &str = "--fetch-from-registry";
 
 /// What the child may allocate, in bytes: its threads' stacks, the certificates, and a manifest.
 const MEMORY: u64 = 192 << 20;
+
+/// The most descriptors: its pipes, connections, and the files of certificates and of name resolution.
+const FILES: u64 = 64;
+
+/// What fetching never takes. A list of what it takes would have to name what every C library does to resolve a name.
+const NEVER: &[libc::c_long] = &[
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_fanotify_init,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_kill,
+    libc::SYS_listen,
+    libc::SYS_mount,
+    libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_personality,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_tkill,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+];
 
 /// The most bytes of an order.
 const ORDER: u64 = 1 << 20;
@@ -73,13 +117,14 @@ fn serve() -> Result<(), Failure> {
 }
 
 fn confine() -> io::Result<()> {
-    // The child does not outlive the thread that waits for it.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    rustix::thread::set_no_new_privs(true)?;
-    for (resource, most) in [(Resource::Data, MEMORY), (Resource::Core, 0), (Resource::Fsize, 0)] {
+    close_inherited()?;
+    drop_rights()?;
+    let limits =
+        [(Resource::Data, MEMORY), (Resource::Core, 0), (Resource::Fsize, 0), (Resource::Nofile, FILES)];
+    for (resource, most) in limits {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    Ok(())
+    filter(SystemCalls::AllBut(NEVER))
 }
 
 async fn fetch(order: &Order) -> Result<(), OciDistributionError> {

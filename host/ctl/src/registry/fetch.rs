@@ -25,9 +25,6 @@ const IN_ALL: u32 = 20;
 /// The most bytes of the child's last words.
 const MOST_WORDS: u64 = 16 << 10;
 
-/// The user and group `nobody`.
-const NOBODY: u32 = 65534;
-
 /// What the child may know of the environment: proxies, and where certificates are.
 const ENVIRONMENT: [&str; 10] = [
     "HTTP_PROXY",
@@ -123,7 +120,8 @@ impl<'a> Fetcher<'a> {
         Err(failed(ErrorCode::from_name(&code).unwrap_or(ErrorCode::Internal), &cause))
     }
 
-    /// Starts the child, as `nobody` if possible.
+    /// Starts the child, which becomes a user of its own if possible. Started as another user, it would be that user's to
+    /// attach to, with the registry's password in its memory.
     fn start(&self) -> std::io::Result<Running> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("tenurectl-fetch").arg(ARGUMENT).env_clear().current_dir("/");
@@ -131,15 +129,6 @@ impl<'a> Fetcher<'a> {
         // A proxy cannot reach this machine's own registry.
         let known = ENVIRONMENT.into_iter().filter(|_| !self.reference.is_loopback());
         command.envs(known.filter_map(|name| Some((name, std::env::var_os(name)?))));
-        if rustix::process::geteuid().is_root() {
-            match command.uid(NOBODY).gid(NOBODY).spawn() {
-                // The program may be in a directory that only root can execute from.
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    command.uid(0).gid(0);
-                }
-                other => return other.map(Running),
-            }
-        }
         command.spawn().map(Running)
     }
 }

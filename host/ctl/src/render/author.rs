@@ -39,7 +39,7 @@ fn tested(tested: &Tested) -> String {
         let (path, steps) = (run.path.display(), run.steps);
         let _ = match &run.failure {
             None => writeln!(text, "{path}: {steps} steps passed"),
-            Some(failure) => writeln!(text, "FAILED {}", failure.to_string().replace('\u{1b}', "")),
+            Some(failure) => writeln!(text, "FAILED {failure}"),
         };
     }
     let failed = tested.runs.iter().filter(|run| run.failure.is_some()).count();

@@ -10,10 +10,16 @@ pub(super) fn check(answer: &CheckResponse) -> String {
     let mut text = if answer.findings.is_empty() {
         format!("ok: {compared} compared, no differences\n")
     } else {
-        let count = counted(answer.findings.len() as u64, "problem", "problems");
+        let count = answer.findings.len() as u64 + answer.findings_left_out;
+        let count = counted(count, "problem", "problems");
         format!("{count} in {compared}\n")
     };
     text.extend(answer.findings.iter().chain(&answer.notes).map(finding));
+    for (left_out, what) in [(answer.findings_left_out, "problem"), (answer.notes_left_out, "note")] {
+        if left_out > 0 {
+            text += &format!("\nand {} more\n", counted(left_out, what, &format!("{what}s")));
+        }
+    }
     text
 }
 
@@ -53,7 +59,7 @@ mod tests {
             pod_namespace: "default".into(),
             pod_name: "web-1".into(),
         };
-        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found], notes: Vec::new() }), @"
+        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found], ..CheckResponse::default() }), @"
         1 problem in 24 facts
 
         missing-from-checkpoint: 4c01db0b339c/eth0 on pods
@@ -73,7 +79,7 @@ mod tests {
             next_step: "give them different ranges".into(),
             ..Finding::default()
         };
-        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: Vec::new(), notes: vec![note] }), @"
+        insta::assert_snapshot!(check(&CheckResponse { compared: 24, notes: vec![note], ..CheckResponse::default() }), @"
         ok: 24 facts compared, no differences
 
         networks-overlap: wide on narrow

@@ -1,6 +1,6 @@
 //! The claims of agents.
 
-use tenure_rpc::v1::{Claim, ListAllClaimsResponse};
+use tenure_rpc::v1::{AgentStanding, Claim, ListAllClaimsResponse};
 
 use super::parts::{clean, duration, joined};
 use super::table::{table, text};
@@ -12,15 +12,20 @@ pub(super) fn claims(answer: &ListAllClaimsResponse, now_ms: u64) -> String {
         return "No claims: `[agents.NAME]` in tenured.toml admits agents, which claim addresses on agent/agent.sock.\n"
             .to_owned();
     }
-    let mut table = table(["AGENT", "NETWORK", "NAME", "ADDRESSES", "AGE", "STATE"]);
-    for claim in &answer.claims {
+    let mut table =
+        table(["AGENT", "NETWORK", "NAME", "ADDRESSES", "AGE", "LAST HEARD", "WATCHING", "STATE"]);
+    // An older daemon does not say how agents stand to their claims.
+    let standings = answer.standings.iter().map(Some).chain(std::iter::repeat(None));
+    for (claim, standing) in answer.claims.iter().zip(standings) {
         table.add_row([
             clean(&claim.agent),
             clean(&claim.network),
             clean(&claim.name),
             addresses(claim),
             duration(claim.age_ms),
-            state(claim, now_ms),
+            standing.map_or_else(|| "-".to_owned(), |standing| last_heard(standing, now_ms)),
+            standing.map_or("-", |standing| if standing.watches > 0 { "yes" } else { "no" }).to_owned(),
+            state(claim, standing, now_ms),
         ]);
     }
     text(&table)
@@ -47,8 +52,17 @@ fn addresses(claim: &Claim) -> String {
     joined(&addresses, ",")
 }
 
+/// When the agent was last heard of.
+fn last_heard(standing: &AgentStanding, now_ms: u64) -> String {
+    match (standing.watches, standing.last_heard_ms) {
+        (0, 0) => "before tenured started".to_owned(),
+        (0, at) => format!("{} ago", duration(now_ms.saturating_sub(at))),
+        _ => "now".to_owned(),
+    }
+}
+
 /// Whether the agent is there, and what is to become of the claim.
-fn state(claim: &Claim, now_ms: u64) -> String {
+fn state(claim: &Claim, standing: Option<&AgentStanding>, now_ms: u64) -> String {
     let left = duration(claim.lapses_at_ms.saturating_sub(now_ms));
     let mut state = match (claim.reserved, claim.lapses_at_ms) {
         (true, _) => format!("reserved since the reboot, for {left}"),
@@ -57,6 +71,9 @@ fn state(claim: &Claim, now_ms: u64) -> String {
     };
     if claim.addresses.iter().any(|address| address.leaving) {
         state.push_str(", in a range that is leaving");
+    }
+    if standing.is_some_and(|standing| standing.orphaned) {
+        state.push_str("; orphaned: its agent is not configured");
     }
     state
 }
@@ -83,16 +100,25 @@ mod tests {
     fn a_row_says_whose_it_is_and_what_becomes_of_it() {
         let mut all = [
             claim("router", "10.1.0.2/24"),
-            Claim { lapses_at_ms: 61_000, lease_seconds: 90, ..claim("health", "10.1.0.3/24") },
-            Claim { lapses_at_ms: 3_601_000, reserved: true, ..claim("ingress\u{7}", "fd00::3/64") },
+            Claim { lapses_at_ms: 121_000, lease_seconds: 90, ..claim("health", "10.1.0.3/24") },
+            Claim { lapses_at_ms: 3_661_000, reserved: true, ..claim("ingress\u{7}", "fd00::3/64") },
         ];
         all[0].addresses[0].leaving = true;
-        insta::assert_snapshot!(claims(&ListAllClaimsResponse { claims: all.into() }, 1_000), @r"
-        AGENT   NETWORK  NAME          ADDRESSES    AGE     STATE
-        cilium  pods     router        10.1.0.2/24  1m 30s  in use, in a range that is leaving
-        cilium  pods     health        10.1.0.3/24  1m 30s  in use, lease ends in 1m
-        cilium  pods     ingress\u{7}  fd00::3/64   1m 30s  reserved since the reboot, for 1h
+        let standings = [(500, 0, false), (900, 2, false), (0, 0, true)];
+        let standings = standings.map(|(last_heard_ms, watches, orphaned)| AgentStanding {
+            last_heard_ms,
+            watches,
+            orphaned,
+        });
+        let answer = ListAllClaimsResponse { claims: all.into(), standings: standings.into() };
+        insta::assert_snapshot!(claims(&answer, 60_500), @r"
+        AGENT   NETWORK  NAME          ADDRESSES    AGE     LAST HEARD              WATCHING  STATE
+        cilium  pods     router        10.1.0.2/24  1m 30s  1m ago                  no        in use, in a range that is leaving
+        cilium  pods     health        10.1.0.3/24  1m 30s  now                     yes       in use, lease ends in 1m
+        cilium  pods     ingress\u{7}  fd00::3/64   1m 30s  before tenured started  no        reserved since the reboot, for 1h; orphaned: its agent is not configured
         ");
+        let older = ListAllClaimsResponse { standings: Vec::new(), ..answer };
+        assert!(claims(&older, 60_500).contains(" 1m 30s  -           -         in use"));
     }
 
     #[test]

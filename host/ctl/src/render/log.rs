@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenure_checkpoint::{Line, LogHeader, LogItem};
 use tenure_ledger::{
     ChoiceFact, ClaimFact, Component, ComponentFact, Delegation, DelegationFact, EffectFact, Fact, Intent,
-    LedgerFact, PolicyState, Presence, StateFact, Step,
+    LedgerFact, Move, MoveEnd, MoveFact, PolicyState, Presence, StateFact, Step,
 };
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Object, Owner};
 
@@ -122,6 +122,7 @@ impl Lines {
             Fact::States(StateFact::Undone { state, .. }) => (state.at, states("undone", state)),
             Fact::Delegations(fact) => delegation(fact),
             Fact::Effects(fact) => effect(fact),
+            Fact::Moves(fact) => moved(fact),
             Fact::States(StateFact::Forgotten { at, .. }) => (*at, format!("{:<10} the states", "forgotten")),
             Fact::Choices(ChoiceFact::Undone { choice, at, .. }) => {
                 (*at, format!("{:<10} the exchange; {} serves again", "undone", choice.policy))
@@ -193,6 +194,30 @@ fn effect(fact: &EffectFact) -> (Moment, String) {
         EffectFact::Gone { kind, name, at } => {
             (*at, format!("{:<10} {} {}", "gone", clean(kind), clean(name)))
         }
+    }
+}
+
+fn moved(fact: &MoveFact) -> (Moment, String) {
+    match fact {
+        MoveFact::Begun(Move { source, by, entries, at, .. }) => {
+            let by = if by.is_empty() { String::new() } else { format!(", by {}", clean(by)) };
+            (*at, format!("{:<10} an import from {}{by}: {entries} entries", "began", clean(source)))
+        }
+        MoveFact::Reached { source, reached, at, .. } => {
+            (*at, format!("{:<10} entry {reached} of {}", "reached", clean(source)))
+        }
+        MoveFact::Ended { source, end, why, at, .. } => {
+            let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
+            let what = match end {
+                MoveEnd::Finished => "ended",
+                MoveEnd::Abandoned => "abandoned",
+            };
+            (*at, format!("{what:<10} the import from {}{why}", clean(source)))
+        }
+        MoveFact::Deleted { owner, at, .. } => {
+            (*at, format!("{:<10} {}, which has no addresses here", "deleted", clean(&owner.to_string())))
+        }
+        MoveFact::Forgotten { at, .. } => (*at, format!("{:<10} where the addresses came from", "forgotten")),
     }
 }
 

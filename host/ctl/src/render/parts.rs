@@ -1,32 +1,25 @@
 //! Building blocks of the text output: IDs, names, times and sizes.
 //!
-//! Names and IDs come from outside, so control characters are escaped before they reach a terminal. Long IDs are truncated to a
+//! Names and IDs come from outside, so characters that could deceive a reader are escaped before they reach a terminal. Long IDs are truncated to a
 //! prefix that still tells them apart; JSON has them in full.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use tenure_rpc::v1;
+use tenure_types::printable;
 
 /// The length to which container IDs and digests are truncated.
 const SHORT: usize = 12;
 
-/// Text from outside with control characters escaped.
+/// Text from outside on one line, with what could deceive a reader escaped.
 pub(crate) fn clean(text: &str) -> String {
-    let mut cleaned = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            cleaned.extend(character.escape_default());
-        } else {
-            cleaned.push(character);
-        }
-    }
-    cleaned
+    printable::line(text).into_owned()
 }
 
 /// An ID, truncated and escaped.
 pub(crate) fn short(id: &str) -> String {
-    id.chars().take(SHORT).flat_map(char::escape_debug).collect()
+    clean(&id.chars().take(SHORT).collect::<String>())
 }
 
 /// A list in one cell, or a dash.

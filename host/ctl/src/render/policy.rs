@@ -54,12 +54,13 @@ pub(super) fn loaded(loaded: &Loaded) -> String {
         "" => String::new(),
         signer => format!(", signed by {}", clean(signer)),
     };
-    let sha256 = answer.policy.clone().unwrap_or_default().sha256;
+    let PolicyRef { name, sha256 } = answer.policy.clone().unwrap_or_default();
     format!(
-        "loaded {}{signed}; it serves nothing yet\n  sha256 {}\n  from   {}\n",
+        "loaded {}{signed}\n  sha256 {}\n  from   {}\n  networks that another version serves keep it until `tenurectl policy activate NETWORK {}`\n",
         policy(answer.policy.as_ref()),
         clean(&sha256),
-        clean(source)
+        clean(source),
+        clean(&name)
     )
 }
 
@@ -192,9 +193,10 @@ mod tests {
         let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
         let source = "oci://registry.example.com/zones@sha256:4b30".to_owned();
         insta::assert_snapshot!(loaded(&Loaded { source, answer }), @"
-        loaded zones@9f86d081884c; it serves nothing yet
+        loaded zones@9f86d081884c
           sha256 9f86d081884c7d659a2feaa0c55ad015
           from   oci://registry.example.com/zones@sha256:4b30
+          networks that another version serves keep it until `tenurectl policy activate NETWORK zones`
         ");
         insta::assert_snapshot!(unloaded(&UnloadPolicyResponse { policy: stamp("zones") }), @"unloaded zones@9f86d081884c");
     }

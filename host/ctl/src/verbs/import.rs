@@ -8,6 +8,7 @@ mod found;
 mod host_local;
 mod ipamd;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tenure_rpc::v1;
@@ -18,7 +19,7 @@ use super::config;
 use super::file::unreadable;
 use crate::arguments::Source;
 use crate::daemon::Daemon;
-use crate::report::{Entry, Import, Judged, Report};
+use crate::report::{Abandoned, Entry, Import, Judged, Report};
 
 /// The number of entries in a message.
 const IN_A_PART: usize = 2048;
@@ -34,22 +35,35 @@ pub(super) async fn import(
         Source::HostLocal { directory, interface } => {
             (host_local::read(directory, interface), format!("host-local {}", absolute(directory)?), true)
         }
+        Source::Abandon { network, source, reason } => {
+            let request = v1::AbandonImportRequest {
+                network: network.clone(),
+                source: source.clone().unwrap_or_default(),
+                reason: reason.clone().unwrap_or_default(),
+                apply,
+            };
+            let answer = daemon.call(async |mut admin| admin.abandon_import(request).await).await?;
+            return Ok(Report::Abandoned(Abandoned { network: network.clone(), applied: apply, answer }));
+        }
         Source::Ipamd { file, network } => {
             (ipamd::read(file, network.as_deref()), format!("ipamd {}", absolute(file)?), false)
         }
     };
-    let Found { entries, passed_over } = found?;
+    let Found { entries, networks, passed_over } = found?;
+    let empty = unfinished(daemon, networks, &entries).await?;
     let config = config.map(config::read).transpose()?;
     if let Some((network, _)) = &config
         && entries.iter().all(|entry| entry.network != *network)
+        && !empty.contains(network)
     {
         let cause =
             format_args!("found nothing to import for network {network}, which the configuration defines");
         return Err(Error::new(ErrorCode::InvalidConfig, cause));
     }
     let mut import = Import { applied: apply, judged: Vec::new(), passed_over };
-    for of_network in entries.chunk_by(|one, next| one.network == next.network) {
-        let Some(network) = of_network.first().map(|entry| entry.network.clone()) else { continue };
+    let with_entries = entries.chunk_by(|one, next| one.network == next.network);
+    let with_entries = with_entries.filter_map(|of| Some((of.first()?.network.clone(), of)));
+    for (network, of_network) in with_entries.chain(empty.into_iter().map(|name| (name, &[][..]))) {
         let config = config.as_ref().filter(|(name, _)| *name == network).map(|(_, text)| text.clone());
         let head = v1::ImportHead {
             network,
@@ -57,6 +71,7 @@ pub(super) async fn import(
             apply,
             source: source.clone(),
             exclusive,
+            entries: of_network.len() as u64,
         };
         let outcomes = match judged(daemon, head, of_network).await {
             Ok(outcomes) => outcomes,
@@ -74,6 +89,24 @@ pub(super) async fn import(
     Ok(Report::Import(import))
 }
 
+/// The networks of the source that have no entries any more, and an import that has not ended: it may end with nothing.
+async fn unfinished(
+    daemon: &Daemon,
+    mut networks: BTreeSet<String>,
+    entries: &[Entry],
+) -> Result<BTreeSet<String>, Error> {
+    entries.iter().for_each(|entry| _ = networks.remove(&entry.network));
+    if networks.is_empty() {
+        return Ok(networks);
+    }
+    let request = v1::ListNetworksRequest {};
+    let listed = daemon.call(async |mut admin| admin.list_networks(request).await).await?;
+    let unfinished =
+        listed.networks.into_iter().filter(|network| network.importing).map(|network| network.name);
+    let unfinished: BTreeSet<String> = unfinished.collect();
+    Ok(networks.intersection(&unfinished).cloned().collect())
+}
+
 /// Sends a network's entries to the daemon in parts, and returns their outcomes.
 async fn judged(
     daemon: &Daemon,
@@ -85,6 +118,9 @@ async fn judged(
         ..v1::ImportPart::default()
     };
     let mut parts: Vec<_> = entries.chunks(IN_A_PART).map(part).collect();
+    if parts.is_empty() {
+        parts.push(v1::ImportPart::default());
+    }
     if let Some(first) = parts.first_mut() {
         first.head = Some(head);
     }

@@ -24,7 +24,7 @@ struct Component {
 }
 
 pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -> Result<Report, Error> {
-    let Load { source, name, sha256, signature, unpinned, plain_http } = arguments;
+    let Load { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
     let remote = source.to_str().filter(|text| registry::is_reference(text));
     let component = match remote {
         Some(reference) => pulled(reference, Pull { unpinned, plain_http, patience })?,
@@ -39,6 +39,7 @@ pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -
         sha256: sha256.unwrap_or_default(),
         signature: signature.unwrap_or_default(),
         source: component.source.clone(),
+        older,
     };
     let mut head = Some(head);
     let pieces: Vec<_> = component

@@ -148,6 +148,10 @@ mod tests {
             ),
             (&format!("{base}claims = 0\n"), "agents.cilium.claims: must be from 1 to 1000"),
             (
+                &format!("{base}[agents.backup]\nuid = 0\n"),
+                "agents.cilium: the same caller could be agents.backup: tell them apart by `uid`, `gid` or `pod`",
+            ),
+            (
                 &format!("{base}networks = [\"pods\", \"a b\"]\n"),
                 "agents.cilium.networks[1]: invalid characters",
             ),

@@ -7,7 +7,7 @@ use tenure_policy::TrustedKey;
 use tenure_policy::decisions::MOST_RECORDED;
 use tenure_types::{AgentName, DelegateName, EffectKind, InvalidName, NetworkName, PolicyName};
 
-use super::{Config, DEFAULT_PATH, PolicyTable};
+use super::{Config, DEFAULT_PATH, PolicyTable, same_caller};
 
 /// The message for an invalid digest.
 pub(super) const SHA256: &str = "must be 64 hexadecimal digits; `sha256sum FILE` prints them";
@@ -118,6 +118,7 @@ impl Config {
                 return Err((key(".pod"), "needs `runtime.socket`, which knows the pods".to_owned()));
             }
         }
+        same_caller::check(&self.agents)?;
         for (name, table) in &self.delegates {
             let key = |field: &str| format!("delegates.{name}{field}");
             DelegateName::new(name).map_err(|error| (key(""), error.to_string()))?;

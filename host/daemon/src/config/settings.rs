@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::{Bounds, ExchangeSettings, NetworkBounds, NetworkPattern, PolicyBounds, Settings};
-use tenure_types::{NetworkName, PolicyName};
+use tenure_types::{AgentName, NetworkName, PolicyName};
 
 use super::Config;
 
@@ -24,6 +24,7 @@ impl Config {
                 worse_percent: self.exchange.worse_percent,
             },
             reserved: Duration::from_secs(self.claims.reserved_seconds.into()),
+            agents: Some(self.agents.keys().filter_map(|name| AgentName::new(name).ok()).collect()),
         }
     }
 

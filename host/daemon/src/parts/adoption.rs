@@ -20,17 +20,36 @@ pub(crate) struct Adoption {
     node: Arc<Node>,
     runtime: Runtime,
     config: watch::Receiver<Arc<Config>>,
+    /// Whether the claims of agents outlived the state.
+    knows_claims: bool,
 }
 
 impl Adoption {
-    pub(crate) fn build(node: Arc<Node>, runtime: Runtime, config: watch::Receiver<Arc<Config>>) -> Self {
-        Self { node, runtime, config }
+    pub(crate) fn build(
+        node: Arc<Node>,
+        runtime: Runtime,
+        config: watch::Receiver<Arc<Config>>,
+        knows_claims: bool,
+    ) -> Self {
+        Self { node, runtime, config, knows_claims }
+    }
+
+    /// Why somebody may still use an address that the ledger does not know.
+    async fn who_may_live(&self) -> Option<String> {
+        let (exclusive, has_agents) = {
+            let config = self.config.borrow();
+            (config.runtime.exclusive, !config.agents.is_empty())
+        };
+        // No runtime knows of an agent's addresses.
+        if has_agents && !self.knows_claims {
+            return Some("agents may use addresses, and their claims were lost with the state".to_owned());
+        }
+        who_may_live(&self.runtime, exclusive).await
     }
 
     async fn ask(&self) {
         while self.node.state_seen.is_lost() {
-            let exclusive = self.config.borrow().runtime.exclusive;
-            match who_may_live(&self.runtime, exclusive).await {
+            match self.who_may_live().await {
                 Some(why) => tracing::warn!(why, "cannot confirm the lost state yet"),
                 None => {
                     if let Err(error) = self.node.adopt() {

@@ -70,7 +70,8 @@ impl Claims {
             // Watches never end by themselves.
             ending.send_replace(true);
         };
-        Ok(server::serve_claims(calls, service, self.health.clone(), self.under_way.clone(), ended).await?)
+        let (agents, health) = (Arc::clone(&self.agents), self.health.clone());
+        Ok(server::serve_claims(calls, agents, service, health, self.under_way.clone(), ended).await?)
     }
 }
 

@@ -17,8 +17,9 @@ use super::{Gate, Kind, Part, Report};
 use crate::policies;
 
 /// How long to delay listening while the policies that served before are loaded and the configured networks are defined. Compiled
-/// policies load in a moment, so that the first ADD finds them.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// policies load in a moment, so that the first ADD finds them; an upgrade may have to compile them again. The plugin waits for a
+/// daemon that does not listen, but not for one that refuses.
+const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// The subject of the condition that holds until the socket is there.
 const SOCKET: &str = "cni.sock";

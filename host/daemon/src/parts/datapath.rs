@@ -32,6 +32,9 @@ use super::{Kind, Part, Report};
 /// How often links of ended allocations are looked for, even if none is known to be left.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
+/// The most pods whose link fails that the condition names.
+const MOST_REPORTED: usize = 8;
+
 /// The label of ranges that names the interface that their addresses are on.
 const INTERFACE: &str = "interface";
 
@@ -61,9 +64,14 @@ impl Datapath {
         Self { engine, kept, node, metrics, report }
     }
 
-    /// Makes whole what a crash has left, and then removes what ends without its link.
+    /// Makes whole what a crash has left, and removes what ends without its link. Neither waits for the other: a pod can make its
+    /// own link's repair as slow as its limit.
     async fn tend(&self) -> anyhow::Result<()> {
-        self.engine.restore_links().await;
+        tokio::join!(self.engine.restore_links(), self.sweep()).1
+    }
+
+    /// Removes what ends without its link.
+    async fn sweep(&self) -> anyhow::Result<()> {
         loop {
             match self.engine.sweep_links().await {
                 Ok(0) => {}
@@ -127,7 +135,7 @@ impl Datapath {
         let through = *questions.borrow_and_update();
         let mut node = node.borrow_and_update().as_deref().cloned().unwrap_or_default();
         let (left_out, coming);
-        (node.pods, left_out) = self.pods();
+        (node.pods, left_out) = self.pods(&node);
         coming = self.coming(&node);
         let (wanted, failure) = match Wanted::of(&node) {
             // Always a new one: by this, the keeper's answer is known.
@@ -139,19 +147,25 @@ impl Datapath {
         (Arc::new(wanted), Done { through, failure, left_out: Arc::new(left_out), coming: Arc::new(coming) })
     }
 
-    /// The pods that have a link, and those that packets cannot be led to: two networks may have the same address.
-    fn pods(&self) -> (Vec<Pod>, BTreeMap<String, String>) {
+    /// The pods that have a link, and those that packets cannot be led to: two networks may have the same address, or one that is an
+    /// interface's own.
+    fn pods(&self, node: &Node) -> (Vec<Pod>, BTreeMap<String, String>) {
         let (mut pods, mut left_out) = (Vec::new(), BTreeMap::new());
         let mut taken: BTreeMap<IpAddr, String> = BTreeMap::new();
+        for interface in node.primary.iter().chain(&node.secondary) {
+            let own =
+                interface.addresses.iter().map(|net| (net.addr(), format!("interface {}", interface.name)));
+            taken.extend(own);
+        }
         for allocation in self.engine.linked() {
             let Some(link) = allocation.link().map(|link| link.host.to_string()) else { continue };
             let addresses: Vec<IpAddr> = allocation.addresses.iter().map(AssignedAddress::ip).collect();
             if let Some((address, other)) = addresses.iter().find_map(|address| taken.get_key_value(address))
             {
-                left_out.insert(link, format!("{address} is already the address of the pod at {other}"));
+                left_out.insert(link, format!("{address} is already the address of {other}"));
                 continue;
             }
-            taken.extend(addresses.iter().map(|address| (*address, link.clone())));
+            taken.extend(addresses.iter().map(|address| (*address, format!("the pod at {link}"))));
             pods.push(Pod { addresses, link });
         }
         (pods, left_out)
@@ -192,35 +206,46 @@ impl Datapath {
             Event::Failed(operation, error) => {
                 count(std::slice::from_ref(&operation), "failed");
                 tracing::warn!(%operation, %error, "cannot change the kernel; trying again");
-                failure.get_or_insert(error.to_string());
+                // One pod's failure is told to that pod alone.
+                if operation.pod().is_none() {
+                    failure.get_or_insert(error.to_string());
+                }
             }
             Event::Blind(error) => {
                 tracing::warn!(%error, "cannot look at the kernel; trying again");
                 failure.get_or_insert(error.to_string());
             }
             Event::Waiting(links) => tracing::debug!(links = links.join(", "), "waiting for links"),
-            Event::Settled(wanted) => {
+            Event::Settled(wanted, left_out) => {
                 failure.take();
-                self.answer(&wanted, latest, None);
+                self.answer(&wanted, latest, None, left_out);
             }
             Event::Unsettled(wanted) => {
                 let why = failure.take().unwrap_or_else(|| "somebody works against it".to_owned());
-                self.answer(&wanted, latest, Some(why));
+                self.answer(&wanted, latest, Some(why), BTreeMap::new());
             }
         }
     }
 
     /// Answers the question that what was wanted stands for; if there is a later one by now, that one will be.
-    fn answer(&self, wanted: &Arc<Wanted>, latest: &Latest, why: Option<String>) {
+    fn answer(
+        &self,
+        wanted: &Arc<Wanted>,
+        latest: &Latest,
+        why: Option<String>,
+        failed: BTreeMap<String, String>,
+    ) {
         let latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(wanted, &latest.0) {
             return;
         }
         let mut done = latest.1.clone();
         done.failure = why.or(done.failure);
-        match &done.failure {
-            Some(why) => self.report.wrong(why.clone()),
-            None => self.report.well(),
+        let whole = done.failure.iter().map(|why| (String::new(), why.clone()));
+        let pods = failed.iter().map(|(host, why)| (host.clone(), why.clone()));
+        self.report.wrong_with(whole.chain(pods.take(MOST_REPORTED)));
+        if !failed.is_empty() {
+            Arc::make_mut(&mut done.left_out).extend(failed);
         }
         self.kept.answer(done);
     }

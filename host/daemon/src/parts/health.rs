@@ -30,6 +30,7 @@ impl Health {
     async fn follow(&self) {
         let mut told = None;
         loop {
+            self.engine.compare_again().await;
             self.engine.look_at_networks();
             let status = match self.engine.readiness() {
                 Ok(()) => ServingStatus::Serving,

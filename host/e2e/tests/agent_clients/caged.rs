@@ -160,7 +160,8 @@ impl Node {
     /// Adds or deletes a pod. While the daemon is away an ADD fails, and a DEL is carried out later.
     fn pod(&mut self, round: u64) -> anyhow::Result<()> {
         let shim = self.daemon.shim()?;
-        let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
+        let config =
+            json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure", "wait": 0 } });
         let pod = |number: u64| Attachment::of(format!("pod-{number}"));
         let oldest = self.pods.first().copied().filter(|_| self.random.below(3) == 0 || self.pods.len() > 40);
         if let Some(number) = oldest {
@@ -212,7 +213,8 @@ impl Node {
     /// Nothing is left of the pods, and of the agents just what they claim; then nothing of them either.
     fn ends(mut self) -> anyhow::Result<()> {
         let shim = self.daemon.shim()?;
-        let config = json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure" } });
+        let config =
+            json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure", "wait": 0 } });
         for number in &self.pods {
             shim.call("DEL", &Attachment::of(format!("pod-{number}")), &config)?.silent()?;
         }

@@ -80,7 +80,7 @@ impl Agent {
         dry_run: bool,
     ) -> anyhow::Result<Result<DeclareClaimsResponse, Error>> {
         self.does(async move |agent| {
-            let request = DeclareClaimsRequest { claims, dry_run, wait_ms: 0 };
+            let request = DeclareClaimsRequest { claims, dry_run, ..Default::default() };
             Ok(agent.0.declare(timed(request)).await.map_err(|status| from_status(&status))?.into_inner())
         })
     }
@@ -95,7 +95,7 @@ impl Agent {
 
     pub(crate) fn lists(&self) -> anyhow::Result<Result<Vec<Claim>, Error>> {
         self.does(async |agent| {
-            let answer = agent.0.list(timed(ListClaimsRequest {})).await;
+            let answer = agent.0.list(timed(ListClaimsRequest::default())).await;
             Ok(answer.map_err(|status| from_status(&status))?.into_inner().claims)
         })
     }
@@ -109,7 +109,7 @@ impl Connected {
     }
 
     pub(crate) async fn watch(&mut self, version: &str) -> Result<Streaming<WatchClaimsResponse>, Error> {
-        let request = WatchClaimsRequest { version: version.to_owned() };
+        let request = WatchClaimsRequest { version: version.to_owned(), ..Default::default() };
         Ok(self.0.watch(request).await.map_err(|status| from_status(&status))?.into_inner())
     }
 }

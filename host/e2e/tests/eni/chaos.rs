@@ -104,10 +104,11 @@ pub(crate) fn restored() -> anyhow::Result<()> {
     let sandbox = node.sandbox("web")?;
     let added = node.plugin("web")?.call("ADD", &sandbox, &config())?;
     let host = node.links()?.pop().context("a link")?;
+    let mac = node.sh(&format!("ip -o link show {host} | sed 's,.*link/ether \\([0-9a-f:]*\\).*,\\1,'"))?;
     // As if the kill had come before the link, before its alias, or before its contents; and of a pod that the ledger does not have.
     for left in [
         format!("ip link del {host}"),
-        format!("ip link del {host}; ip link add {host} type veth peer name eth0 netns web"),
+        format!("ip link del {host}; ip link add {host} address {mac} type veth peer name eth0 netns web"),
         "ip -n web addr flush dev eth0; ip rule del pref 512".to_owned(),
         "ip link add eni00000000000 type veth peer name x; ip link set eni00000000000 alias 'tenure pods/77'"
             .to_owned(),

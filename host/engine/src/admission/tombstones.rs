@@ -2,22 +2,31 @@
 //!
 //! Runtimes kill a slow ADD and send DEL immediately, so the ADD may arrive after the DEL. Tombstones expire after a
 //! while, and their number is bounded, because a DEL may name anything. An ADD that began before the period that the
-//! tombstones cover is refused, so none slips through. The period begins at the earliest when the engine starts: it
-//! knows nothing of DELs served by an earlier engine.
+//! tombstones cover is refused, so none slips through. The period begins when the engine starts, or earlier if the DELs
+//! that earlier engines have served are [restored](Tombstones::restore).
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use tenure_types::{Moment, NetworkName, Owner};
 
-/// How long a DEL is remembered; an ADD that began longer ago is refused as well.
-const LIFE: Duration = Duration::from_secs(600);
+use crate::ports::DELS_REMEMBERED;
 
 /// The maximum number of DELs remembered.
 const MOST: usize = 100_000;
 
 /// An attachment: its network and its owner there.
 pub(super) type Key = (NetworkName, Owner);
+
+/// What the tombstones say about an ADD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// No DEL of its key has overtaken it.
+    Alive,
+    /// A DEL of its key began after it, or at the same time.
+    Overtaken,
+    /// It began before the period that the tombstones cover.
+    TooOld,
+}
 
 #[derive(Debug)]
 pub(super) struct Tombstones {
@@ -35,6 +44,15 @@ impl Tombstones {
         Self { began, oldest_first, since: since.boot_ns, most: MOST }
     }
 
+    /// Adds what an earlier engine has remembered: every DEL that began at or after `since`. The DELs are in the order in
+    /// which they were served, each with the time when it began and the time when it was served.
+    pub(super) fn restore(&mut self, since: u64, dels: impl IntoIterator<Item = (Key, Moment, Moment)>) {
+        self.since = self.since.min(since);
+        for (key, began, served) in dels {
+            self.bury(&key, began, served);
+        }
+    }
+
     /// Records when a DEL began.
     pub(super) fn bury(&mut self, key: &Key, began: Moment, now: Moment) {
         let began_at = self.began.entry(key.clone()).or_default();
@@ -42,7 +60,7 @@ impl Tombstones {
         self.oldest_first.push_back((now, key.clone()));
         while let Some((buried_at, _)) = self.oldest_first.front() {
             let too_many = self.oldest_first.len() > self.most;
-            if now.since(*buried_at) < LIFE && !too_many {
+            if now.since(*buried_at) < DELS_REMEMBERED && !too_many {
                 break;
             }
             self.forget_oldest(too_many);
@@ -61,10 +79,14 @@ impl Tombstones {
         }
     }
 
-    /// Whether it is certain that no DEL has overtaken an ADD of this key.
-    pub(super) fn is_alive(&self, key: &Key, began: Moment, now: Moment) -> bool {
-        let remembered = now.since(began) < LIFE && began.boot_ns >= self.since;
-        remembered && self.began.get(key).is_none_or(|buried| began.boot_ns > *buried)
+    /// Whether a DEL has overtaken an ADD of this key.
+    pub(super) fn fate(&self, key: &Key, began: Moment, now: Moment) -> Fate {
+        let is_remembered = now.since(began) < DELS_REMEMBERED && began.boot_ns >= self.since;
+        match self.began.get(key) {
+            Some(buried) if began.boot_ns <= *buried => Fate::Overtaken,
+            _ if is_remembered => Fate::Alive,
+            _ => Fate::TooOld,
+        }
     }
 }
 
@@ -84,15 +106,37 @@ mod tests {
         Moment { boot_ns, wall_ms: 0 }
     }
 
+    fn is_alive(tombstones: &Tombstones, key: &Key, began: Moment, now: Moment) -> bool {
+        tombstones.fate(key, began, now) == Fate::Alive
+    }
+
+    #[test]
+    fn what_an_earlier_engine_has_served_is_told_from_what_nobody_remembers() {
+        let mut tombstones = Tombstones::new(at(1000));
+        assert_eq!(tombstones.fate(&key(1), at(900), at(1000)), Fate::TooOld);
+        tombstones.restore(500, [(key(1), at(700), at(800)), (key(2), at(450), at(810))]);
+        for (number, began, fate) in [
+            (1, 699, Fate::Overtaken),
+            (1, 700, Fate::Overtaken),
+            (1, 701, Fate::Alive),
+            (2, 450, Fate::Overtaken),
+            (2, 499, Fate::TooOld),
+            (3, 499, Fate::TooOld),
+            (3, 500, Fate::Alive),
+        ] {
+            assert_eq!(tombstones.fate(&key(number), at(began), at(1000)), fate, "{number} at {began}");
+        }
+    }
+
     #[test]
     fn up_to_the_bound_and_their_age_all_are_kept() {
         let mut tombstones = Tombstones { most: 3, ..Tombstones::new(at(100)) };
         for number in 1..=3 {
             tombstones.bury(&key(number), at(1000), at(1000));
         }
-        assert!((1..=3).all(|number| !tombstones.is_alive(&key(number), at(1000), at(1001))));
-        assert!(tombstones.is_alive(&key(9), at(100), at(1001)), "nothing was forgotten");
-        let life = u64::try_from(LIFE.as_nanos()).unwrap();
+        assert!((1..=3).all(|number| !is_alive(&tombstones, &key(number), at(1000), at(1001))));
+        assert!(is_alive(&tombstones, &key(9), at(100), at(1001)), "nothing was forgotten");
+        let life = u64::try_from(DELS_REMEMBERED.as_nanos()).unwrap();
         tombstones.bury(&key(9), at(2000), at(1000 + life));
         assert_eq!((tombstones.began.len(), tombstones.oldest_first.len()), (1, 1), "their time is over");
     }
@@ -110,8 +154,11 @@ mod tests {
         let now = at(20_000);
         for number in 0..1000 {
             let began = 1000 + number * 10 - (number % 2) * 15;
-            assert!(!tombstones.is_alive(&key(number), at(began), now), "ADD {number} arrived after its DEL");
+            assert!(
+                !is_alive(&tombstones, &key(number), at(began), now),
+                "ADD {number} arrived after its DEL"
+            );
         }
-        assert!(tombstones.is_alive(&key(5), now, now) && tombstones.is_alive(&key(5000), now, now));
+        assert!(is_alive(&tombstones, &key(5), now, now) && is_alive(&tombstones, &key(5000), now, now));
     }
 }

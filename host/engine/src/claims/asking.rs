@@ -7,17 +7,24 @@ use tenure_ledger::{
     Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, PolicyState, Presence, StateFact, Wish,
 };
 use tenure_types::{
-    Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, Request, Result,
-    Sandbox,
+    Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, PolicyStamp, Proposal,
+    Request, Result, Sandbox,
 };
 
 use super::Agent;
 use crate::engine::Engine;
-use crate::import;
 use crate::pipeline::no_book;
 use crate::ports::Policy;
 use crate::slot::Alone;
 use crate::states::kept;
+use crate::strikes::Requester;
+
+/// What a policy has proposed for a claim, and what it was asked. The ledger has accepted it on the book that the policy saw.
+pub(super) struct Proposed {
+    pub(super) request: Request,
+    pub(super) proposal: Proposal,
+    pub(super) policy: Arc<PolicyStamp>,
+}
 
 /// What a claim that exists needs to agree with what its agent asks for now.
 pub(super) enum Held {
@@ -62,9 +69,10 @@ impl Engine {
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
         self.admits()?;
-        import::admits(alone.state().as_ref())?;
+        self.admits_beside_moves(alone.state().as_ref())?;
         self.check_within(alone, &self.bounds())?;
         let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
+        self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         let policy = self.policy_of(served, &choice)?;
@@ -74,7 +82,7 @@ impl Engine {
     }
 
     /// Has the policy propose addresses for a claim, and checks them against the book. Returns the fact of a new state, too,
-    /// which is then the one to ask with next.
+    /// which is then the one to ask with next. The caller has the network's turn; the book may be a draft of its own.
     pub(super) async fn decide(
         &self,
         alone: &Alone<'_>,
@@ -82,7 +90,7 @@ impl Engine {
         key: &ClaimKey,
         wish: &Wish,
         (remembered, now): (&mut PolicyState, Moment),
-    ) -> Result<(Allocation, Option<StateFact>)> {
+    ) -> Result<(Allocation, Proposed, Option<StateFact>)> {
         let name = &key.network;
         let taken = |wanted: &&IpAddr| book.holder(**wanted).is_some();
         if let Some(taken) = wish.addresses.iter().find(taken) {
@@ -100,7 +108,9 @@ impl Engine {
         };
         let began = self.ports.clock.monotonic();
         let state = Arc::clone(&remembered.bytes);
-        let outcome = self.ask(name, policy, || policy.propose(&request, Arc::clone(&book), state)).await;
+        let requester = Requester::Agent(key.agent.clone());
+        let question = || policy.propose(&request, Arc::clone(&book), state);
+        let outcome = self.ask_for(&requester, name, policy, question).await;
         let Outcome { proposal, state } =
             self.judged(alone, &request, Arc::clone(&book), began, outcome).await?;
         let allocation = book.admit(&request, &proposal, policy.stamp(), now).map_err(|violation| {
@@ -115,7 +125,8 @@ impl Engine {
         if let Some(StateFact::Kept { state, .. }) = &kept {
             remembered.clone_from(state);
         }
-        Ok((allocation, kept))
+        let proposed = Proposed { request, proposal, policy: Arc::clone(policy.stamp()) };
+        Ok((allocation, proposed, kept))
     }
 
     /// The facts that end a claim with its allocation; none if it has ended already.
@@ -160,7 +171,8 @@ fn claim(key: &ClaimKey, wish: &Wish, held: &Allocation, made_at: Moment, now: M
 /// The reason of the release of a claim by its agent.
 pub(super) const BY_AGENT: End = End::Agent;
 
-/// Refuses to let an agent have more claims than it may.
+/// Refuses to let an agent have more claims than it may. One that has more already, because it may have fewer than before, gets
+/// no further one, and keeps, confirms and releases those that it has.
 pub(super) fn check_number(agent: &Agent, number: usize) -> Result<()> {
     if number <= agent.most {
         return Ok(());

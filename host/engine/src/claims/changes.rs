@@ -31,8 +31,10 @@ impl Engine {
     /// What has changed about an agent's claims since a version, or all of them; durable when this returns.
     ///
     /// # Errors
-    /// `CheckpointFailed` and `DiskFull`.
+    /// `NotReady` while the state is lost, `CheckpointFailed` and `DiskFull`.
     pub async fn changes(&self, agent: &AgentName, version: Option<&str>) -> Result<Changes> {
+        self.has_state()?;
+        self.restore_claims_of(agent).await?;
         let feed = &self.committer.feed;
         // The version comes first: what changes after it is told again, rather than missed.
         let Since { version, is_all, is_quiet, after, mut released } = feed.since(agent, version);

@@ -11,14 +11,16 @@ impl Engine {
     /// Notes that a claim's agent is there, after a reboot, too; durable when this returns.
     ///
     /// # Errors
-    /// `ClaimUnknown` if there is no such claim.
+    /// `ClaimUnknown` if there is no such claim, `NotReady` while the state is lost.
     pub async fn confirm(&self, key: &ClaimKey) -> Result<()> {
         self.observed("confirm", &key.network, Some(&key.owner()), self.serve_confirm(key)).await
     }
 
     async fn serve_confirm(&self, key: &ClaimKey) -> Result<()> {
         let unknown = || Error::new(ErrorCode::ClaimUnknown, format_args!("there is no claim {key}"));
+        let _asking = self.heard.asking([key.clone()]);
         let _turn = self.turns.enter(&key.agent).await?;
+        self.has_state()?;
         let ticket = {
             let slot = self.networks.known(&key.network).ok_or_else(unknown)?;
             let mut state = slot.lock().await;

@@ -14,7 +14,7 @@ impl Engine {
     /// whatever has happened in between, until the claim ends.
     ///
     /// # Errors
-    /// `UnknownNetwork` while the network does not exist, `ClaimDiffers` if the claim holds other addresses than it asks
+    /// `NotReady` while the state is lost, `UnknownNetwork` while the network does not exist, `ClaimDiffers` if the claim holds other addresses than it asks
     /// for now, `ClaimDenied` if the agent has too many; otherwise as an ADD.
     pub async fn ensure(&self, agent: &Agent, ask: &Ask) -> Result<Claimed> {
         let key = ask.key(&agent.name);
@@ -22,7 +22,9 @@ impl Engine {
     }
 
     async fn serve_ensure(&self, agent: &Agent, key: &ClaimKey, ask: &Ask) -> Result<Claimed> {
+        let _asking = self.heard.asking([key.clone()]);
         let _turn = self.turns.enter(&agent.name).await?;
+        self.has_state()?;
         let ticket = self.make_or_keep(agent, key, ask).await?;
         ticket.durable().await?;
         self.heard.asked(key, self.now());
@@ -35,6 +37,7 @@ impl Engine {
         let slot = self.networks.known(&ask.network).ok_or_else(|| unknown(&ask.network))?;
         let alone = slot.alone().await;
         let now = self.now();
+        self.restore_claims(&alone, &ask.network, now)?;
         let held = match alone.state().as_ref() {
             Some(served) => self.held(&served.book, key, &ask.wish, now),
             None => return Err(unknown(&ask.network)),
@@ -50,6 +53,7 @@ impl Engine {
             Held::Nothing => {
                 let number = self.committer.node().claims.count(&agent.name);
                 check_number(agent, number + 1)?;
+                self.admits_beside_others(&ask.network, None, None).await?;
                 let (policy, book) = self.deciding(&alone, &ask.network, now)?;
                 if let Some(delegate) = policy.delegate() {
                     drop((book, alone));
@@ -58,7 +62,7 @@ impl Engine {
                 }
                 let mut remembered = self.remembered(&ask.network, policy.as_ref());
                 let (policy, state) = (policy.as_ref(), (&mut remembered, now));
-                let (decided, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
+                let (decided, _, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
                 let begun = beginning(key, &ask.wish, decided, now, now);
                 begun.into_iter().chain(kept.map(Fact::from)).collect()
             }

@@ -75,7 +75,8 @@ impl Feed {
                 | Fact::Components(_)
                 | Fact::States(_)
                 | Fact::Delegations(_)
-                | Fact::Effects(_) => return,
+                | Fact::Effects(_)
+                | Fact::Moves(_) => return,
             }
             match fact {
                 Fact::Claims(fact) => _ = state.by_agent.insert(fact.key().agent.clone(), place),

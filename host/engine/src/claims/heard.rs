@@ -19,9 +19,17 @@ pub(crate) struct Heard {
 #[derive(Default)]
 struct State {
     claims: BTreeMap<ClaimKey, Moment>,
+    /// How many requests for each claim are under way.
+    asking: BTreeMap<ClaimKey, usize>,
     agents: BTreeMap<AgentName, Moment>,
     /// How many watches each agent has open.
     watching: BTreeMap<AgentName, usize>,
+}
+
+/// Requests for claims that are under way: until this is dropped, their agent is there, so their leases do not run out.
+pub(crate) struct Asking {
+    heard: Arc<Heard>,
+    keys: Vec<ClaimKey>,
 }
 
 /// An open watch, which keeps all leases of its agent.
@@ -41,20 +49,38 @@ impl Heard {
         hold(&self.state).claims.insert(key.clone(), now);
     }
 
+    /// An agent asks for these claims, and has no answer yet.
+    pub(super) fn asking(self: &Arc<Self>, keys: impl IntoIterator<Item = ClaimKey>) -> Asking {
+        let keys: Vec<ClaimKey> = keys.into_iter().collect();
+        let mut state = hold(&self.state);
+        keys.iter().for_each(|key| *state.asking.entry(key.clone()).or_default() += 1);
+        drop(state);
+        Asking { heard: Arc::clone(self), keys }
+    }
+
     /// A claim has ended.
     pub(super) fn forget(&self, key: &ClaimKey) {
         hold(&self.state).claims.remove(key);
     }
 
-    /// When a claim's agent was last heard of; now, if it watches.
+    /// When a claim's agent was last heard of; now, if it watches or is asking for the claim.
     pub(super) fn last(&self, key: &ClaimKey, now: Moment) -> Moment {
+        self.since_the_start(key, now).unwrap_or(self.since)
+    }
+
+    /// As [`last`](Self::last); `None` if it was not heard of since the start.
+    pub(super) fn since_the_start(&self, key: &ClaimKey, now: Moment) -> Option<Moment> {
         let state = hold(&self.state);
-        if state.watching.contains_key(&key.agent) {
-            return now;
+        if state.watching.contains_key(&key.agent) || state.asking.contains_key(key) {
+            return Some(now);
         }
-        let (claim, agent) = (state.claims.get(key), state.agents.get(&key.agent));
-        let times = [Some(&self.since), claim, agent];
-        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied().unwrap_or(self.since)
+        let times = [state.claims.get(key), state.agents.get(&key.agent)];
+        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied()
+    }
+
+    /// The number of each agent's open watches.
+    pub(super) fn all_watches(&self) -> BTreeMap<AgentName, usize> {
+        hold(&self.state).watching.clone()
     }
 
     /// The number of an agent's open watches.
@@ -69,6 +95,20 @@ impl Heard {
     ) -> Watching {
         *hold(&self.state).watching.entry(agent.clone()).or_default() += 1;
         Watching { heard: Arc::clone(self), agent: agent.clone(), now: Box::new(now) }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut state = hold(&self.heard.state);
+        for key in &self.keys {
+            if let Some(under_way) = state.asking.get_mut(key) {
+                *under_way -= 1;
+                if *under_way == 0 {
+                    state.asking.remove(key);
+                }
+            }
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Claims whose agents are gone: a lease that was not renewed, or an agent that did not return after a reboot. Nothing else
 //! ends a claim but its agent or an operator.
 
-use tenure_ledger::{Claim, Presence};
-use tenure_types::{End, Result};
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use tenure_ledger::{Claim, ClaimKey, Presence};
+use tenure_types::{End, NetworkName, Result};
 
 use super::Watching;
 use crate::engine::Engine;
@@ -10,23 +13,42 @@ use crate::engine::Engine;
 impl Engine {
     /// Ends the claims that have lapsed, and returns how many. Call it regularly.
     ///
-    /// Two witnesses are needed: the time is over, and the agent has no watch open.
+    /// Two witnesses are needed: the time is over, and the agent neither watches nor is asking for the claim. Neither the
+    /// agents' turns nor delegates are waited for, and no network waits for another: what an agent has under way keeps nobody
+    /// else's claims. What delegates have to take back is left to [`tidy`](Self::tidy).
     ///
     /// # Errors
     /// `CheckpointFailed` when a release is not durable; the next call tries again.
     pub async fn lapse(&self) -> Result<usize> {
+        // A lost state may come back with claims that were renewed.
+        if self.has_state().is_err() {
+            return Ok(0);
+        }
+        let mut by_network: BTreeMap<NetworkName, Vec<ClaimKey>> = BTreeMap::new();
+        for Claim { key, .. } in self.lapsed() {
+            by_network.entry(key.network.clone()).or_default().push(key);
+        }
+        let on_each = by_network.into_values().map(|keys| self.lapse_in_order(keys));
+        let ended = join_all(on_each).await;
+        ended.into_iter().try_fold(0, |all, ended| Ok(all + ended?))
+    }
+
+    async fn lapse_in_order(&self, keys: Vec<ClaimKey>) -> Result<usize> {
         let mut ended = 0;
-        for claim in self.lapsed() {
-            let _turn = self.turns.enter(&claim.key.agent).await?;
-            // Its agent may have asked for it while this waited.
-            let Some(now) = self.claimed(&claim.key).map(|claimed| claimed.claim) else { continue };
-            if let Some(why) = self.why_lapsed(&now) {
-                let reason = format!("{}: {why}", End::Lapsed.reason());
-                tracing::warn!(claim = %claim.key, why, "releasing a claim whose agent is gone");
-                ended += usize::from(self.end_claim(&claim.key, &reason).await?);
-            }
+        for key in keys {
+            ended += usize::from(self.end_claim(&key, || self.reason_to_lapse(&key)).await?);
+            self.is_untidy();
         }
         Ok(ended)
+    }
+
+    /// The reason to end a claim now, if it has lapsed.
+    fn reason_to_lapse(&self, key: &ClaimKey) -> Option<String> {
+        // Its agent may have asked for it while this waited for the network's turn.
+        let claim = self.committer.node().claims.get(key).cloned()?;
+        let why = self.why_lapsed(&claim)?;
+        tracing::warn!(claim = %key, why, "releasing a claim whose agent is gone");
+        Some(format!("{}: {why}", End::Lapsed.reason()))
     }
 
     fn lapsed(&self) -> Vec<Claim> {

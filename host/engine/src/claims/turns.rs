@@ -10,8 +10,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::lock::hold;
 
-/// How many requests of one agent may be served or wait.
-const MOST: usize = 64;
+/// How many requests of one agent may be served or wait. The service lets fewer work at a time; leases that lapse and operators come on top.
+const MOST: usize = 128;
 
 /// The turns of all agents that have asked for anything.
 #[derive(Default)]

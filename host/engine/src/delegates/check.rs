@@ -7,7 +7,7 @@ use tenure_types::{
     AssignedAddress, ContainerId, DelegateName, DelegateVerb, InterfaceName, NetworkName, Owner, Result,
 };
 
-use super::identity::call;
+use super::identity::{call, is_of_claims};
 use crate::engine::Engine;
 
 impl Engine {
@@ -37,7 +37,9 @@ impl Engine {
         let _asking = slot.asking.write().await;
         let known: Vec<_> = self.committer.node().delegations.of(network).cloned().collect();
         let ours = known.iter().map(|asked| (asked.container.clone(), asked.interface.clone()));
-        let all: BTreeSet<_> = valid.iter().cloned().chain(ours).collect();
+        // A runtime knows nothing of claims: what it lists under such a name is none, and would be kept for ever.
+        let pods = valid.iter().filter(|(container, _)| !is_of_claims(container));
+        let all: BTreeSet<_> = pods.cloned().chain(ours).collect();
         let mut told: BTreeSet<&DelegateName> = BTreeSet::new();
         for delegation in &known {
             if !told.insert(&delegation.delegate) {

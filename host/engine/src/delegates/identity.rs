@@ -7,8 +7,32 @@ use tenure_types::{
     ContainerId, DelegateCall, Error, ErrorCode, InterfaceName, NetworkName, Owner, PodIdentity, Result,
 };
 
+/// The beginning of the container ids that stand for claims.
+const OF_CLAIMS: &str = "tenure-claim-";
+
 /// The interface that is named for claims.
 const INTERFACE: &str = "eth0";
+
+/// Whether a container id may be that of a claim, and is therefore none of a pod: a delegate could not tell them apart.
+pub(crate) fn is_of_claims(container: &ContainerId) -> bool {
+    container.as_str().starts_with(OF_CLAIMS)
+}
+
+/// Refuses an owner whose container id may be that of a claim.
+///
+/// # Errors
+/// `InvalidEnvironment`.
+pub(crate) fn check_owner(owner: &Owner) -> Result<()> {
+    match owner {
+        Owner::Attachment { container, .. } if is_of_claims(container) => {
+            let cause = format_args!(
+                "CNI_CONTAINERID {container} begins with {OF_CLAIMS}, which is reserved for the claims of agents"
+            );
+            Err(Error::new(ErrorCode::InvalidEnvironment, cause))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The container id and the interface of an owner.
 ///
@@ -24,7 +48,7 @@ pub(super) fn names(network: &NetworkName, owner: &Owner) -> Result<(ContainerId
                 number.write(part.as_bytes());
                 number.write(&[0]);
             }
-            let plain = format!("tenure-claim-{agent}-{network}-{name}");
+            let plain = format!("{OF_CLAIMS}{agent}-{network}-{name}");
             // Names are ASCII.
             let plain = plain.get(..plain.len().min(200)).unwrap_or_default();
             let container = ContainerId::new(format!("{plain}-{:016x}", number.finish())).map_err(defect)?;

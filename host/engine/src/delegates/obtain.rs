@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_ledger::{Delegation, DelegationFact};
 use tenure_types::cni::Success;
-use tenure_types::{DelegateName, Error, ErrorCode, NetworkName, Owner, PodIdentity, Result};
+use tenure_types::{DelegateName, ErrorCode, NetworkName, Owner, PodIdentity, Result};
 use tokio::sync::Notify;
 
 use super::identity::{call, names};
@@ -50,10 +50,7 @@ impl Engine {
     /// `DelegateUnavailable` and `DelegateFailed`, and those of the checkpoint. What the delegate may have given is given back,
     /// now or later.
     pub(crate) async fn obtain(&self, slot: &Slot, wanting: Wanting) -> Result<Obtained> {
-        let _waiting = self.delegates.waiting.try_acquire().map_err(|_| {
-            let cause = "too many requests already wait for delegates";
-            Error::new(ErrorCode::Overloaded, cause)
-        })?;
+        let _waiting = self.delegates.waiting.enter(&wanting.delegate, &wanting.network)?;
         let Wanting { network, owner, delegate, ipam, netns, pod, requested } = wanting;
         self.settle(&network, &owner).await?;
         let (container, interface) = names(&network, &owner)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tenure_ledger::Delegation;
 use tenure_types::{ConditionName, DelegateCall, DelegateName, DelegateVerb, InterfaceName, NetworkName};
 
@@ -64,12 +65,13 @@ impl Engine {
 
     /// Asks the delegates that fail whether they work again, and updates the condition.
     pub(super) async fn look_at_delegates(&self) {
-        for (name, _) in self.delegates.failing() {
-            let (Ok(port), Some(call)) = (self.delegate(&name), question()) else { continue };
+        let asked = self.delegates.failing().into_iter().map(|(name, _)| async move {
+            let (Ok(port), Some(call)) = (self.delegate(&name), question()) else { return };
             if port.tell(&call, &DelegateVerb::Status).await.is_ok() {
                 self.delegates.works(&name);
             }
-        }
+        });
+        join_all(asked).await;
         // By delegate: how many of its allocations could not be given back, and why.
         let mut waiting: BTreeMap<DelegateName, (usize, String)> = BTreeMap::new();
         for Pending { delegation, phase, attempts, why } in self.delegations() {

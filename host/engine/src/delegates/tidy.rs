@@ -1,30 +1,29 @@
 //! Undoing delegations at their delegates: before the same key is asked for again, and whenever one is left.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, future, stream};
+use futures_util::{FutureExt, StreamExt, future, stream};
 use tenure_ledger::{Delegation, DelegationFact, Fact};
-use tenure_types::{DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
+use tenure_types::{AgentName, DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
 
 use super::given::withdrawn;
 use super::identity::call;
 use crate::engine::Engine;
 use crate::ports::Delegate;
 
-/// How many delegations are undone at once; how many of those run is up to each delegate's own limit.
+/// How many delegations of one delegate are undone at once, or of one agent one after the other; how many calls of a delegate
+/// run at once is up to its own limit.
 const AT_ONCE: usize = 32;
-
-/// The turn on a delegation's key, whichever kind of owner it has.
-enum KeysTurn {
-    Attachment(#[expect(dead_code, reason = "held, not read")] crate::admission::Turn),
-    Claim(#[expect(dead_code, reason = "held, not read")] tokio::sync::OwnedMutexGuard<()>),
-    Nobody,
-}
 
 impl Engine {
     /// Undoes at their delegates what is not in use, as far as it is due, and asks failing delegates whether they work again.
     /// Returns how many could not be undone. Call it regularly, and when [`untidy`](Self::untidy) returns.
     pub async fn tidy(&self) -> usize {
+        // A delegation that an older state has as left over may be in use by now.
+        if self.has_state().is_err() {
+            return 0;
+        }
         let now = self.ports.clock.monotonic();
         let mut due: Vec<Arc<Delegation>> = self.committer.node().delegations.all().cloned().collect();
         due.retain(|delegation| {
@@ -32,25 +31,53 @@ impl Engine {
             !self.is_in_use(delegation)
                 && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
         });
-        let undone = stream::iter(due).map(|delegation| self.tidy_one(delegation)).buffer_unordered(AT_ONCE);
-        let left = undone.filter(|undone| future::ready(undone.is_err())).count().await;
+        // Each delegate by itself, and each agent: whatever hangs keeps nothing of others.
+        let mut groups: BTreeMap<(DelegateName, Option<AgentName>), Vec<Arc<Delegation>>> = BTreeMap::new();
+        for delegation in due {
+            let agent = match &delegation.owner {
+                Owner::Claim { agent, .. } => Some(agent.clone()),
+                Owner::Attachment { .. } | Owner::Unknown { .. } => None,
+            };
+            groups.entry((delegation.delegate.clone(), agent)).or_default().push(delegation);
+        }
+        let of_each = groups.into_iter().map(|((_, agent), due)| async move {
+            match agent {
+                Some(agent) => self.tidy_agents(&agent, due).await,
+                None => self.tidy_pods(due).await,
+            }
+        });
+        let left = future::join_all(of_each).await.into_iter().sum();
         self.look_at_delegates().await;
+        left
+    }
+
+    /// Undoes delegations of pods. Returns how many could not be undone.
+    async fn tidy_pods(&self, due: Vec<Arc<Delegation>>) -> usize {
+        let undone = stream::iter(due).map(|delegation| async move {
+            let Delegation { network, owner, .. } = delegation.as_ref();
+            let _turn = self.admission.enter(network, owner).await?;
+            self.settle(network, owner).await
+        });
+        undone.buffer_unordered(AT_ONCE).filter(|undone| future::ready(undone.is_err())).count().await
+    }
+
+    /// Undoes delegations of an agent, as long as it has nothing under way: that may take long. Returns how many could not be
+    /// undone.
+    async fn tidy_agents(&self, agent: &AgentName, due: Vec<Arc<Delegation>>) -> usize {
+        if due.len() > AT_ONCE {
+            self.is_untidy();
+        }
+        let mut left = 0;
+        for delegation in due.iter().take(AT_ONCE) {
+            let Some(Ok(_turn)) = self.turns.enter(agent).now_or_never() else { return left + 1 };
+            left += usize::from(self.settle(&delegation.network, &delegation.owner).await.is_err());
+        }
         left
     }
 
     /// Waits until there may be something to tidy up.
     pub async fn untidy(&self) {
         self.delegates.due.notified().await;
-    }
-
-    async fn tidy_one(&self, delegation: Arc<Delegation>) -> Result<()> {
-        let Delegation { network, owner, .. } = delegation.as_ref();
-        let _turn = match owner {
-            Owner::Attachment { .. } => KeysTurn::Attachment(self.admission.enter(network, owner).await?),
-            Owner::Claim { agent, .. } => KeysTurn::Claim(self.turns.enter(agent).await?),
-            Owner::Unknown { .. } => KeysTurn::Nobody,
-        };
-        self.settle(network, owner).await
     }
 
     /// Undoes what is open for a key, if anything is. The caller has the key's turn.

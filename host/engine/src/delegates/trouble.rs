@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_types::{DelegateName, Error, NetworkName, Owner};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
+use super::waiting::Waiting;
 use crate::lock::hold;
-
-/// How many requests may wait for delegates. They have no place of [`in_flight`](crate::Settings::in_flight).
-const MOST_WAITING: usize = 1024;
 
 /// The first pause before a delegation is undone again; each failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -31,25 +29,15 @@ pub(super) struct Retry {
 }
 
 /// What the engine remembers about delegates beyond the facts; lost at a restart.
+#[derive(Default)]
 pub(crate) struct Delegates {
-    pub(super) waiting: Semaphore,
+    pub(super) waiting: Waiting,
     /// Notified when there may be something to tidy up.
     pub(super) due: Arc<Notify>,
     /// The delegations that could not be undone yet. A `std::sync::Mutex`, held to read and to change it.
     retries: Mutex<BTreeMap<Key, Retry>>,
     /// The delegates whose last call failed, and why. A `std::sync::Mutex`, held to read and to change it.
     failing: Mutex<BTreeMap<DelegateName, String>>,
-}
-
-impl Default for Delegates {
-    fn default() -> Self {
-        Self {
-            waiting: Semaphore::new(MOST_WAITING),
-            due: Arc::default(),
-            retries: Mutex::default(),
-            failing: Mutex::default(),
-        }
-    }
 }
 
 impl Delegates {

@@ -8,7 +8,7 @@
 //!     │                                                    │
 //!     ├────▶ unknown: refused, or no known owner ──────────┘   never free until an operator or a reboot ends it
 //!     ├────▶ held: its owner already has the addresses
-//!     └────▶ released: it was taken over earlier, and has ended since
+//!     └────▶ released: it was taken over earlier, and has ended since; or a DEL that began after it was made was answered
 //! ```
 
 use std::net::IpAddr;
@@ -33,6 +33,8 @@ pub struct Claim {
     pub pod: Option<PodIdentity>,
     /// The IPAM and the location of its state.
     pub source: String,
+    /// When the other IPAM made it, in milliseconds since the Unix epoch; `None` if that is not known.
+    pub claimed_at_ms: Option<u64>,
 }
 
 /// A claimed address.
@@ -51,8 +53,8 @@ pub enum Imported {
     Taken,
     /// The owner already has exactly these addresses.
     Held,
-    /// The claim was taken over earlier and its allocation has ended since, so it does not show who uses the
-    /// addresses now.
+    /// The claim was taken over earlier and its allocation has ended since, or its owner was deleted, so it does not show who uses
+    /// the addresses now.
     Released,
     /// The owner does not get the addresses, for this reason; an unknown owner holds them.
     Unknown(String),
@@ -69,6 +71,8 @@ pub(super) struct Rules<'a> {
     pub(super) policy: &'a Arc<PolicyStamp>,
     /// When.
     pub(super) now: Moment,
+    /// Whether an owner was deleted after this time.
+    pub(super) is_over: &'a (dyn Fn(&Owner, Option<u64>) -> bool + Sync),
 }
 
 /// Stages a fact, and applies it to the book.
@@ -95,15 +99,28 @@ impl Claim {
             Ok(owner) => owner,
             Err(why) => return self.hold(held, &living, why, rules, commit),
         };
-        if book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
+        let is_over = (rules.is_over)(owner, self.claimed_at_ms);
+        if !is_over && book.owned_by(owner).is_some_and(|held| has_exactly(held, &living)) {
             return Ok(Imported::Held);
         }
         let ends = |place: &&Place| {
             let (place, holders) = (*place, [book.holder(place.address), book.waiting_for(place.address)]);
             holders.map(|holder| holder.filter(|holder| self.supersedes(holder, place, rules)).cloned())
         };
-        let ending: Vec<_> = living.iter().flat_map(ends).flatten().collect();
+        let ending: Vec<_> = match is_over {
+            true => Vec::new(),
+            false => living.iter().flat_map(ends).flatten().collect(),
+        };
         match self.admit(book, owner, &living, &ending, rules) {
+            Ok(allocation) if is_over => {
+                // The book remembers the claim as ended, and the address cools down.
+                commit(held, LedgerFact::Allocated(Arc::new(allocation)))?;
+                let book: &Book = (*held).borrow();
+                let released = book.release(owner, rules.now, End::Del.reason());
+                released.map_or(Ok(()), |fact| commit(held, fact))?;
+                Ok(Imported::Released)
+            }
+            Err(_) if is_over => Ok(Imported::Released),
             Ok(allocation) => {
                 for ended in ending {
                     let book: &Book = (*held).borrow();
@@ -161,7 +178,7 @@ impl Claim {
             requested: living.iter().map(|place| place.address).collect(),
             sandbox: Sandbox { pod: self.pod.clone(), ..Sandbox::default() },
             supply_full: false,
-            requested_at: rules.now,
+            requested_at: self.requested_at(rules.now),
         };
         let ending: Vec<Generation> = ending.iter().map(|ending| ending.generation).collect();
         let mut allocation = book
@@ -176,6 +193,13 @@ impl Claim {
             why: String::new(),
         }));
         Ok(allocation)
+    }
+
+    /// When its owner asked for the addresses, so that a DEL or a GC that began later ends it although it came first.
+    fn requested_at(&self, now: Moment) -> Moment {
+        let Some(wall_ms) = self.claimed_at_ms.filter(|claimed| *claimed <= now.wall_ms) else { return now };
+        let ago = (now.wall_ms - wall_ms).saturating_mul(1_000_000);
+        Moment { boot_ns: now.boot_ns.saturating_sub(ago), wall_ms }
     }
 
     /// Lets an unknown owner hold the addresses that the claim's owner does not get: somebody may be using them.

@@ -53,7 +53,7 @@ impl Engine {
             if !activate.unchecked {
                 self.check_conformance(network, &policy).await?;
             }
-            let reason = Reason { by: Chooser::Operator, why: String::new() };
+            let reason = Reason { by: Chooser::Operator, why: "activated by an operator".to_owned() };
             let Activate { change_ranges, empty_state, .. } = *activate;
             self.put_into_service(network, policy, reason, change_ranges, empty_state).await
         })
@@ -87,7 +87,9 @@ impl Engine {
             }
             let policy = self.ports.catalogue.load(&shadow.policy).await?;
             let others = verdicts.other_address + verdicts.other_refusal;
-            let why = format!("promoted from the shadow: {compared} requests compared, {others} decided differently");
+            let why = format!(
+                "promoted from the shadow by an operator: {compared} requests compared, {others} decided differently"
+            );
             let reason = Reason { by: Chooser::Operator, why };
             self.put_into_service(network, policy, reason, change_ranges, false).await
         })

@@ -21,7 +21,7 @@ pub struct Loaded {
 
 impl Engine {
     /// Takes in a component: checks its digest and signature, keeps a copy, compiles it and gives it a name; durable when
-    /// this returns. It serves nothing yet.
+    /// this returns. No network is exchanged: one that another version serves keeps it until an operator activates this one.
     ///
     /// # Errors
     /// `PolicyUntrusted`, `PolicyUnloadable`, `TooManyPolicies`, `OutOfBounds` for a name that the daemon's configuration

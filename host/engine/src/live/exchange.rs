@@ -48,7 +48,8 @@ impl Engine {
         let (redefined, before, ticket, alone) = {
             let defining = self.defining();
             let mut state = alone.hold();
-            let redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+            let mut redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+            redefined.changed |= inherited.is_some();
             self.check_change(name, &redefined, state.is_some(), change_ranges)?;
             self.ports.journal.health()?;
             let remembered = self.present_state(name);
@@ -101,6 +102,10 @@ impl Engine {
         if let Some(remembered) =
             remembered.filter(|before| self.present_state(name).as_ref() != Some(before))
         {
+            if facts.iter().all(|fact| !matches!(fact, Fact::Choices(_))) {
+                let why = "the state could not be made durable".to_owned();
+                facts.push(self.step(name, &remembered.policy, StepKind::Undone, why).into());
+            }
             facts.push(undone(&self.committer.node().states, name, remembered).into());
         }
         (served.policy, served.watch) = (None, None);

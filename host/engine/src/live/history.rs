@@ -33,6 +33,19 @@ impl Engine {
         })
     }
 
+    /// The fact of a step, for a group of facts.
+    pub(crate) fn step(
+        &self,
+        network: &NetworkName,
+        policy: &PolicyStamp,
+        kind: StepKind,
+        why: String,
+    ) -> ChoiceFact {
+        self.ports.observer.policy_step(network, kind);
+        let step = Step { kind, policy: policy.clone(), at: self.now(), why };
+        ChoiceFact::Noted { network: network.clone(), step }
+    }
+
     /// Notes that a choice stays, and ends its watch, unless another has been made since.
     pub(crate) fn note_kept(&self, network: &NetworkName, choice: &Choice, why: &str) {
         let step =

@@ -1,7 +1,7 @@
 //! The state of a network's policy, read and replaced by operators.
 
 use tenure_ledger::states::Memory;
-use tenure_ledger::{ChoiceFact, Fact, PolicyState, StateFact, Step, StepKind};
+use tenure_ledger::{ChoiceFact, Fact, PolicyState, StateFact, StepKind};
 use tenure_types::{Error, ErrorCode, LONGEST_STATE, NetworkName, Result};
 
 use crate::engine::Engine;
@@ -60,7 +60,7 @@ impl Engine {
         if serving != chosen {
             return Err(Error::new(
                 ErrorCode::StateChanged,
-                format_args!("policy {serving} serves network {name} since a moment ago"),
+                format_args!("policy {serving} has just begun to serve network {name}"),
             ));
         }
         if !policy.keeps_state() {
@@ -78,13 +78,13 @@ impl Engine {
         let (at, version) = (self.now(), before.version + 1);
         let bytes = replace.bytes.clone().into();
         let state = PolicyState { policy: serving, version, bytes, at };
-        let why = format!("version {version}, {} B", replace.bytes.len());
-        let step = self.state_step(name, &state, StepKind::StateReplaced, why);
+        let why = format!("by an operator: version {version}, {} B", replace.bytes.len());
+        let step = self.step(name, &state.policy, StepKind::StateReplaced, why);
         let kept = StateFact::Kept { network: name.clone(), state: state.clone() };
         let ticket = self.change_state(&alone, kept, step)?;
         if let Err(error) = ticket.durable().await {
             let why = "the state could not be made durable".to_owned();
-            let step = self.state_step(name, &state, StepKind::Undone, why);
+            let step = self.step(name, &state.policy, StepKind::Undone, why);
             let undone = undone(&self.committer.node().states, name, before);
             // No need to wait for the ticket: whatever follows is staged after it.
             drop(self.change_state(&alone, undone, step)?);
@@ -92,12 +92,6 @@ impl Engine {
         }
         tracing::info!(network = %name, policy = %state.policy, version, bytes = state.bytes.len(), "an operator replaced the state");
         Ok(state)
-    }
-
-    fn state_step(&self, name: &NetworkName, state: &PolicyState, kind: StepKind, why: String) -> ChoiceFact {
-        self.ports.observer.policy_step(name, kind);
-        let step = Step { kind, policy: state.policy.clone(), at: self.now(), why };
-        ChoiceFact::Noted { network: name.clone(), step }
     }
 
     fn change_state(&self, alone: &Alone<'_>, fact: StateFact, step: ChoiceFact) -> Result<Ticket> {

@@ -19,7 +19,11 @@ impl Engine {
     /// [`activate`](Self::activate).
     pub async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
         let served = self.served(network);
-        let answer = async { self.serve_roll_back(network, served?, Chooser::Operator, why).await };
+        let why = match why {
+            "" => "rolled back by an operator".to_owned(),
+            why => format!("rolled back by an operator: {why}"),
+        };
+        let answer = async { self.serve_roll_back(network, served?, Chooser::Operator, &why).await };
         self.observed("rollback", network, None, answer).await
     }
 

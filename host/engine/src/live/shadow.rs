@@ -41,7 +41,11 @@ impl Engine {
             let policy = self.obtained(network, policy).await?;
             self.bounds().check_policy(network, &policy.stamp().name)?;
             self.check_conformance(network, &policy).await?;
-            let ticket = self.note(network, StepKind::ShadowBegun, policy.stamp(), "");
+            if let Some(before) = self.served(network)?.shadow {
+                let why = format!("replaced by an operator, with {}", policy.stamp());
+                self.note(network, StepKind::ShadowEnded, &before.policy, &why);
+            }
+            let ticket = self.note(network, StepKind::ShadowBegun, policy.stamp(), "begun by an operator");
             ticket.ok_or_else(|| Self::unknown_network(network))?.durable().await?;
             self.due.notify_one();
             Ok(policy.stamp().as_ref().clone())

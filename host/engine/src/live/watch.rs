@@ -31,8 +31,12 @@ impl Watch {
     pub(super) fn told(&self) -> String {
         let last = if self.last.is_empty() { String::new() } else { format!("; the last: {}", self.last) };
         match self.comparable {
+            _ if self.calls == 0 => {
+                "nothing was compared: no request came since it was chosen, or since the daemon started"
+                    .to_owned()
+            }
             true => format!(
-                "{} of {} requests were not answered, and the policy before would have{last}",
+                "{} of {} requests failed that the previous policy would have answered{last}",
                 self.worse, self.calls
             ),
             false => format!(
@@ -46,6 +50,15 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watch_without_requests_says_so() {
+        for comparable in [false, true] {
+            let told = |calls| Watch { calls, ..Watch::new(comparable) }.told();
+            assert!(told(0).starts_with("nothing was compared"), "{}", told(0));
+            assert!(told(1).starts_with("0 of 1 requests"), "{}", told(1));
+        }
+    }
 
     #[test]
     fn a_budget_is_a_share_of_the_calls_and_never_fewer_than_three() {

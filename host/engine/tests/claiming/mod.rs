@@ -57,9 +57,14 @@ impl Bench {
     }
 
     pub(crate) async fn define(&self, name: &str, ipam: &str) {
+        self.define_with(name, "first", ipam).await;
+    }
+
+    /// A network that this policy serves.
+    pub(crate) async fn define_with(&self, name: &str, policy: &str, ipam: &str) {
         let define = Define {
             network: named(name),
-            policy: PolicyName::new("first").unwrap(),
+            policy: PolicyName::new(policy).unwrap(),
             config: Arc::new(NetworkConfig { ipam: ipam.into(), attributes: Vec::new() }),
             by: Definer::Operator,
             apply: true,
@@ -97,6 +102,7 @@ impl Bench {
                 Page::States(states) => state.states = states,
                 Page::Delegations(delegations) => state.delegations = delegations,
                 Page::Effects(effects) => state.effects = effects,
+                Page::Moves(moves) => state.moves = moves,
                 Page::Gone { .. } => {}
             }
         }

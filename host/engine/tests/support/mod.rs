@@ -62,6 +62,7 @@ impl Bench {
             bounds,
             exchange: ExchangeSettings::default(),
             reserved: Duration::from_secs(3600),
+            agents: None,
         };
         let (engine, abandoned) = Engine::new(recovered, ports, settings);
         Self { engine, clock, journal, links, outcomes, abandoned: Some(abandoned) }

@@ -1,20 +1,27 @@
 //! Comparing a pod's link with what it shall be, from both ends.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use rtnetlink::packet_route::RouteNetlinkMessage as Message;
+use rtnetlink::packet_route::address::AddressMessage;
 use rtnetlink::packet_route::neighbour::NeighbourMessage;
+use rtnetlink::packet_route::route::RouteMessage;
 
 use super::contents::{addresses, routes};
 use super::{Difference, Netns, PodLink};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::observe::names;
-use crate::parts::{Address, Link, Mac, Route};
+use crate::parts::{Address, Family, Link, Mac, Route};
 use crate::wire;
 
+/// The most addresses, routes or neighbours that are looked at in a pod, which may have NET_ADMIN and make as many as it likes.
+const MOST: usize = 200_000;
+/// The most addresses that are named as not the pod's.
+const MOST_EXTRA: usize = 8;
+
 /// What was found inside.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inside {
     link: Option<Link>,
     addresses: Vec<Address>,
@@ -25,8 +32,8 @@ struct Inside {
 /// Compares.
 pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Difference>, Error> {
     let host = Kernel::connect()?.link(link.host.as_str()).await?;
-    let name = link.inside.clone();
-    let inside = super::inside::inside(netns, async move |kernel| look(&kernel, &name).await).await?;
+    let pod = link.clone();
+    let inside = super::inside::inside(netns, async move |kernel| look(&kernel, &pod).await).await?;
     let mut differences = Vec::new();
     match (&host, &inside.link) {
         (Some(host), Some(end)) => {
@@ -56,22 +63,38 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Differenc
     Ok(differences)
 }
 
-/// Looks at the pod's end.
-async fn look(kernel: &Kernel, name: &str) -> Result<Inside, Error> {
-    let links = kernel.links().await?;
-    let names = names(&links);
-    let question = Message::GetNeighbour(NeighbourMessage::default());
-    let neighbours = kernel.dump("list the neighbours", question).await?;
-    let neighbours = neighbours.iter().filter_map(|answer| match answer {
-        Message::NewNeighbour(message) => wire::read_neighbour(message),
+/// Looks at the pod's end, and of everything else in the pod only at what concerns it.
+async fn look(kernel: &Kernel, pod: &PodLink) -> Result<Inside, Error> {
+    let Some(end) = kernel.link(&pod.inside).await? else { return Ok(Inside::default()) };
+    let names = BTreeMap::from([(end.index, end.name.clone())]);
+    let question = Message::GetAddress(AddressMessage::default());
+    let read = |answer| match answer {
+        Message::NewAddress(message) => wire::read_address(&message, &names),
         _ => None,
-    });
-    Ok(Inside {
-        addresses: kernel.addresses(&names).await?,
-        routes: kernel.routes(&names).await?,
-        neighbours: neighbours.collect(),
-        link: links.into_iter().find(|link| link.name == name),
-    })
+    };
+    let addresses = kernel.gather("list the pod's addresses", question, MOST, read).await?;
+    let wanted: Vec<Route> = routes(pod).collect();
+    let mut found = Vec::new();
+    for gateway in pod.gateways() {
+        let mut question = RouteMessage::default();
+        question.header.address_family = wire::family(Family::of_address(gateway));
+        let read = |answer| match answer {
+            Message::NewRoute(message) => {
+                wire::read_route(&message, &names).filter(|route| wanted.contains(route))
+            }
+            _ => None,
+        };
+        found.extend(kernel.gather("list the pod's routes", Message::GetRoute(question), MOST, read).await?);
+    }
+    let question = Message::GetNeighbour(NeighbourMessage::default());
+    let read = |answer| match answer {
+        Message::NewNeighbour(message) => {
+            wire::read_neighbour(&message).filter(|(_, _, index)| *index == end.index)
+        }
+        _ => None,
+    };
+    let neighbours = kernel.gather("list the pod's neighbours", question, MOST, read).await?;
+    Ok(Inside { link: Some(end), addresses, routes: found, neighbours })
 }
 
 /// What is different about one end.
@@ -94,7 +117,7 @@ fn contents(link: &PodLink, inside: &Inside, index: u32, differences: &mut Vec<D
         differences.push(Difference::AddressMissing(address.address, name()));
     }
     let own = inside.addresses.iter().filter(|address| address.device == link.inside);
-    for address in own.filter(|address| !wanted.contains(address)) {
+    for address in own.filter(|address| !wanted.contains(address)).take(MOST_EXTRA) {
         differences.push(Difference::AddressExtra(address.address, name()));
     }
     for route in routes(link).filter(|route| !inside.routes.contains(route)) {

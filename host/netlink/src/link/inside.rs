@@ -3,30 +3,22 @@
 use std::os::fd::AsFd as _;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::netns::Netns;
+use super::step::{LIMIT, step};
 use crate::error::Error;
 use crate::kernel::Kernel;
 
-/// Does something inside.
+/// Does something inside. A pod that has NET_ADMIN chooses how much there is to look at, so the work has a limit in time.
 pub(super) async fn inside<T: Send + 'static>(
     netns: &Netns,
     work: impl AsyncFnOnce(Kernel) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let netns = netns.again()?;
     let what = format!("work in {}", netns.path().display());
-    let failed = |source| Error::Io { what: what.clone(), source };
-    let (answer, result) = oneshot::channel();
     // Never a thread of a pool: the next one's work would be done in the pod.
-    std::thread::Builder::new()
-        .name("pod-link".to_owned())
-        .spawn(move || {
-            // If nobody waits any more, the link is checked by whoever asks next.
-            let _ = answer.send(enter(&netns, work));
-        })
-        .map_err(failed)?;
-    result.await.map_err(|_| failed(std::io::Error::other("its thread ended early")))?
+    step(what, netns.turn(), move || enter(&netns, work)).await
 }
 
 /// Moves the calling thread into the namespace, and does the work there.
@@ -35,5 +27,7 @@ fn enter<T>(netns: &Netns, work: impl AsyncFnOnce(Kernel) -> Result<T, Error>) -
     move_into_link_name_space(netns.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|error| failed(error.into()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    runtime.block_on(async { work(Kernel::connect()?).await })
+    // What nobody waits for any more is not carried on with.
+    let done = runtime.block_on(async { timeout(LIMIT, async { work(Kernel::connect()?).await }).await });
+    done.unwrap_or_else(|_| Err(Error::TooSlow(format!("work in {}", netns.path().display()))))
 }

@@ -15,16 +15,15 @@ use crate::{sysctl, wire};
 
 /// Makes a link, unless it is exactly there.
 pub(super) async fn make(link: &PodLink, netns: &Netns) -> Result<(), Error> {
-    let _alone = netns.lock().await?;
     if super::check::check(link, netns).await?.is_empty() {
         return Ok(());
     }
     let kernel = Kernel::connect()?;
-    remove_from(&kernel, &link.host).await?;
+    remove_from(&kernel, &link.host, &link.owner).await?;
     match build(&kernel, link, netns).await {
         Err(error) => {
             // Half a link is worse than none. Why it could not be made is what the caller has to know.
-            let _ = remove_from(&kernel, &link.host).await;
+            let _ = remove_from(&kernel, &link.host, &link.owner).await;
             Err(error)
         }
         Ok(()) => Ok(()),
@@ -37,13 +36,17 @@ pub(super) async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
     let link = kernel.link(host.as_str()).await?;
     match link.and_then(|link| link.alias) {
         Some(other) if other != owner => Ok(()),
-        _ => remove_from(&kernel, host).await,
+        _ => remove_from(&kernel, host, owner).await,
     }
 }
 
-async fn remove_from(kernel: &Kernel, host: &Name) -> Result<(), Error> {
+/// Removes what has a link's name, if it is ours.
+async fn remove_from(kernel: &Kernel, host: &Name, owner: &str) -> Result<(), Error> {
     let Some(link) = kernel.link(host.as_str()).await? else { return Ok(()) };
-    if link.peer.is_none() {
+    // Each link of ours is made with the hardware address that follows from its name, and has it before it has an alias. Another's
+    // link does not have it, even if its name has the same few digits.
+    let ours = link.mac == Some(host.mac()) || link.alias.as_deref() == Some(owner);
+    if link.peer.is_none() || !ours {
         return Err(Error::Taken(host.to_string()));
     }
     let removed = kernel

@@ -1,12 +1,14 @@
 //! A pod's network namespace.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::step::step;
+use super::turn::Turn;
 use crate::error::Error;
 
 /// The file system of namespaces (NSFS_MAGIC).
@@ -19,6 +21,8 @@ const OWN: &str = "/proc/thread-self/ns/net";
 pub struct Netns {
     file: OwnedFd,
     path: PathBuf,
+    /// The turn at the link that the work inside is for.
+    turn: Option<Turn>,
 }
 
 impl Netns {
@@ -37,6 +41,18 @@ impl Netns {
                 Error::Io { what: format!("open {}{without}", path.display()), source: error.into() }
             })?;
         Self::new(file, path)
+    }
+
+    /// Opens the network namespace at a path for somebody who has the turn at a link. It is opened on a thread of its own, with a
+    /// limit in time: the path may be of a file system that does not answer.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and when it takes too long.
+    pub async fn open_in_turn(path: impl AsRef<Path>, turn: &Turn) -> Result<Self, Error> {
+        let path = path.as_ref().to_owned();
+        let what = format!("open {}", path.display());
+        let netns = step(what, Some(turn.clone()), move || Self::open(path)).await?;
+        Ok(Self { turn: Some(turn.clone()), ..netns })
     }
 
     /// Takes a network namespace that is open already, such as by a runtime.
@@ -62,20 +78,7 @@ impl Netns {
         if identity(file.as_fd())? == identity(own.as_fd())? {
             return Err(Error::OwnNamespace(path.to_owned()));
         }
-        Ok(Self { file, path: path.to_owned() })
-    }
-
-    /// Waits until nobody else works on the namespace, in this process or another. Dropping the answer lets the next one.
-    pub(super) async fn lock(&self) -> Result<OwnedFd, Error> {
-        let failed = |source| Error::Io { what: format!("lock {}", self.path.display()), source };
-        // Opened anew, because two handles of one opening share its lock.
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| failed(error.into()))?;
-        let locked = tokio::task::spawn_blocking(move || {
-            rustix::fs::flock(&file, FlockOperation::LockExclusive).map(|()| file)
-        });
-        locked.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+        Ok(Self { file, path: path.to_owned(), turn: None })
     }
 
     /// Another handle on the same namespace.
@@ -84,7 +87,12 @@ impl Netns {
             .file
             .try_clone()
             .map_err(|source| Error::Io { what: format!("hold {} open", self.path.display()), source })?;
-        Ok(Self { file, path: self.path.clone() })
+        Ok(Self { file, path: self.path.clone(), turn: self.turn.clone() })
+    }
+
+    /// The turn that each thread inside keeps.
+    pub(super) fn turn(&self) -> Option<Turn> {
+        self.turn.clone()
     }
 
     /// Its path, for messages.

@@ -1,14 +1,21 @@
 //! The program `nft`, which is needed only where something is translated or marked.
 
 use std::process::Stdio;
+use std::time::Duration;
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
+use tokio::time::timeout;
 
 use super::listing;
 use super::script;
 use super::table::{NAME, Shape, Table};
 use crate::error::Error;
+
+/// The longest that it may run: many times what it takes for the largest table.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The most bytes of its output that are read.
+const MOST: u64 = 16 << 20;
 
 /// Reads our table; `None` if there is none, or no program that could have made one.
 pub(crate) async fn read() -> Result<Option<Shape>, Error> {
@@ -38,14 +45,21 @@ pub(crate) async fn remove() -> Result<(), Error> {
 /// Runs the program in the calling thread's network namespace; the inner error is what it complained about.
 async fn run(arguments: &[&str], input: &str) -> Result<Result<String, String>, Error> {
     let mut command = Command::new("nft");
-    command.args(arguments).env("LC_ALL", "C").kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).env("LC_ALL", "C");
+    // Dropped with its future, it is killed.
+    let answer = timeout(LIMIT, converse(command, input)).await;
+    answer.unwrap_or_else(|_| Err(Error::TooSlow("run nft".to_owned())))
+}
+
+/// Gives a program its input and reads its output, of which no more is kept than the largest table needs.
+async fn converse(mut command: Command, input: &str) -> Result<Result<String, String>, Error> {
+    command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::NotFound => Error::NoNft(source),
         _ => Error::Io { what: "run nft".to_owned(), source },
     };
     let mut child = command.spawn().map_err(failed)?;
-    let mut stdin = child.stdin.take();
+    let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(stdin) = stdin.as_mut() {
             // A program that ends early says why itself.
@@ -53,8 +67,37 @@ async fn run(arguments: &[&str], input: &str) -> Result<Result<String, String>, 
         }
         drop(stdin.take());
     };
-    let ((), output) = tokio::join!(feed, child.wait_with_output());
-    let output = output.map_err(failed)?;
+    let ((), output, complaint) = tokio::join!(feed, read_all(stdout), read_all(stderr));
+    let status = child.wait().await.map_err(failed)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    Ok(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
+    let (output, complaint) = (output.map_err(failed)?, complaint.map_err(failed)?);
+    Ok(if status.success() { Ok(text(&output)) } else { Err(text(&complaint)) })
+}
+
+/// Reads to the end, or to [`MOST`]; a program that writes more finds nobody who reads it.
+async fn read_all(output: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(output) = output {
+        output.take(MOST).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[tokio::test]
+    async fn what_it_writes_fills_no_memory_and_hangs_nobody() {
+        let answer = converse(program("yes nonsense"), "").await.unwrap();
+        assert_eq!(answer, Err(String::new()), "it is ended by a pipe that nobody reads");
+        assert_eq!(converse(program("cat; echo no >&2"), "yes").await.unwrap(), Ok("yes".to_owned()));
+        assert_eq!(converse(program("echo no >&2; exit 1"), "").await.unwrap(), Err("no".to_owned()));
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::operation::Operation;
+use crate::numbers::POD_TABLE;
 use crate::parts::Link;
 use crate::seen::Seen;
 use crate::wanted::Wanted;
@@ -46,12 +47,22 @@ impl<'a> Devices<'a> {
         self.absent.insert(what.to_owned());
     }
 
-    /// The links that are down or have another MTU.
+    /// The links that are down or have another MTU, and the host's ends of pods' links that are down.
     pub(super) fn links(&self) -> Vec<Operation> {
         let wanted = self.wanted.links.iter().filter(|link| self.is_there(&link.name));
         let wrong = wanted
             .filter(|link| self.seen.link(&link.name).is_some_and(|seen| !seen.up || seen.mtu != link.mtu));
-        wrong.map(|link| Operation::SetLink { name: link.name.clone(), mtu: link.mtu }).collect()
+        let wrong = wrong.map(|link| Operation::SetLink { name: link.name.clone(), mtu: link.mtu });
+        wrong.chain(self.fallen().map(|name| Operation::RaiseLink { name: name.to_owned() })).collect()
+    }
+
+    /// The host's ends that are down. The kernel refuses routes to them, and has dropped those that there were.
+    fn fallen(&self) -> impl Iterator<Item = &'a str> {
+        let routes = self.wanted.routes.iter().filter(|route| route.table == POD_TABLE);
+        let ends: BTreeSet<&str> = routes.map(|route| route.device.as_str()).collect();
+        let links = self.seen.links.iter().filter(move |link| ends.contains(link.name.as_str()));
+        // Somebody else's link of the name is not a veth.
+        links.filter(|link| !link.up && link.peer.is_some()).map(|link| link.name.as_str())
     }
 
     /// What was missed.

@@ -1,8 +1,12 @@
 //! One change of the kernel's state.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use ipnet::IpNet;
+
 use crate::nft::Table;
+use crate::numbers::POD_TABLE;
 use crate::parts::{Address, Route, Rule};
 
 /// A change.
@@ -21,6 +25,11 @@ pub enum Operation {
         name: String,
         /// Its MTU, in bytes.
         mtu: u32,
+    },
+    /// Set the host's end of a pod's link up.
+    RaiseLink {
+        /// Its name.
+        name: String,
     },
     /// Add an address to a link.
     AddAddress(Address),
@@ -46,7 +55,7 @@ impl Operation {
     pub fn subject(&self) -> &'static str {
         match self {
             Self::WriteSysctl { .. } => "sysctl",
-            Self::SetLink { .. } => "link",
+            Self::SetLink { .. } | Self::RaiseLink { .. } => "link",
             Self::AddAddress(_) | Self::RemoveAddress(_) => "address",
             Self::SetRoute(_) | Self::RemoveRoute(_) => "route",
             Self::ReplaceTable(_) | Self::RemoveTable => "nftables",
@@ -63,11 +72,32 @@ impl Operation {
         )
     }
 
+    /// The host's end of the pod that it concerns alone: if it fails, no other pod is worse off.
+    #[must_use]
+    pub fn pod(&self) -> Option<&str> {
+        match self {
+            Self::RaiseLink { name } => Some(name),
+            Self::SetRoute(route) | Self::RemoveRoute(route) if route.table == POD_TABLE => {
+                Some(&route.device)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it takes away a rule or route of exactly one of these destinations or sources.
+    pub(crate) fn takes_from(&self, nets: &BTreeSet<IpNet>) -> bool {
+        match self {
+            Self::RemoveRule(rule) => rule.to.iter().chain(&rule.from).any(|net| nets.contains(net)),
+            Self::RemoveRoute(route) => nets.contains(&route.to),
+            _ => false,
+        }
+    }
+
     /// Whether it concerns one of these links or sysctls.
     pub(crate) fn concerns(&self, names: &[String]) -> bool {
         let name = match self {
             Self::WriteSysctl { key, .. } => key,
-            Self::SetLink { name, .. } => name,
+            Self::SetLink { name, .. } | Self::RaiseLink { name } => name,
             Self::AddAddress(address) | Self::RemoveAddress(address) => &address.device,
             Self::SetRoute(route) | Self::RemoveRoute(route) => &route.device,
             Self::ReplaceTable(_) | Self::AddRule(_) | Self::RemoveRule(_) | Self::RemoveTable => {
@@ -93,6 +123,7 @@ impl fmt::Display for Operation {
         match self {
             Self::WriteSysctl { key, value } => write!(f, "write {value} to /proc/sys/{key}"),
             Self::SetLink { name, mtu } => write!(f, "set link {name} up with MTU {mtu}"),
+            Self::RaiseLink { name } => write!(f, "set link {name} up"),
             Self::AddAddress(address) => write!(f, "add {address}"),
             Self::SetRoute(route) => write!(f, "set {route}"),
             Self::ReplaceTable(_) => write!(f, "replace the nftables table"),

@@ -328,3 +328,41 @@ fn a_pods_rule_of_ipamds_stays_until_our_way_is_there() {
         assert!(seen.rules.iter().any(|rule| rule.from == pod && rule.protocol == 0), "{missing}");
     }
 }
+
+#[test]
+fn a_host_end_that_is_down_is_set_up_before_its_routes_and_only_a_pods_own() {
+    let node = node();
+    let (wanted, mut seen) = (Wanted::of(&node).unwrap(), fresh(&node));
+    fake::settle(&wanted, &mut seen);
+    let end = seen.links.iter_mut().find(|link| link.name == "eni1").unwrap();
+    end.up = false;
+    assert!(Plan::of(&wanted, &seen).is_empty(), "it is not a veth, so not a pod's");
+    seen.links.iter_mut().filter(|link| link.name == "eni1").for_each(|end| end.peer = Some(7));
+    seen.routes.retain(|route| route.device != "eni1");
+    let mut plan = Plan::of(&wanted, &seen);
+    assert_eq!(
+        lines(&plan.operations),
+        "set link eni1 up\n\
+         set route 10.0.1.33/32 dev eni1 table 9000\n\
+         set route 2001:db8:0:1::1/128 dev eni1 table 9000\n"
+    );
+    assert!(plan.operations.iter().all(|operation| operation.pod() == Some("eni1")));
+    plan.leave_out(&BTreeMap::from([("eni1".to_owned(), String::new())]), &wanted);
+    assert!(plan.is_empty());
+}
+
+#[test]
+fn what_may_serve_a_pod_that_is_left_out_stays() {
+    let mut node = node();
+    node.settings.adopt = true;
+    let (wanted, mut seen) = (Wanted::of(&node).unwrap(), fresh(&node));
+    of_ipamd(&node, &mut seen);
+    fake::settle(&Wanted { adopted: None, ..wanted.clone() }, &mut seen);
+    let taken = |plan: &Plan, address: &str| {
+        plan.operations.iter().any(|operation| operation.removes() && operation.to_string().contains(address))
+    };
+    let mut plan = Plan::of(&wanted, &seen);
+    assert!(taken(&plan, "10.0.1.33") && taken(&plan, "10.0.0.33"), "{:?}", plan.operations);
+    plan.leave_out(&BTreeMap::from([("eni1".to_owned(), String::new())]), &wanted);
+    assert!(!taken(&plan, "10.0.1.33") && taken(&plan, "10.0.0.33"), "{:?}", plan.operations);
+}

@@ -24,11 +24,17 @@ pub(crate) fn get_link(name: &str) -> LinkMessage {
 
 /// A message that sets a link up, with this MTU.
 pub(crate) fn set_link(index: u32, mtu: u32) -> LinkMessage {
+    let mut message = raise_link(index);
+    message.attributes.push(LinkAttribute::Mtu(mtu));
+    message
+}
+
+/// A message that sets a link up.
+pub(crate) fn raise_link(index: u32) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = index;
     message.header.flags = LinkFlags::Up;
     message.header.change_mask = LinkFlags::Up;
-    message.attributes.push(LinkAttribute::Mtu(mtu));
     message
 }
 

@@ -59,10 +59,10 @@ impl Keeper {
             match self.events.recv_timeout(LONGEST).expect("the keeper settles") {
                 Event::Applied(operations) => applied.extend(operations),
                 Event::Repaired(operations) => repaired.extend(operations),
-                Event::Settled(_) => return (applied, repaired),
+                Event::Settled(_, left_out) if left_out.is_empty() => return (applied, repaired),
                 Event::Failed(operation, error) => println!("failed: {operation}: {error}"),
                 Event::Blind(error) => println!("blind: {error}"),
-                Event::Noticed(_) | Event::Waiting(_) | Event::Unsettled(_) => {}
+                Event::Settled(..) | Event::Noticed(_) | Event::Waiting(_) | Event::Unsettled(_) => {}
             }
         }
     }

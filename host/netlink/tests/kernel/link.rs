@@ -1,8 +1,12 @@
 //! A pod's link: made once, compared from both ends, made anew where it differs, and removed.
 
+use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
 
-use tenure_netlink::{Difference, Error, Netns, PodLink};
+use rustix::fs::{FlockOperation, flock};
+use tenure_netlink::{Difference, Error, Netns, PodLink, Turns};
 
 use crate::room::{library, path, shell};
 use crate::suite::Suite;
@@ -15,6 +19,8 @@ pub(crate) fn tests(suite: &mut Suite) {
     suite.test("what_is_no_pods_namespace_is_refused", refused);
     suite.test("a_strangers_link_of_the_same_name_stays", taken);
     suite.test("callers_at_the_same_time_make_one_link", at_once);
+    suite.test("a_pod_that_locks_its_namespace_locks_nobody_out", locked);
+    suite.test("a_pod_with_too_many_routes_is_refused_in_time", crowded);
     suite.test("what_a_kill_left_is_made_whole", killed);
     suite.test("a_link_that_cannot_be_finished_is_not_left_half", half);
 }
@@ -124,7 +130,10 @@ fn differences() {
         let differences = check(&world, &link, &netns);
         assert!(differences.iter().any(|text| text.contains(found)), "{tamper}: {differences:?}");
         if tamper.contains("name eth0 netns") {
-            // Somebody else's eth0 in the pod is nobody's to remove but his.
+            // Somebody else's links of these names are nobody's to remove but his, on the node and in the pod.
+            let error = library(&world.node, async || link.make(&netns).await).unwrap_err();
+            assert!(matches!(error, Error::Taken(_)), "{error}");
+            shell(&node, &format!("ip link del {host}"));
             let error = library(&world.node, async || link.make(&netns).await).unwrap_err();
             assert!(error.to_string().contains("make link"), "{error}");
             continue;
@@ -178,29 +187,67 @@ fn taken() {
     let error =
         library(&world.node, async || PodLink::remove(&link.host, "sandbox-1/eth0").await).unwrap_err();
     assert!(matches!(error, Error::Taken(_)), "{error}");
-    shell(&world.node, &format!("ip link show {} type bridge", link.host));
+    shell(&world.node, &format!("ip link show {} type bridge && ip link del {}", link.host, link.host));
+    // A veth of somebody else's, as of another network's agent that names its links in the same way.
+    for alias in ["", "alias other"] {
+        let (host, peer) = (&link.host, "peer name theirs");
+        shell(&world.node, &format!("ip link add {host} type veth {peer}; ip link set {host} up {alias}"));
+        let error = library(&world.node, async || link.make(&netns).await).unwrap_err();
+        assert!(matches!(error, Error::Taken(_)), "{error}");
+        let _ = library(&world.node, async || PodLink::remove(host, "sandbox-1/eth0").await);
+        shell(&world.node, &format!("ip link show theirs && ip link del {host}"));
+    }
 }
 
 fn at_once() {
     let mut world = World::new();
     let room = world.pod(1);
     world.add_room(&room);
-    let link = link(1, &["10.0.1.33"]);
+    let (link, turns) = (link(1, &["10.0.1.33"]), Turns::default());
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let netns = Netns::open(path(&room)).unwrap();
-                make(&world, &link, &netns);
+                library(&world.node, async || {
+                    let turn = turns.enter(&link.host).await.unwrap();
+                    link.make(&Netns::open_in_turn(path(&room), &turn).await.unwrap()).await.unwrap();
+                });
             });
         }
     });
     let netns = Netns::open(path(&room)).unwrap();
     assert_eq!(check(&world, &link, &netns), [""; 0]);
-    library(&world.node, async || {
-        let (one, other) = tokio::join!(link.make(&netns), link.make(&netns));
-        one.unwrap();
-        other.unwrap();
-    });
+}
+
+/// As `flock` in a pod does with what every process of it can open.
+fn locked() {
+    let (world, link, netns) = world();
+    let held = std::fs::File::open(path(&world.pod(1))).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    assert_eq!(check(&world, &link, &netns), [""; 0]);
+    shell(&world.node, &format!("ip link del {}", link.host));
+    make(&world, &link, &netns);
+    assert_eq!(check(&world, &link, &netns), [""; 0]);
+}
+
+/// A pod that may change its routes makes as many as it likes.
+fn crowded() {
+    let (world, link, netns) = world();
+    let pod = world.pod(1);
+    let routes = |first: u32, end: u32| {
+        let lines =
+            (first..end).map(|at| format!("route add {} dev eth0\n", Ipv4Addr::from(0x1400_0000 + at)));
+        let mut ip =
+            Command::new("ip").args(["-n", &pod, "-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+        ip.stdin.take().unwrap().write_all(lines.collect::<String>().as_bytes()).unwrap();
+        assert!(ip.wait().unwrap().success());
+    };
+    routes(0, 100_000);
+    assert_eq!(check(&world, &link, &netns), [""; 0]);
+    make(&world, &link, &netns);
+    routes(100_000, 201_000);
+    let error = library(&world.node, async || link.make(&netns).await).unwrap_err();
+    assert!(matches!(error, Error::TooMany { .. } | Error::TooSlow(_)), "{error}");
+    library(&world.node, async || PodLink::remove(&link.host, "sandbox-1/eth0").await).unwrap();
 }
 
 fn killed() {
@@ -208,7 +255,8 @@ fn killed() {
     let room = world.pod(1);
     world.add_room(&room);
     let (link, netns) = (link(1, &["10.0.1.33"]), Netns::open(path(&room)).unwrap());
-    let pair = format!("ip link add {} type veth peer name eth0 netns {room}", link.host);
+    let (host, mac) = (&link.host, link.host.mac());
+    let pair = format!("ip link add {host} address {mac} type veth peer name eth0 netns {room}");
     for left in [pair.clone(), format!("{pair}; ip link set {} up alias sandbox-1/eth0", link.host)] {
         shell(&world.node, &left);
         make(&world, &link, &netns);

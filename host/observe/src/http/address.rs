@@ -3,10 +3,12 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -103,7 +105,13 @@ pub(super) async fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+    // A scraper's container may write to the directory: by its path, a link in the socket's place would be followed.
+    let socket = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if !FileType::from_raw_mode(fstat(&socket)?.st_mode).is_socket() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let held = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    std::fs::set_permissions(held, std::fs::Permissions::from_mode(0o660))?;
     Ok(listener)
 }
 

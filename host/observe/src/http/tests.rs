@@ -113,3 +113,28 @@ async fn a_unix_socket_serves_the_same() {
     assert!(answer.ends_with("\r\n\r\nalive\n"), "{answer}");
     server.abort();
 }
+
+#[tokio::test]
+async fn callers_that_never_finish_their_request_keep_no_scraper_waiting() {
+    let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let port = listener.port().unwrap();
+    let node = Arc::new(Fake(Readiness { ready: true, reasons: Vec::new() }));
+    let server = tokio::spawn(serve(listener, node, Arc::new(Metrics::new("0.1.0")), std::future::pending()));
+    let request = b"GET /readyz HTTP/1.1\r\nhost: node\r\n\r\n";
+    let mut idle = Vec::new();
+    for _ in 0..64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(&request[..request.len() - 1]).await.unwrap();
+        idle.push(stream);
+    }
+    let mut scraper = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    scraper.write_all(request).await.unwrap();
+    let mut answer = String::new();
+    scraper.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("\r\n\r\nready\n"), "{answer}");
+    // Only the oldest has made way; it was not the deadline that ended the others.
+    assert_eq!(idle[0].read(&mut [0]).await.unwrap_or_default(), 0);
+    let second = idle[1].try_read(&mut [0]);
+    assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    server.abort();
+}

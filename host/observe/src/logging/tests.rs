@@ -2,6 +2,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
+use tenure_types::printable;
+
 use super::*;
 
 #[derive(Clone, Default)]
@@ -38,6 +40,32 @@ fn the_journal_gets_priorities_and_no_time() {
     <4>policy: no address is left
     <7>tenure_observe::logging::tests: in detail
     "#);
+}
+
+/// A name that would begin a line of its own, colour the terminal, and turn and hide what follows.
+const DECEIVING: &str = "a\n<3>forged\r\u{1b}[31m\u{9b}2J\u{202e}\u{200b}\u{2066}\u{e0041}\u{feff}z";
+
+#[test]
+fn what_comes_from_outside_cannot_deceive_a_reader_of_the_log() {
+    for (format, colours) in
+        [(Format::Journal, false), (Format::Text, false), (Format::Text, true), (Format::Json, false)]
+    {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let (subscriber, _) = subscriber(format, Filter::default(), colours, move || writer.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(pod = DECEIVING, why = %DECEIVING, debug = ?DECEIVING, "told {DECEIVING}");
+        });
+        let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+        let line = text.strip_suffix('\n').unwrap();
+        let is_harmless = |c| printable::is_harmless(c) || (colours && c == '\u{1b}');
+        assert!(line.chars().all(is_harmless), "{format:?}: {line:?}");
+        assert!(!line.contains("\u{1b}[31m"), "{format:?}: {line:?}");
+        if format == Format::Json {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(value["pod"], DECEIVING, "JSON keeps its values");
+        }
+    }
 }
 
 #[test]

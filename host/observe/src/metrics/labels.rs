@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
-use tenure_types::{NetworkName, PolicyName};
+use tenure_types::{AgentName, NetworkName, PolicyName};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RequestLabels {
@@ -45,6 +45,17 @@ pub(super) struct ConditionLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct NetworkLabels {
     pub(super) network: Name<NetworkName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ClaimLabels {
+    pub(super) agent: Name<AgentName>,
+    pub(super) state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct AgentLabels {
+    pub(super) agent: Name<AgentName>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -201,3 +201,17 @@ fn every_metric_says_what_it_is() {
     ");
     assert!(used().exposition().ends_with("# EOF\n"));
 }
+
+#[test]
+fn claims_are_told_by_agent_and_state_as_long_as_there_are_any() {
+    let metrics = Metrics::new("0.1.0");
+    let [cilium, gone] = ["cilium", "gone"].map(|name| AgentName::new(name).unwrap());
+    metrics.claims([((cilium.clone(), "held"), 3), ((gone, "orphaned"), 2)], [(cilium.clone(), 1)]);
+    insta::assert_snapshot!(lines(&metrics, "{agent="), @r#"
+    tenure_claim_watches{agent="cilium"} 1
+    tenure_claims{agent="cilium",state="held"} 3
+    tenure_claims{agent="gone",state="orphaned"} 2
+    "#);
+    metrics.claims([((cilium, "held"), 2)], []);
+    insta::assert_snapshot!(lines(&metrics, "{agent="), @r#"tenure_claims{agent="cilium",state="held"} 2"#);
+}

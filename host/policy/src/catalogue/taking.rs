@@ -9,7 +9,7 @@ use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
 use super::Policies;
 use crate::digest::sha256;
-use crate::loader::{Bytes, Trusted, apart};
+use crate::loader::{AcceptedReleases, Bytes, SignedRelease, Trusted, Verified, apart};
 
 /// How many references to a loaded policy are the catalogue's own: one here, one of the loader.
 const OWN: usize = 2;
@@ -17,8 +17,8 @@ const OWN: usize = 2;
 /// A component of which the node has a copy.
 struct Kept {
     stamp: PolicyStamp,
-    /// The key that signed it.
-    signer: String,
+    /// Who signed it as what.
+    verified: Verified,
     /// Whether the node had no copy before.
     is_new: bool,
 }
@@ -28,10 +28,11 @@ impl Policies {
     pub(super) async fn take(&self, offered: Offered) -> Result<TakenIn, Error> {
         // Hashing and writing take a while, and this may be a thread that serves requests.
         let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
+        let accepted = Arc::clone(&self.accepted);
         let taking = Arc::clone(&self.taking);
-        let Kept { stamp, signer, is_new } = apart(move || {
+        let Kept { stamp, verified, is_new } = apart(move || {
             let mut taking = taking.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = keep(&bytes, &trusted, &offered)?;
+            let kept = keep(&bytes, &trusted, &accepted, &offered)?;
             taking.push(Arc::clone(&kept.stamp.digest));
             Ok::<_, Error>(kept)
         })
@@ -43,7 +44,13 @@ impl Policies {
             place.map(|place| taking.swap_remove(place))
         };
         match loaded {
-            Ok(policy) => Ok(TakenIn { policy, signer }),
+            Ok(policy) => {
+                let Verified { signer, release } = verified;
+                let (accepted, stamp) = (Arc::clone(&self.accepted), stamp.clone());
+                // Durable before it can serve, so that a crash does not let an older one pass.
+                apart(move || note(&accepted, &stamp, release.as_ref())).await??;
+                Ok(TakenIn { policy, signer })
+            }
             Err(error) => {
                 self.loader.forget(&stamp);
                 if let Some(digest) = taken.filter(|_| is_new) {
@@ -104,8 +111,13 @@ impl Policies {
 
 /// Checks the digest and the signature of a component that is loaded, and keeps a copy: the copy is what is compiled, now and
 /// after a restart.
-fn keep(bytes: &Bytes, trusted: &Trusted, offered: &Offered) -> Result<Kept, Error> {
-    let Offered { name, bytes: component, sha256: expected, signature, .. } = offered;
+fn keep(
+    bytes: &Bytes,
+    trusted: &Trusted,
+    accepted: &AcceptedReleases,
+    offered: &Offered,
+) -> Result<Kept, Error> {
+    let Offered { name, bytes: component, sha256: expected, signature, older, .. } = offered;
     let stamp = PolicyStamp { name: name.clone(), digest: sha256(component).into() };
     let refused =
         |code, cause: &dyn std::fmt::Display| Error::new(code, format_args!("policy {stamp}: {cause}"));
@@ -114,10 +126,30 @@ fn keep(bytes: &Bytes, trusted: &Trusted, offered: &Offered) -> Result<Kept, Err
         return Err(refused(ErrorCode::PolicyUnloadable, &cause));
     }
     let signature = Some(signature.as_str()).filter(|text| !text.is_empty());
-    let signer = trusted.check(component, signature);
-    let signer = signer.map_err(|cause| refused(ErrorCode::PolicyUntrusted, &cause))?;
+    let verified = trusted.check(name, component, signature);
+    let verified = verified.map_err(|cause| refused(ErrorCode::PolicyUntrusted, &cause))?;
+    if trusted.checks() && !older {
+        let current = accepted.check(name, &stamp.digest, verified.release.as_ref());
+        current.map_err(|cause| refused(ErrorCode::PolicyOutdated, &cause))?;
+    }
+    if trusted.checks() && verified.release.is_none() {
+        tracing::warn!(policy = %stamp, "the signature of a policy names no version, so an older one could pass for it");
+    }
     let is_new = bytes.kept.put(&stamp.digest, component, signature);
     let is_new = is_new
         .map_err(|error| refused(ErrorCode::PolicyUnloadable, &format!("cannot keep a copy: {error}")))?;
-    Ok(Kept { stamp, signer, is_new })
+    Ok(Kept { stamp, verified, is_new })
+}
+
+/// Notes the release that a component was accepted as.
+fn note(
+    accepted: &AcceptedReleases,
+    stamp: &PolicyStamp,
+    release: Option<&SignedRelease>,
+) -> Result<(), Error> {
+    let Some(SignedRelease { version, .. }) = release else { return Ok(()) };
+    accepted.note(&stamp.name, &stamp.digest, version).map_err(|error| {
+        let cause = format_args!("policy {stamp}: cannot note that its version was accepted: {error}");
+        Error::new(ErrorCode::PolicyUnloadable, cause)
+    })
 }

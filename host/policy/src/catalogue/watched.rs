@@ -66,8 +66,8 @@ impl Policies {
         signature: Option<String>,
     ) -> Result<Arc<dyn Policy>, Error> {
         let (sha256, source) = (String::new(), String::new());
-        let offered =
-            Offered { name: name.clone(), bytes, sha256, signature: signature.unwrap_or_default(), source };
+        let (name, signature) = (name.clone(), signature.unwrap_or_default());
+        let offered = Offered { name, bytes, sha256, signature, source, older: false };
         Ok(self.take(offered).await?.policy)
     }
 

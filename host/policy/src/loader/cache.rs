@@ -124,8 +124,8 @@ impl Hasher for Compatibility {
 /// Turns compiled code into a component without checking it.
 #[expect(unsafe_code, reason = "native code cannot be checked, only its origin can")]
 pub(super) fn trust(engine: &Engine, compiled: &[u8]) -> Result<Component, String> {
-    // SAFETY: the bytes come from our own compiler: either just now through a pipe that nobody else holds, or from a
-    // file that only this user could write and whose checksum matches. wasmtime itself rejects code of another
-    // version.
+    // SAFETY: the bytes come from our own compiler: either just now, through a pipe that only we and it hold, from a
+    // process that nobody but root could attach to at any moment (`confine`); or from a file that only this user could
+    // write and whose checksum matches. wasmtime itself rejects code of another version.
     unsafe { Component::deserialize(engine, compiled) }.map_err(|error| clean(&format!("{error:#}")))
 }

@@ -1,11 +1,15 @@
 //! Signatures of components: minisign's format, checked against the keys that the configuration trusts.
 //!
 //! Without keys nothing is checked. With keys, every component but the embedded ones needs a signature by one of them,
-//! whenever it is loaded. The bytes that are verified are the ones that are compiled.
+//! whenever it is loaded. The bytes that are verified are the ones that are compiled. Where a signature names a policy and
+//! a version, it is good for that policy only.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use minisign_verify::{PublicKey, Signature};
+use tenure_types::PolicyName;
+
+use super::release::SignedRelease;
 
 /// A public key that is trusted.
 #[derive(Debug, Clone)]
@@ -27,39 +31,84 @@ impl TrustedKey {
     }
 }
 
+/// The keys that are trusted, and what is asked of their signatures.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedKeys {
+    /// The keys; none, if signatures are not checked.
+    pub keys: Vec<TrustedKey>,
+    /// Whether a signature must name the policy and its version.
+    pub require_version: bool,
+}
+
+/// A signature that was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Verified {
+    /// The key that signed; empty if nothing is checked.
+    pub(crate) signer: String,
+    /// What it signs, if it says so.
+    pub(crate) release: Option<SignedRelease>,
+}
+
 /// The trusted keys; a reload replaces them.
 #[derive(Debug, Default)]
-pub(crate) struct Trusted(RwLock<Arc<[TrustedKey]>>);
+pub(crate) struct Trusted(RwLock<Arc<TrustedKeys>>);
 
 impl Trusted {
-    pub(crate) fn set(&self, keys: Vec<TrustedKey>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys.into();
+    pub(crate) fn set(&self, keys: TrustedKeys) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    fn keys(&self) -> Arc<[TrustedKey]> {
+    fn now(&self) -> Arc<TrustedKeys> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether signatures are checked at all.
     pub(crate) fn checks(&self) -> bool {
-        !self.keys().is_empty()
+        !self.now().keys.is_empty()
     }
 
-    /// Checks a component's signature file. Returns the key that signed it; empty if nothing is checked.
-    pub(crate) fn check(&self, bytes: &[u8], signature: Option<&str>) -> Result<String, String> {
-        let keys = self.keys();
-        if keys.is_empty() {
-            return Ok(String::new());
+    /// Checks a component's signature file.
+    pub(crate) fn check(
+        &self,
+        name: &PolicyName,
+        bytes: &[u8],
+        signature: Option<&str>,
+    ) -> Result<Verified, String> {
+        self.now().check(name, bytes, signature)
+    }
+}
+
+impl TrustedKeys {
+    /// Checks the signature file of a component that is to have a name.
+    pub(crate) fn check(
+        &self,
+        name: &PolicyName,
+        bytes: &[u8],
+        signature: Option<&str>,
+    ) -> Result<Verified, String> {
+        if self.keys.is_empty() {
+            return Ok(Verified::default());
         }
         let signature = signature.ok_or("it is not signed, and `signatures.keys` requires a signature")?;
-        let signature =
-            Signature::decode(signature).map_err(|error| format!("its signature is malformed: {error}"))?;
-        // Signatures of minisign's first format, which did not hash the file, are accepted as well.
-        let signer = keys.iter().find(|trusted| trusted.key.verify(bytes, &signature, true).is_ok());
-        match signer {
-            Some(signer) => Ok(signer.text.clone()),
-            None => Err("no key of `signatures.keys` has signed it".into()),
+        let malformed = |error: &dyn std::fmt::Display| format!("its signature is malformed: {error}");
+        let signature = Signature::decode(signature).map_err(|error| malformed(&error))?;
+        // Signatures of minisign's first format, which did not hash the file, are accepted as well. The key signs the
+        // trusted comment, too.
+        let signer = self.keys.iter().find(|trusted| trusted.key.verify(bytes, &signature, true).is_ok());
+        let signer = signer.ok_or("no key of `signatures.keys` has signed it")?;
+        let release = SignedRelease::read(signature.trusted_comment()).map_err(|error| malformed(&error))?;
+        match &release {
+            Some(SignedRelease { policy, version }) if policy != name => {
+                return Err(format!("it is signed as policy {policy}, version {version}, and not as {name}"));
+            }
+            None if self.require_version => {
+                return Err(
+                    "its signature names no version, and `signatures.require_version` requires one".into()
+                );
+            }
+            _ => {}
         }
+        Ok(Verified { signer: signer.text.clone(), release })
     }
 }
 
@@ -76,10 +125,17 @@ QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfN
 
     #[test]
     fn with_keys_only_what_they_signed_is_accepted() {
-        let trusted = Trusted::default();
-        assert_eq!(trusted.check(b"anything", None), Ok(String::new()), "without keys nothing is checked");
-        trusted.set(vec![TrustedKey::new(KEY).unwrap()]);
-        assert_eq!(trusted.check(b"test", Some(SIGNATURE)), Ok(KEY.to_owned()));
+        let (trusted, name) = (Trusted::default(), PolicyName::new("p").unwrap());
+        let unchecked = trusted.check(&name, b"anything", None);
+        assert_eq!(unchecked, Ok(Verified::default()), "without keys nothing is checked");
+        let keys =
+            |require_version| TrustedKeys { keys: vec![TrustedKey::new(KEY).unwrap()], require_version };
+        trusted.set(keys(true));
+        let unnamed = trusted.check(&name, b"test", Some(SIGNATURE)).unwrap_err();
+        assert!(unnamed.contains("names no version"), "{unnamed}");
+        trusted.set(keys(false));
+        let verified = Verified { signer: KEY.to_owned(), release: None };
+        assert_eq!(trusted.check(&name, b"test", Some(SIGNATURE)), Ok(verified));
         for (bytes, signature, why) in [
             (&b"test"[..], None, "it is not signed"),
             (b"tesT", Some(SIGNATURE), "no key of"),
@@ -87,7 +143,7 @@ QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfN
             (b"test", Some("nonsense"), "malformed"),
             (b"test", Some(""), "malformed"),
         ] {
-            let refused = trusted.check(bytes, signature).unwrap_err();
+            let refused = trusted.check(&name, bytes, signature).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
         assert!(TrustedKey::new("RWQnonsense").unwrap_err().contains("not a minisign public key"));

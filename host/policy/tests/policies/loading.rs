@@ -296,7 +296,7 @@ fn count_of(directory: &Path, digest: &str) -> usize {
 
 fn offered(bytes: &[u8]) -> Offered {
     let (sha256, signature, source) = (String::new(), String::new(), String::new());
-    Offered { name: name("mine"), bytes: bytes.to_vec(), sha256, signature, source }
+    Offered { name: name("mine"), bytes: bytes.to_vec(), sha256, signature, source, older: false }
 }
 
 #[tokio::test]

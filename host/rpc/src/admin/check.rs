@@ -1,14 +1,15 @@
 //! Check: compares the daemon's memory with its checkpoint and with the sandboxes that exist.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tenure_engine::Engine;
 use tenure_ledger::Book;
 use tenure_runtime::{Trace, Traces};
-use tenure_types::{Allocation, Error, ErrorCode, Generation, NetworkName, Owner, Result};
+use tenure_types::{Allocation, Error, ErrorCode, Owner, Result};
 
 use super::books::books;
+use super::difference::{Looked, Missing, missing};
 use super::node::Node;
 use super::overlap::{Overlap, overlaps};
 use super::shown::addresses;
@@ -16,21 +17,43 @@ use crate::v1;
 
 /// All differences between memory, disk and node.
 pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
-    // Requests are served meanwhile, so memory and disk are read at different moments: only findings of both passes are real.
+    // Requests are served meanwhile: only findings of both passes are real.
     let first = compare(engine, node).await?;
     let mut check = compare(engine, node).await?;
-    check.findings.retain(|finding| first.findings.contains(finding));
+    let key = |found: &v1::Finding| {
+        (found.kind.clone(), found.network.clone(), found.generation, found.subject.clone())
+    };
+    let first: HashSet<_> = first.findings.iter().map(key).collect();
+    check.findings.retain(|finding| first.contains(&key(finding)));
+    check.findings_left_out = bounded(&mut check.findings, MOST_FINDINGS);
+    check.notes_left_out = bounded(&mut check.notes, MOST_NOTES);
     Ok(check)
 }
 
-/// The current differences. Nothing is locked, so a difference may be transient.
+/// The most findings and notes to return.
+const MOST_FINDINGS: usize = 100_000;
+const MOST_NOTES: usize = 1000;
+
+/// Leaves out what is too much, and returns how much that is.
+fn bounded(findings: &mut Vec<v1::Finding>, most: usize) -> u64 {
+    let left_out = findings.len().saturating_sub(most) as u64;
+    findings.truncate(most);
+    left_out
+}
+
+/// The current differences. Nothing is locked, so what is found about sandboxes may be transient.
 async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
+    let before = books(engine).await;
+    // What memory had then is on the disk from here on; if it cannot be, the difference is real.
+    let _ = engine.settled().await;
     let reading = Arc::clone(node);
     let on_disk = tokio::task::spawn_blocking(move || reading.books_on_disk())
         .await
         .map_err(|error| Error::new(ErrorCode::Internal, error))??;
     let in_memory = books(engine).await;
-    let (compared, mut findings) = differences(&on_disk, &in_memory);
+    let looked = Looked { before: &before, on_disk: &on_disk, after: &in_memory };
+    let (compared, different) = missing(looked);
+    let mut findings: Vec<_> = different.iter().map(difference).collect();
     let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
     let (traces, problem) = node.look_for(&held).await;
     let gone = held.iter().zip(traces);
@@ -47,7 +70,12 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckRespo
             ..v1::Finding::default()
         }
     }));
-    Ok(v1::CheckResponse { compared, findings, notes: overlapping(&in_memory) })
+    Ok(v1::CheckResponse {
+        compared,
+        findings,
+        notes: overlapping(&in_memory),
+        ..v1::CheckResponse::default()
+    })
 }
 
 /// The finding for an allocation whose sandbox has these traces, if the namespace is gone.
@@ -81,23 +109,28 @@ fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
     })
 }
 
-/// The differences between disk and memory.
-fn differences(on_disk: &[Book], in_memory: &[Arc<Book>]) -> (u64, Vec<v1::Finding>) {
-    let on_disk = keyed(on_disk.iter());
-    let in_memory = keyed(in_memory.iter().map(Arc::as_ref));
-    let (mut compared, mut findings) = (0, Vec::new());
-    let nothing = Allocations::new();
-    for network in on_disk.keys().chain(in_memory.keys().filter(|name| !on_disk.contains_key(*name))) {
-        let disk = on_disk.get(network).unwrap_or(&nothing);
-        let memory = in_memory.get(network).unwrap_or(&nothing);
-        compared += disk.len().max(memory.len()) as u64;
-        let next_step = "look for checkpoint errors in the daemon's log, and report a bug";
-        findings
-            .extend(only_in(memory, disk).map(|held| missing("missing-from-checkpoint", held, next_step)));
-        let next_step = "restart tenured, which loads the checkpoint; and report a bug";
-        findings.extend(only_in(disk, memory).map(|held| missing("missing-from-memory", held, next_step)));
-    }
-    (compared, findings)
+/// The finding for a difference between disk and memory.
+fn difference(missing: &Missing) -> v1::Finding {
+    let (held, kind, next_step) = match missing {
+        Missing::FromDisk(held) => {
+            let next_step = "look for checkpoint errors in the daemon's log, and report a bug";
+            (held, "missing-from-checkpoint", next_step)
+        }
+        Missing::FromMemory(held) => {
+            let next_step = "restart tenured, which loads the checkpoint; and report a bug";
+            (held, "missing-from-memory", next_step)
+        }
+    };
+    let finding = v1::Finding {
+        kind: kind.to_owned(),
+        network: held.network.to_string(),
+        subject: held.owner.to_string(),
+        detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
+        next_step: next_step.to_owned(),
+        generation: held.generation.0,
+        ..v1::Finding::default()
+    };
+    about(held, finding)
 }
 
 /// Adds the allocation's addresses and pod to a finding.
@@ -154,31 +187,4 @@ fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
         };
         about(held, finding)
     })
-}
-
-type Allocations = BTreeMap<Generation, Arc<Allocation>>;
-
-fn keyed<'a>(books: impl Iterator<Item = &'a Book>) -> BTreeMap<NetworkName, Allocations> {
-    let of = |book: &Book| book.allocations().map(|held| (held.generation, Arc::clone(held))).collect();
-    books.map(|book| (book.network().name.clone(), of(book))).collect()
-}
-
-fn only_in<'a>(these: &'a Allocations, those: &'a Allocations) -> impl Iterator<Item = &'a Allocation> {
-    these
-        .iter()
-        .filter(|(generation, held)| those.get(generation) != Some(held))
-        .map(|(_, held)| held.as_ref())
-}
-
-fn missing(kind: &str, held: &Allocation, next_step: &str) -> v1::Finding {
-    let finding = v1::Finding {
-        kind: kind.to_owned(),
-        network: held.network.to_string(),
-        subject: held.owner.to_string(),
-        detail: format!("allocation {} of {}", held.generation, addresses(held).join(", ")),
-        next_step: next_step.to_owned(),
-        generation: held.generation.0,
-        ..v1::Finding::default()
-    };
-    about(held, finding)
 }

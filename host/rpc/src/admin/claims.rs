@@ -1,6 +1,6 @@
 //! The claims of agents: listing them, and ending one at an operator's request.
 
-use tenure_engine::Engine;
+use tenure_engine::{AgentStanding, Engine};
 use tenure_ledger::ClaimKey;
 use tenure_types::{AgentName, ClaimName, End, Error, ErrorCode, NetworkName, Result};
 
@@ -16,7 +16,16 @@ pub(super) fn list(engine: &Engine, request: &v1::ListAllClaimsRequest) -> Resul
     let claims = engine.claims_of(agent.as_ref());
     Ok(v1::ListAllClaimsResponse {
         claims: claims.iter().map(|claimed| claim(claimed, engine.now())).collect(),
+        standings: claims.iter().map(|claimed| standing(engine.standing(&claimed.claim.key))).collect(),
     })
+}
+
+fn standing(of: AgentStanding) -> v1::AgentStanding {
+    v1::AgentStanding {
+        last_heard_ms: of.last_heard.map_or(0, |heard| heard.wall_ms),
+        watches: u32::try_from(of.watches).unwrap_or(u32::MAX),
+        orphaned: of.is_orphaned,
+    }
 }
 
 pub(super) async fn release(

@@ -30,11 +30,11 @@ pub(super) async fn load(
         }
     }
     let engine = Arc::clone(engine);
-    let v1::LoadPolicyHead { name, sha256, signature, source } = head.unwrap_or_default();
+    let v1::LoadPolicyHead { name, sha256, signature, source, older } = head.unwrap_or_default();
     let loaded = async {
         let name = PolicyName::new(name).map_err(|error| Error::new(ErrorCode::UnknownPolicy, error))?;
         let sha256 = sha256.trim().to_ascii_lowercase();
-        let offered = Offered { name, bytes, sha256, signature, source };
+        let offered = Offered { name, bytes, sha256, signature, source, older };
         to_the_end(async move { engine.load_policy(offered).await }).await
     };
     let loaded = loaded.await.map_err(|error| to_status(&error))?;

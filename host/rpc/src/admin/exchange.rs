@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_engine::{Activate, Difference, Engine, Redefined, ShadowReport};
-use tenure_ledger::Step;
+use tenure_ledger::{Chooser, Step, StepKind};
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::shown::{policy_ref, unknown_network};
@@ -62,7 +62,7 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
         at_ms: at.wall_ms,
         kind: kind.name().to_owned(),
         policy: Some(policy_ref(&policy)),
-        reason: why,
+        reason: if why.is_empty() { by_whom(kind).to_owned() } else { why },
     };
     Ok(v1::GetPolicyHistoryResponse {
         now: Some(policy_ref(&served.now.policy)),
@@ -70,6 +70,18 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
         before: served.before.iter().map(|choice| policy_ref(&choice.policy)).collect(),
         steps: served.history.into_iter().map(step).collect(),
     })
+}
+
+/// Who took a step that has no reason of its own.
+fn by_whom(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Chosen(Chooser::Configuration) => "named by the network's configuration",
+        StepKind::Chosen(Chooser::Operator)
+        | StepKind::ShadowBegun
+        | StepKind::ShadowEnded
+        | StepKind::StateReplaced => "by an operator",
+        StepKind::Chosen(Chooser::RollBack) | StepKind::Undone | StepKind::Refused | StepKind::Kept => "",
+    }
 }
 
 /// The name of a network, which may not exist.

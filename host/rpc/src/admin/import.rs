@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
-use tenure_engine::{Claim, Engine, Import, Imported, Importing, Place};
+use tenure_engine::{Abandon, Claim, Engine, Import, ImportOrigin, Imported, Importing, Place};
 use tenure_types::cni::Configuration;
 use tenure_types::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, Owner, PodIdentity, Result};
-use tonic::{Status, Streaming};
+use tonic::transport::server::UdsConnectInfo;
+use tonic::{Request, Status, Streaming};
 
 use crate::cni::network_config;
 use crate::status::to_status;
@@ -24,12 +25,45 @@ struct Session {
     source: String,
 }
 
+/// Ends imports that were cut off.
+pub(super) async fn abandon(
+    engine: &Engine,
+    request: v1::AbandonImportRequest,
+) -> Result<v1::AbandonImportResponse> {
+    let v1::AbandonImportRequest { network, source, reason, apply } = request;
+    let network = NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
+    let source = Some(source).filter(|source| !source.is_empty());
+    let abandoned = engine.abandon_moves(&Abandon { network, source, reason, apply }).await?;
+    let imports = abandoned.iter().map(|open| v1::OpenImport {
+        source: open.source.to_string(),
+        by: open.by.to_string(),
+        entries: open.entries,
+        reached: open.reached,
+        begun_at_ms: open.at.wall_ms,
+    });
+    Ok(v1::AbandonImportResponse { imports: imports.collect() })
+}
+
+/// Who calls, for people.
+pub(super) fn caller<T>(request: &Request<T>) -> String {
+    let known = request.extensions().get::<UdsConnectInfo>().and_then(|info| info.peer_cred);
+    known.map_or_else(String::new, |caller| match caller.pid() {
+        Some(pid) => format!("uid {}, pid {pid}", caller.uid()),
+        None => format!("uid {}", caller.uid()),
+    })
+}
+
 /// An import in a single message.
-pub(super) async fn import(engine: &Arc<Engine>, request: v1::ImportRequest) -> Result<v1::ImportResponse> {
+pub(super) async fn import(
+    engine: &Arc<Engine>,
+    by: String,
+    request: v1::ImportRequest,
+) -> Result<v1::ImportResponse> {
     let v1::ImportRequest { network, config, entries, apply } = request;
     let head =
         v1::ImportHead { network, config, apply, source: "import".to_owned(), ..v1::ImportHead::default() };
-    let mut session = begin(engine, head).await?;
+    let head = v1::ImportHead { entries: entries.len() as u64, ..head };
+    let mut session = begin(engine, by, head).await?;
     let outcomes = session.judge(&entries).await?;
     session.end().await?;
     Ok(v1::ImportResponse { outcomes })
@@ -38,10 +72,12 @@ pub(super) async fn import(engine: &Arc<Engine>, request: v1::ImportRequest) -> 
 /// An import as a stream of messages, each answered by one.
 pub(super) async fn import_all(
     engine: &Arc<Engine>,
+    by: String,
     mut parts: Streaming<v1::ImportPart>,
 ) -> Result<OutcomeStream, Status> {
     let first = parts.message().await?.unwrap_or_default();
-    let session = begin(engine, first.head.unwrap_or_default()).await.map_err(|error| to_status(&error))?;
+    let session =
+        begin(engine, by, first.head.unwrap_or_default()).await.map_err(|error| to_status(&error))?;
     let state = (session, parts, Some(first.entries));
     let answers = stream::try_unfold(state, async |(mut session, mut parts, first)| {
         let entries = match first {
@@ -58,8 +94,8 @@ pub(super) async fn import_all(
     Ok(Box::pin(answers))
 }
 
-async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
-    let v1::ImportHead { network, config, apply, source, exclusive } = head;
+async fn begin(engine: &Arc<Engine>, by: String, head: v1::ImportHead) -> Result<Session> {
+    let v1::ImportHead { network, config, apply, source, exclusive, entries } = head;
     let network = NetworkName::new(&network).map_err(|error| Error::new(ErrorCode::UnknownNetwork, error))?;
     let definition = match config.as_slice() {
         [] => None,
@@ -72,7 +108,8 @@ async fn begin(engine: &Arc<Engine>, head: v1::ImportHead) -> Result<Session> {
             Some((config.policy()?, Arc::new(network_config(&config)?)))
         }
     };
-    let import = Import { network, definition, exclusive, apply };
+    let origin = ImportOrigin { source: source.clone(), by, entries };
+    let import = Import { network, origin, definition, exclusive, apply };
     let beginning = Arc::clone(engine);
     let runtime = tokio::runtime::Handle::current();
     // This may run a policy to define the network, and a dry run copies a book: neither may block an async worker.
@@ -118,7 +155,8 @@ fn read(entry: &v1::ImportEntry, source: &str) -> Result<Claim> {
         name: entry.pod_name.as_str().into(),
         uid: Box::default(),
     });
-    Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned() })
+    let claimed_at_ms = Some(entry.claimed_at_ms).filter(|claimed| *claimed > 0);
+    Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned(), claimed_at_ms })
 }
 
 /// The owner of the addresses, or why it is unknown.

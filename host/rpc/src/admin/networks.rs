@@ -8,7 +8,7 @@ use tenure_types::cni::Configuration;
 use tenure_types::{Definer, NetworkName, Pool, Result};
 
 use super::books::books;
-use super::overlap::{Overlap, overlaps};
+use super::overlap::{MOST_OF_ONE, Overlap, overlaps};
 use super::shown::{count, map, policy_ref, unknown_network};
 use crate::cni::network_config;
 use crate::v1;
@@ -21,7 +21,8 @@ pub(super) async fn networks(engine: &Engine) -> v1::ListNetworksResponse {
     let mut networks: Vec<_> = books.iter().map(|book| network(engine, book)).collect();
     for Overlap { one, other, .. } in overlaps(&books) {
         for (of, with) in [(one, other), (other, one)] {
-            if let (Some(network), Some(book)) = (networks.get_mut(of), books.get(with)) {
+            let network = networks.get_mut(of).filter(|network| network.overlaps.len() < MOST_OF_ONE);
+            if let (Some(network), Some(book)) = (network, books.get(with)) {
                 network.overlaps.push(book.name().to_string());
             }
         }

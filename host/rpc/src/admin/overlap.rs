@@ -14,6 +14,9 @@ pub(super) struct Overlap<'b> {
     pub(super) ranges: (&'b Range, &'b Range),
 }
 
+/// The most pairs of a network to find, unless it overlaps one that has fewer: where all overlap, nobody reads them all.
+pub(super) const MOST_OF_ONE: usize = 64;
+
 /// The pairs of networks that overlap, each once, in order. Ranges within a network never overlap.
 pub(super) fn overlaps(books: &[Arc<Book>]) -> Vec<Overlap<'_>> {
     let mut all: Vec<(usize, &Range)> = Vec::new();
@@ -24,6 +27,7 @@ pub(super) fn overlaps(books: &[Arc<Book>]) -> Vec<Overlap<'_>> {
     }
     all.sort_unstable_by_key(|(index, range)| (range.first(), *index));
     let mut found = BTreeMap::new();
+    let mut counts = vec![0; books.len()];
     // Ranges that began earlier and may reach this one; ranges of the other family have ended.
     let mut open: Vec<(usize, &Range)> = Vec::new();
     for (index, range) in all {
@@ -34,7 +38,16 @@ pub(super) fn overlaps(books: &[Arc<Book>]) -> Vec<Overlap<'_>> {
                 true => ((*other, index), (*before, range)),
                 false => ((index, *other), (range, *before)),
             };
-            found.entry(pair).or_insert(ranges);
+            let is_full = |index: usize| counts.get(index).is_some_and(|count| *count >= MOST_OF_ONE);
+            if found.contains_key(&pair) || is_full(pair.0) && is_full(pair.1) {
+                continue;
+            }
+            found.insert(pair, ranges);
+            for index in [pair.0, pair.1] {
+                if let Some(count) = counts.get_mut(index) {
+                    *count += 1;
+                }
+            }
         }
         open.push((index, range));
     }
@@ -62,6 +75,16 @@ mod tests {
         let config = Arc::new(NetworkConfig::default());
         let defined = Defined { config: &config, definition: &definition, by: Definer::Request };
         Arc::new(Book::defined(&NetworkName::new(name).unwrap(), defined, Moment::default()).unwrap())
+    }
+
+    #[test]
+    fn of_many_networks_that_all_overlap_a_part_is_found() {
+        let books: Vec<_> =
+            (0..500).map(|number| network(&format!("n{number}"), &[("10.0.0.1", "10.0.0.9")])).collect();
+        let found = overlaps(&books);
+        let of = |index: usize| found.iter().filter(|pair| pair.one == index || pair.other == index).count();
+        assert!(found.len() <= 500 * MOST_OF_ONE, "{} pairs", found.len());
+        assert!((0..500).all(|index| of(index) >= MOST_OF_ONE));
     }
 
     #[test]

@@ -1,67 +1,156 @@
-//! How many calls of an agent may be in flight, those that wait for a network included.
+//! The calls of an agent: how many may work at a time, how many may queue for that, and how many may wait for a network.
+//!
+//! ```text
+//! begins ─▶ queues (MOST_CALLS) ─▶ works (MOST_WORKING) ─▶ answered
+//!                 ▲                       │
+//!                 └── woken ── waits ◀────┘  (MOST_WAITING)
+//! ```
+//!
+//! A call that waits holds no other one up, and one that is woken queues rather than fails.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The most calls of one agent, besides its watches.
-const MOST: usize = 256;
+/// The most calls of one agent that work or queue for it, besides its watches.
+const MOST_CALLS: usize = 256;
 
-/// The calls in flight of each agent. A `std::sync::Mutex`, held to count. The configuration names the agents, so there are few.
+/// The most calls of one agent that work.
+const MOST_WORKING: usize = 64;
+
+/// The most calls of one agent that wait for a network.
+const MOST_WAITING: usize = 256;
+
+/// The calls of each agent. A `std::sync::Mutex`, held to look an agent up. The configuration names the agents, so there are few.
 #[derive(Debug, Clone, Default)]
-pub(super) struct InFlight(Arc<Mutex<BTreeMap<AgentName, usize>>>);
+pub(super) struct InFlight(Arc<Mutex<BTreeMap<AgentName, Arc<Calls>>>>);
 
-/// A call in flight, until it is dropped.
+/// The calls of one agent.
+#[derive(Debug)]
+struct Calls {
+    agent: AgentName,
+    all: Arc<Semaphore>,
+    working: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+/// A call that works, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Call {
-    all: InFlight,
-    agent: AgentName,
+    calls: Arc<Calls>,
+    _places: [OwnedSemaphorePermit; 2],
+}
+
+/// A call that waits, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    calls: Arc<Calls>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl InFlight {
-    /// Counts another call.
+    /// Queues another call, and returns when it may work.
     ///
     /// # Errors
     /// `Overloaded` if there are too many.
-    pub(super) fn begin(&self, agent: &AgentName) -> Result<Call> {
+    pub(super) async fn begin(&self, agent: &AgentName) -> Result<Call> {
+        let calls = self.of(agent);
+        let place = Arc::clone(&calls.all).try_acquire_owned();
+        let place = place.map_err(|_| calls.overloaded(format_args!("has {MOST_CALLS} calls in flight")))?;
+        let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
+        Ok(Call { calls, _places: [place, works] })
+    }
+
+    fn of(&self, agent: &AgentName) -> Arc<Calls> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = all.entry(agent.clone()).or_default();
-        if *calls >= MOST {
-            let cause = format_args!("agent {agent} has {MOST} calls in flight");
-            return Err(Error::new(ErrorCode::Overloaded, cause));
-        }
-        *calls += 1;
-        Ok(Call { all: self.clone(), agent: agent.clone() })
+        let of = |most| Arc::new(Semaphore::new(most));
+        let new = || {
+            Arc::new(Calls {
+                agent: agent.clone(),
+                all: of(MOST_CALLS),
+                working: of(MOST_WORKING),
+                waiting: of(MOST_WAITING),
+            })
+        };
+        Arc::clone(all.entry(agent.clone()).or_insert_with(new))
     }
 }
 
-impl Drop for Call {
-    fn drop(&mut self) {
-        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(calls) = all.get_mut(&self.agent) {
-            *calls -= 1;
-            if *calls == 0 {
-                all.remove(&self.agent);
-            }
-        }
+impl Call {
+    /// Lets other calls work.
+    ///
+    /// # Errors
+    /// `Overloaded` if too many wait already.
+    pub(super) fn waits(self) -> Result<Waiting> {
+        let calls = self.calls;
+        let place = Arc::clone(&calls.waiting).try_acquire_owned();
+        let too_many = format_args!("has {MOST_WAITING} calls that wait for a network");
+        let place = place.map_err(|_| calls.overloaded(too_many))?;
+        Ok(Waiting { calls, _place: place })
     }
+}
+
+impl Waiting {
+    /// Queues again, and returns when it may work.
+    ///
+    /// # Errors
+    /// None in practice: nothing closes the queue.
+    pub(super) async fn works(self) -> Result<Call> {
+        let Self { calls, _place } = self;
+        let place = Arc::clone(&calls.all).acquire_owned().await.map_err(closed)?;
+        let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
+        Ok(Call { calls, _places: [place, works] })
+    }
+}
+
+impl Calls {
+    fn overloaded(&self, why: std::fmt::Arguments<'_>) -> Error {
+        Error::new(ErrorCode::Overloaded, format_args!("agent {} {why}", self.agent))
+    }
+}
+
+fn closed(error: tokio::sync::AcquireError) -> Error {
+    Error::new(ErrorCode::Internal, error)
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
-    #[test]
-    fn an_agent_has_a_bounded_number_of_calls() {
-        let (all, one, other) =
-            (InFlight::default(), AgentName::new("one").unwrap(), AgentName::new("other").unwrap());
-        let mut calls: Vec<Call> = (0..MOST).map(|_| all.begin(&one).unwrap()).collect();
-        assert_eq!(all.begin(&one).unwrap_err().code, ErrorCode::Overloaded);
-        drop(all.begin(&other).unwrap());
+    fn names() -> [AgentName; 2] {
+        ["one", "other"].map(|name| AgentName::new(name).unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_agent_has_a_bounded_number_of_calls_and_queues_for_its_turn() {
+        let (all, [one, other]) = (InFlight::default(), names());
+        let mut calls = Vec::new();
+        for _ in 0..MOST_WORKING {
+            calls.push(all.begin(&one).await.unwrap());
+        }
+        let mut queued: Vec<_> = (MOST_WORKING..MOST_CALLS).map(|_| Box::pin(all.begin(&one))).collect();
+        assert!(queued.iter_mut().all(|call| call.as_mut().now_or_never().is_none()));
+        assert_eq!(all.begin(&one).await.unwrap_err().code, ErrorCode::Overloaded);
+        drop(all.begin(&other).await.unwrap());
         calls.pop();
-        all.begin(&one).unwrap();
-        drop(calls);
-        assert!(all.0.lock().unwrap().is_empty());
+        assert!(queued[0].as_mut().now_or_never().is_some_and(|call| call.is_ok()), "it has been its turn");
+    }
+
+    #[tokio::test]
+    async fn calls_that_wait_hold_no_other_up_and_all_work_when_they_are_woken() {
+        let (all, [one, _]) = (InFlight::default(), names());
+        let mut waiting = Vec::new();
+        for _ in 0..MOST_WAITING {
+            waiting.push(all.begin(&one).await.unwrap().waits().unwrap());
+        }
+        let more = all.begin(&one).await.unwrap();
+        assert_eq!(more.waits().unwrap_err().code, ErrorCode::Overloaded);
+        let woken = waiting.into_iter().map(|waits| async { waits.works().await.map(drop) });
+        let worked = futures_util::future::join_all(woken).await;
+        assert!(worked.iter().all(Result::is_ok) && worked.len() == MOST_WAITING);
     }
 }

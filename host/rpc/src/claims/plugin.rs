@@ -2,6 +2,7 @@
 //!
 //! The plugin's configuration only names the network. What the network is has been defined elsewhere, since an agent may not define one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::{Ask, Claimed};
@@ -11,7 +12,8 @@ use tenure_types::{AssignedAddress, Error, ErrorCode, Result};
 use tonic::{Request, Response, Status};
 
 use super::in_flight::Call;
-use super::{ClaimsService, Rights, asked, shown};
+use super::{Caller, ClaimsService, Rights, asked, shown};
+use crate::admission::link;
 use crate::v1::{self, Answer, Invocation};
 
 /// The interface that agents name. Its claims are told apart by the container's id alone.
@@ -36,7 +38,8 @@ impl ClaimsService {
     }
 
     async fn add_by_plugin(&self, call: &Request<Invocation>) -> Result<Answer> {
-        let (rights, _in_flight) = self.agent_of(call).await?;
+        let (rights, in_flight) = self.agent_of(call).await?;
+        let link = Arc::clone(link(call)?);
         let call = call.get_ref();
         let config = Configuration::parse(&call.config)?;
         let version = config.version(&Command::Add)?;
@@ -45,12 +48,10 @@ impl ClaimsService {
         let addresses = config.requested(&arguments)?;
         let wish = Wish { addresses, families: Families::default(), lease: None };
         let ask = Ask { network: key.network.clone(), name: key.name.clone(), wish };
-        rights.check(&ask)?;
-
         let existed = self.engine.claimed(&key).is_some();
-        let agent = rights.agent();
         let wait = half(config.plugin_settings(&Command::Add)?.timeout);
-        let claimed = self.waiting(wait, || self.engine.ensure(&agent, &ask)).await?;
+        let caller = Caller { link, rights, call: in_flight };
+        let claimed = self.ensure_in_time(caller, &ask, wait).await?;
         match success(&claimed).render(version) {
             Ok(output) => Ok(Answer { output: output.into_bytes() }),
             Err(error) => {
@@ -86,6 +87,9 @@ impl ClaimsService {
         let _calling = self.agent_of(call).await?;
         let config = Configuration::parse(&call.get_ref().config)?;
         config.version(&Command::Status)?;
+        let unavailable =
+            |error: Error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code));
+        self.engine.readiness().map_err(unavailable)?;
         match self.engine.book(config.name()).await {
             Some(_) => Ok(()),
             None => {
@@ -111,7 +115,7 @@ fn claim_of(rights: &Rights, config: &Configuration<'_>, call: &Invocation) -> R
 /// A claim as a plugin's result, with the gateways and routes that the network has now.
 fn success(claimed: &Claimed) -> Success {
     let address = |place: &tenure_engine::ClaimedPlace| AssignedAddress {
-        source: std::sync::Arc::clone(&place.now),
+        source: Arc::clone(&place.now),
         ..place.assigned.clone()
     };
     Success {

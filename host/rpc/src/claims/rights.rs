@@ -1,9 +1,14 @@
 //! What an agent may claim, and who it is.
 
+use std::pin::Pin;
+
 use tenure_engine::{Agent, Ask};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
 
 use crate::peer::Peer;
+
+/// The next change of the configuration.
+pub type Reload = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Knows the agents of this node.
 #[tonic::async_trait]
@@ -13,6 +18,9 @@ pub trait Agents: Send + Sync + 'static {
     /// # Errors
     /// `AgentUnknown` if it is none.
     async fn rights(&self, peer: &Peer) -> Result<Rights>;
+
+    /// Resolves once the agents may have changed after this call.
+    fn next_reload(&self) -> Reload;
 }
 
 /// What an agent may claim: its table in the configuration.

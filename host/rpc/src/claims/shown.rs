@@ -1,21 +1,62 @@
 //! Claims as messages.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use tenure_engine::{Claimed, ClaimedPlace};
 use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::cni::{Configuration, Route, Success};
-use tenure_types::{Attributes, DELEGATED, Moment, PoolName, RangeName};
+use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
 
 use crate::v1;
 
 /// The attribute that has the MTU.
 const MTU: &str = "mtu";
 
+/// The claims of an answer.
+pub(super) struct ShownClaims {
+    now: Moment,
+    /// Whether the routes of a network are in the answer once, and not in each claim.
+    apart: bool,
+    routes: BTreeMap<NetworkName, Vec<v1::ClaimRoute>>,
+}
+
+impl ShownClaims {
+    pub(super) fn new(now: Moment, apart: bool) -> Self {
+        Self { now, apart, routes: BTreeMap::new() }
+    }
+
+    /// Claims of the answer.
+    pub(super) fn all(&mut self, claims: &[Claimed]) -> Vec<v1::Claim> {
+        claims.iter().map(|claimed| self.claim(claimed)).collect()
+    }
+
+    fn claim(&mut self, claimed: &Claimed) -> v1::Claim {
+        if claimed.network.attributes.get(DELEGATED).is_some() {
+            // Each has routes of its own.
+            return claim(claimed, self.now);
+        }
+        let network = &claimed.claim.key.network;
+        let shared = || routes_of(claimed).iter().map(route).collect();
+        let routes = self.routes.entry(network.clone()).or_insert_with(shared);
+        let routes = if self.apart { Vec::new() } else { routes.clone() };
+        with_routes(claimed, self.now, routes)
+    }
+
+    /// The routes of the networks of all these claims, if they are not in each of them.
+    pub(super) fn routes(self) -> Vec<v1::NetworkRoutes> {
+        let apart = self.routes.into_iter().filter(|_| self.apart);
+        apart.map(|(network, routes)| v1::NetworkRoutes { network: network.to_string(), routes }).collect()
+    }
+}
+
 /// A claim with what it holds.
 #[must_use]
 pub fn claim(claimed: &Claimed, now: Moment) -> v1::Claim {
+    with_routes(claimed, now, routes_of(claimed).iter().map(route).collect())
+}
+
+fn with_routes(claimed: &Claimed, now: Moment, routes: Vec<v1::ClaimRoute>) -> v1::Claim {
     let claim = &claimed.claim;
     let lease = claim.wish.lease.map_or(0, |lease| lease.as_secs());
     v1::Claim {
@@ -24,7 +65,7 @@ pub fn claim(claimed: &Claimed, now: Moment) -> v1::Claim {
         name: claim.key.name.to_string(),
         generation: claim.generation.0,
         addresses: claimed.places.iter().map(address).collect(),
-        routes: routes_of(claimed).iter().map(route).collect(),
+        routes,
         made_at_ms: claim.made_at.wall_ms,
         age_ms: now.wall_ms.saturating_sub(claim.made_at.wall_ms),
         lease_seconds: u32::try_from(lease).unwrap_or(u32::MAX),

@@ -4,13 +4,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{Stream, stream};
-use tenure_engine::{Changes, Engine, Watching};
+use futures_util::{Stream, StreamExt as _, stream};
+use tenure_engine::{Changes, Engine};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tonic::Status;
 
-use super::{claim, shown};
+use super::Agents;
+use super::shown::{self, ShownClaims};
+use crate::admission::Link;
 use crate::status::to_status;
 use crate::v1;
 
@@ -26,72 +28,98 @@ const READ_WITHIN: Duration = Duration::from_secs(30);
 /// How often to look, besides whenever a claim changes: a response that could not be made durable is tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-type Responses = mpsc::Sender<Result<v1::WatchClaimsResponse, Status>>;
+type Responses = mpsc::Sender<v1::WatchClaimsResponse>;
 
-/// Begins a watch, which is followed in a task of its own until its reader goes away or `stop` is true.
-pub(super) fn begin(
-    engine: Arc<Engine>,
-    agent: AgentName,
-    version: String,
-    stop: watch::Receiver<bool>,
-) -> Result<WatchStream> {
-    let watching = engine.watching(&agent);
-    if engine.open_watches(&agent) > MOST_WATCHES {
+/// A watch of an agent's claims.
+pub(super) struct Watch {
+    pub(super) engine: Arc<Engine>,
+    pub(super) agents: Arc<dyn Agents>,
+    /// The agent that its caller was when it began.
+    pub(super) agent: AgentName,
+    pub(super) link: Arc<Link>,
+    pub(super) routes_apart: bool,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+/// Begins a watch, which is followed in a task of its own until its reader goes away, is no longer the agent, or `stop` is true.
+pub(super) fn begin(watch: Watch, version: String) -> Result<WatchStream> {
+    let (engine, agent) = (&watch.engine, &watch.agent);
+    let watching = engine.watching(agent);
+    if engine.open_watches(agent) > MOST_WATCHES {
         let cause = format_args!("agent {agent} has {MOST_WATCHES} watches open");
         return Err(Error::new(ErrorCode::Overloaded, cause));
     }
     let (responses, unread) = mpsc::channel(1);
-    tokio::spawn(follow(engine, agent, version, responses, stop, watching));
-    Ok(Box::pin(stream::unfold(unread, |mut unread| async { Some((unread.recv().await?, unread)) })))
+    let (ends, end) = oneshot::channel();
+    tokio::spawn(async move {
+        let ended = watch.follow(version, &responses).await;
+        drop(watching);
+        // The status comes after the responses that are on their way, for a reader that returns to them.
+        let _ = ends.send(ended);
+    });
+    let responses = stream::unfold(unread, |mut unread| async { Some((Ok(unread.recv().await?), unread)) });
+    let end = async { end.await.ok().map(|error| Err(to_status(&error))) };
+    Ok(Box::pin(responses.chain(stream::once(end).filter_map(std::future::ready))))
 }
 
-async fn follow(
-    engine: Arc<Engine>,
-    agent: AgentName,
-    version: String,
-    responses: Responses,
-    mut stop: watch::Receiver<bool>,
-    _watching: Watching,
-) {
-    let mut changed = engine.claim_changes();
-    let mut version = Some(version).filter(|version| !version.is_empty());
-    let mut is_first = true;
-    loop {
-        changed.mark_unchanged();
-        match engine.changes(&agent, version.as_deref()).await {
-            Ok(changes) => {
-                let is_news = is_first || !changes.claims.is_empty() || !changes.released.is_empty();
-                version = Some(changes.version.clone());
-                if is_news && !sent(&responses, Ok(response(&engine, changes))).await {
-                    return;
+impl Watch {
+    /// Sends responses until the watch has to end; returns why.
+    async fn follow(mut self, version: String, responses: &Responses) -> Error {
+        let mut changed = self.engine.claim_changes();
+        let mut version = Some(version).filter(|version| !version.is_empty());
+        let mut is_first = true;
+        loop {
+            changed.mark_unchanged();
+            let reload = self.agents.next_reload();
+            if let Err(error) = self.is_still_the_agent().await {
+                return error;
+            }
+            match self.engine.changes(&self.agent, version.as_deref()).await {
+                Ok(changes) => {
+                    let is_news = is_first || !changes.claims.is_empty() || !changes.released.is_empty();
+                    version = Some(changes.version.clone());
+                    if is_news && !sent(responses, response(&self.engine, changes, self.routes_apart)).await {
+                        tracing::info!(agent = %self.agent, "cut off a watch that is not read");
+                        let seconds = READ_WITHIN.as_secs();
+                        let cause = format_args!(
+                            "a response was left unread for {seconds} s: watch again from the last version"
+                        );
+                        return Error::new(ErrorCode::DeadlineExceeded, cause);
+                    }
+                    is_first = false;
                 }
-                is_first = false;
+                Err(error) => return error,
             }
-            Err(error) => {
-                sent(&responses, Err(to_status(&error))).await;
-                return;
-            }
-        }
-        tokio::select! {
-            _ = changed.changed() => {}
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
-            () = responses.closed() => return,
-            () = async { _ = stop.wait_for(|stop| *stop).await } => {
-                let error = Error::new(ErrorCode::NotReady, "the daemon is stopping");
-                sent(&responses, Err(to_status(&error))).await;
-                return;
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = reload => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = responses.closed() => return Error::new(ErrorCode::DeadlineExceeded, "the caller has gone away"),
+                _ = self.stop.wait_for(|stop| *stop) => {
+                    return Error::new(ErrorCode::NotReady, "the daemon is stopping");
+                }
             }
         }
+    }
+
+    /// Refuses to go on once the configuration says that the caller is another agent, or none.
+    async fn is_still_the_agent(&self) -> Result<()> {
+        let now = self.agents.rights(self.link.peer()).await?.name;
+        if now == self.agent {
+            return Ok(());
+        }
+        let cause = format_args!("the caller is now agent {now}, and was agent {}", self.agent);
+        Err(Error::new(ErrorCode::AgentUnknown, cause))
     }
 }
 
 /// Whether the reader has room for a response, or makes some soon.
-async fn sent(responses: &Responses, response: Result<v1::WatchClaimsResponse, Status>) -> bool {
+async fn sent(responses: &Responses, response: v1::WatchClaimsResponse) -> bool {
     responses.send_timeout(response, READ_WITHIN).await.is_ok()
 }
 
-fn response(engine: &Engine, changes: Changes) -> v1::WatchClaimsResponse {
-    let now = engine.now();
+fn response(engine: &Engine, changes: Changes, routes_apart: bool) -> v1::WatchClaimsResponse {
+    let mut shown = ShownClaims::new(engine.now(), routes_apart);
     let ended = changes
         .released
         .iter()
@@ -99,7 +127,8 @@ fn response(engine: &Engine, changes: Changes) -> v1::WatchClaimsResponse {
     v1::WatchClaimsResponse {
         version: changes.version,
         is_all: changes.is_all,
-        claims: changes.claims.iter().map(|claimed| claim(claimed, now)).collect(),
+        claims: shown.all(&changes.claims),
         ended: ended.collect(),
+        routes: shown.routes(),
     }
 }

@@ -22,8 +22,6 @@ type Object = Map<String, Value>;
 pub struct ForeseenNetwork {
     /// As the engine is asked to define it.
     pub network: Foreseen,
-    /// The directory in which host-local would store its addresses, if the configuration names one.
-    data_directory: Option<String>,
 }
 
 impl CniService {
@@ -32,9 +30,7 @@ impl CniService {
     /// # Errors
     /// As an ADD.
     pub async fn foresee(&self, foreseen: &ForeseenNetwork) -> Result<bool> {
-        let ForeseenNetwork { network, data_directory } = foreseen;
-        self.unimported.check(&self.engine, &network.network, data_directory.clone()).await?;
-        self.engine.foresee(network).await
+        self.engine.foresee(&foreseen.network).await
     }
 }
 
@@ -50,14 +46,13 @@ pub fn foreseen(text: &[u8]) -> Result<Vec<ForeseenNetwork>> {
         let config = Configuration::parse(&input)?;
         config.version(&Command::Add)?;
         config.routes()?;
-        let data_directory = config.data_directory();
         let network = Foreseen {
             network: config.name().clone(),
             policy: config.policy()?,
             config: Arc::new(network_config(&config)?),
         };
         if all.iter().all(|known| known.network.network != network.network) {
-            all.push(ForeseenNetwork { network, data_directory });
+            all.push(ForeseenNetwork { network });
         }
     }
     Ok(all)

@@ -1,45 +1,90 @@
-//! Protection against a forgotten import: checks host-local's state before a network is created.
+//! Protection against addresses of other IPAMs that the ledger does not have: compares their state with the book whenever it
+//! has changed.
 //!
-//! If an operator installs the plugin in place of host-local and forgets the import, live addresses would be handed out again,
-//! because a new book is empty. So a network is not created while host-local's directory of the same name contains addresses.
-//! Networks that the ledger already has are not checked: their files were imported, or are newer.
+//! An import may be forgotten, and the other IPAM may keep working after it, or work again after the network was removed. So a
+//! new owner is served only if the ledger accounts for every address of the network in host-local's directory, which is that of
+//! the configuration or host-local's own, and in each source from which the network has moved over.
+//!
+//! ```text
+//!             metadata as at the last good look                 everything is accounted for,
+//!   new owner ─────────────────────────────────▶ served ◀────── and the state is not being changed ──┐
+//!       │                                                                                            │
+//!       └── the state is new or was changed ──▶ look: list the reservations, ask the book ───────────┤
+//!                                                                                                    ▼
+//!                                                                      refused: the command that imports the rest
+//! ```
+//!
+//! A source that does not exist has no addresses. One that cannot be read refuses new owners. The state is not held still: an
+//! invocation of host-local that begins after a look is seen by the next one only, so the runtime has to stop using it first.
 
-use std::collections::HashSet;
-use std::io::ErrorKind;
-use std::net::IpAddr;
+mod host_local;
+mod ipamd;
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tenure_engine::Engine;
+use serde_json::Value;
+use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use tokio::sync::Semaphore;
 
 /// host-local's data directory if `ipam.dataDir` is not set.
 const DEFAULT_DIRECTORY: &str = "/var/lib/cni/networks";
 
-/// The number of directories read concurrently; a read that hangs holds up only new networks.
+/// The number of sources read concurrently; a read that hangs holds up only new owners.
 const AT_ONCE: usize = 8;
 
-/// The number of networks to remember as known to the ledger; above it, the set is cleared and rebuilt.
+/// The number of good looks to remember; above it, all are forgotten and made again.
 const REMEMBERED: usize = 4096;
 
-/// The check of host-local's directory.
+/// How long ago a state must have changed to be known by its metadata alone: two changes within a tick of the clock look the same.
+const AT_REST_MS: u64 = 2_000;
+
+/// The comparison with the state of other IPAMs.
 #[derive(Debug)]
 pub(crate) struct Unimported {
-    /// Changes when the configuration is reloaded.
+    /// Whether host-local's state is ignored. Changes when the configuration is reloaded.
     ignore: AtomicBool,
-    /// Networks that the ledger has. Read at each ADD; written once for each network.
-    known: RwLock<HashSet<NetworkName>>,
+    /// The last looks that found everything accounted for. Read at each ADD of a new owner; written once for each change.
+    good: RwLock<HashMap<PathBuf, GoodLook>>,
     places: Arc<Semaphore>,
 }
 
+/// A look that found everything accounted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GoodLook {
+    network: NetworkName,
+    removals: u64,
+    stamp: Stamp,
+}
+
+/// The metadata of a file or directory, which changes with what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: (u64, u64),
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The state of another IPAM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum OtherState {
+    /// host-local's data directory.
+    HostLocal(PathBuf),
+    /// ipamd's checkpoint.
+    Ipamd(PathBuf),
+}
+
 impl Unimported {
-    /// A check that does nothing if host-local's state is ignored.
+    /// A comparison that leaves host-local out if its state is ignored.
     pub(crate) fn new(ignore: bool) -> Self {
         Self {
             ignore: AtomicBool::new(ignore),
-            known: RwLock::default(),
+            good: RwLock::default(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
@@ -49,100 +94,149 @@ impl Unimported {
         self.ignore.store(ignore, Ordering::Relaxed);
     }
 
-    /// Refuses a network that the ledger does not have while host-local has addresses for it, in the directory that the
-    /// configuration names or in its own.
-    ///
-    /// # Errors
-    /// `NotTakenOver`, with the command that imports them.
-    pub(crate) async fn check(
-        &self,
-        engine: &Engine,
-        network: &NetworkName,
-        data: Option<String>,
-    ) -> Result<()> {
+    /// The states to compare a network with.
+    fn states(&self, compared: &Compared) -> Vec<OtherState> {
+        let mut states = Vec::with_capacity(1);
         let ignore = self.ignore.load(Ordering::Relaxed);
-        if ignore || self.known.read().unwrap_or_else(PoisonError::into_inner).contains(network) {
-            return Ok(());
-        }
-        if engine.book(network).await.is_some() {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= REMEMBERED {
-                known.clear();
+        let own = data_directory(&compared.config.ipam);
+        // A relative path would be one of the plugin's working directory, which the daemon does not know.
+        states.extend(Some(OtherState::HostLocal(own)).filter(|_| !ignore));
+        for source in &compared.sources {
+            let state = match source.split_once(' ') {
+                Some(("host-local", data)) if !ignore => OtherState::HostLocal(data.into()),
+                Some(("ipamd", file)) => OtherState::Ipamd(file.into()),
+                _ => continue,
+            };
+            if !states.contains(&state) {
+                states.push(state);
             }
-            known.insert(network.clone());
-            return Ok(());
         }
-        let data = data.map_or_else(|| PathBuf::from(DEFAULT_DIRECTORY), PathBuf::from);
-        // The path is relative to the plugin's working directory, which the daemon does not know.
-        if !data.is_absolute() {
-            return Ok(());
+        states.retain(|state| state.path().is_absolute());
+        states
+    }
+
+    fn is_good(&self, path: &Path, compared: &Compared) -> bool {
+        let stamp = match Stamp::of(path) {
+            Ok(Some(stamp)) => stamp,
+            Ok(None) => return true,
+            Err(_) => return false,
+        };
+        let good = self.good.read().unwrap_or_else(PoisonError::into_inner);
+        good.get(path).is_some_and(|look| {
+            look.stamp == stamp && look.network == compared.network && look.removals == compared.removals
+        })
+    }
+
+    fn remember(&self, path: PathBuf, look: GoodLook) {
+        let mut good = self.good.write().unwrap_or_else(PoisonError::into_inner);
+        if good.len() >= REMEMBERED {
+            good.clear();
         }
+        good.insert(path, look);
+    }
+
+    async fn compare(&self, compared: &Compared, is_known: IsKnown) -> Result<()> {
         let internal = |error: &dyn std::fmt::Display| Error::new(ErrorCode::Internal, error);
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| internal(&error))?;
-        let name = network.clone();
+        // Somebody else may have looked meanwhile.
+        if self.is_unchanged(compared) {
+            return Ok(());
+        }
+        let (states, network) = (self.states(compared), compared.network.clone());
         let look = move || {
-            let found = look(&data, &name);
+            let look = |state: OtherState| {
+                let path = state.watched(&network);
+                // From before the look, so that a change meanwhile shows.
+                let stamp = Stamp::of(&path).ok().flatten();
+                state.look(&network, &is_known)?;
+                Ok(stamp.map(|stamp| (path, stamp)))
+            };
+            let looks = states.into_iter().map(look).collect::<Result<Vec<_>>>();
             drop(place);
-            found
+            looks
         };
-        tokio::task::spawn_blocking(look).await.map_err(|error| internal(&error))?
+        let looks = tokio::task::spawn_blocking(look).await.map_err(|error| internal(&error))??;
+        for (path, stamp) in looks.into_iter().flatten() {
+            if stamp.is_at_rest(compared.now_ms) {
+                let look = GoodLook { network: compared.network.clone(), removals: compared.removals, stamp };
+                self.remember(path, look);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Looks for a file named after an address; one is enough. A file without an owner counts: host-local does not hand out its address
-/// either.
-fn look(data: &Path, network: &NetworkName) -> Result<()> {
-    let directory = data.join(network.as_str());
-    let refused = |what: &dyn std::fmt::Display| {
-        let cause = format_args!(
-            "{}: {what}; import them with `tenurectl import --apply host-local {} --config FILE`, where FILE is the network's \
-             configuration",
-            directory.display(),
-            data.display()
-        );
-        Err(Error::new(ErrorCode::NotTakenOver, cause))
-    };
-    let entries = match std::fs::read_dir(&directory) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
-        Err(error) => return refused(&error),
-    };
-    for entry in entries {
-        let name = match entry {
-            Ok(entry) => entry.file_name(),
-            Err(error) => return refused(&error),
-        };
-        if let Some(address) = name.to_str().and_then(|name| name.parse::<IpAddr>().ok()) {
-            return refused(&format_args!(
-                "host-local has addresses for network {network}, such as {address}"
-            ));
+impl OtherIpams for Unimported {
+    fn is_unchanged(&self, compared: &Compared) -> bool {
+        self.states(compared).iter().all(|state| self.is_good(&state.watched(&compared.network), compared))
+    }
+
+    fn look<'a>(&'a self, compared: &'a Compared, is_known: IsKnown) -> Answer<'a, ()> {
+        Box::pin(self.compare(compared, is_known))
+    }
+}
+
+impl OtherState {
+    fn path(&self) -> &Path {
+        match self {
+            Self::HostLocal(path) | Self::Ipamd(path) => path,
         }
     }
-    Ok(())
+
+    /// The path whose metadata changes with the addresses of the network.
+    fn watched(&self, network: &NetworkName) -> PathBuf {
+        match self {
+            Self::HostLocal(data) => data.join(network.as_str()),
+            Self::Ipamd(file) => file.clone(),
+        }
+    }
+
+    fn look(&self, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
+        match self {
+            Self::HostLocal(data) => host_local::look(data, network, is_known),
+            Self::Ipamd(file) => ipamd::look(file, network, is_known),
+        }
+    }
+}
+
+impl Stamp {
+    /// The present stamp; `None` if there is nothing.
+    fn of(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(found) => Ok(Some(Self {
+                inode: (found.dev(), found.ino()),
+                modified: (found.mtime(), found.mtime_nsec()),
+                changed: (found.ctime(), found.ctime_nsec()),
+            })),
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_at_rest(&self, now_ms: u64) -> bool {
+        let changed = u64::try_from(self.changed.0.max(self.modified.0)).unwrap_or(u64::MAX);
+        changed.saturating_add(1).saturating_mul(1000).saturating_add(AT_REST_MS) < now_ms
+    }
+}
+
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// The data directory in the text of an `ipam` object.
+fn data_directory(ipam: &str) -> PathBuf {
+    // Most have none, and then nothing is parsed.
+    let named = ipam.contains("dataDir").then(|| {
+        let ipam: Value = serde_json::from_str(ipam).ok()?;
+        let named = ipam.get("dataDir")?.as_str()?;
+        (!named.is_empty()).then(|| PathBuf::from(named))
+    });
+    named.flatten().unwrap_or_else(|| PathBuf::from(DEFAULT_DIRECTORY))
+}
+
+fn refused(cause: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::NotTakenOver, cause)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_of_the_same_network_is_enough() {
-        let directory = tempfile::tempdir().unwrap();
-        let data = directory.path();
-        let (pods, blue) = (NetworkName::new("pods").unwrap(), NetworkName::new("blue").unwrap());
-        assert_eq!(look(data, &pods), Ok(()), "no directory");
-        std::fs::create_dir(data.join("pods")).unwrap();
-        for own in ["lock", "last_reserved_ip.0", "notes.txt"] {
-            std::fs::write(data.join("pods").join(own), "10.1.0.2").unwrap();
-        }
-        assert_eq!(look(data, &pods), Ok(()), "nothing but bookkeeping");
-        std::fs::write(data.join("pods/10.1.0.2"), "").unwrap();
-        let refused = look(data, &pods).unwrap_err();
-        assert_eq!(refused.code, ErrorCode::NotTakenOver);
-        let command = format!("tenurectl import --apply host-local {} --config", data.display());
-        assert!(refused.cause.contains(&command) && refused.cause.contains("10.1.0.2"), "{refused}");
-        assert_eq!(look(data, &blue), Ok(()), "another network's");
-        std::fs::write(data.join("blue"), "").unwrap();
-        assert_eq!(look(data, &blue), Ok(()), "not a directory");
-    }
-}
+mod tests;

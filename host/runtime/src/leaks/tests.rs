@@ -5,8 +5,8 @@ use tenure_engine::{ExchangeSettings, Ports, Recovered, Settings};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue};
 use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{
-    AssignedAddress, Attributes, ContainerId, InterfaceName, Moment, Owner, Place, PolicyName, PolicyStamp,
-    Sandbox,
+    AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
+    PolicyName, PolicyStamp, Sandbox,
 };
 
 use super::*;
@@ -63,6 +63,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         bounds,
         exchange: ExchangeSettings::default(),
         reserved: Duration::from_secs(3600),
+        agents: None,
     };
     Engine::new(Recovered { books: vec![book], ..Recovered::default() }, ports, settings).0
 }
@@ -101,6 +102,32 @@ async fn what_both_sources_miss_is_freed_after_the_grace_period() {
     assert_eq!(leaks.engine.whats_wrong(), [], "it answers again");
     assert_eq!(leaks.look(BEGIN + 3 * GRACE).await, LOOK_AGAIN);
     assert_eq!(held(&leaks).await, 0);
+}
+
+/// A daemon that crashes in a loop looks once in each life.
+#[tokio::test]
+async fn the_grace_period_goes_on_over_restarts_of_the_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("cri.sock");
+    Fake(vec!["other"]).serve(&socket);
+    let engine = engine("ghost", &directory.path().join("gone"));
+    let boot = |id: &str| BootId(id.to_owned());
+    let life = |of: &str, at: Duration| {
+        let sandboxes = Arc::new(Sandboxes::new(Some(Runtime::at(socket.clone()))));
+        let clock = ManualClock::default();
+        clock.advance(at);
+        let leaks = Leaks::new(Arc::clone(&engine), sandboxes, Arc::new(clock), || GRACE);
+        leaks.kept_in(directory.path().join("gone-since"), boot(of))
+    };
+    life("a", BEGIN).look(BEGIN).await;
+    let at = BEGIN + GRACE / 2;
+    assert_eq!(life("a", at).look(at).await, LOOK_AGAIN);
+    let at = BEGIN + GRACE;
+    let other_boot = life("b", at);
+    assert_eq!(other_boot.gone_since.len(), 0, "the clock has begun again since");
+    let mut leaks = life("a", at);
+    leaks.look(at).await;
+    assert_eq!(held(&leaks).await, 0, "no life was as long as the grace period");
 }
 
 #[tokio::test]

@@ -15,6 +15,11 @@ use crate::{ContainerId, Error, ErrorCode, InterfaceName, NetworkName, PolicyNam
 /// The time limit of a call without `ipam.timeout`.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The longest that a call waits for a daemon that is away, without `ipam.wait`, as a part of its time limit: the rest is for being
+/// served.
+const WAIT_NUMERATOR: u32 = 3;
+const WAIT_DENOMINATOR: u32 = 4;
+
 /// The longest allowed `ipam.timeout`: every runtime has given up by then.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -34,13 +39,15 @@ pub struct PluginSettings {
     pub socket: Option<String>,
     /// The time limit of the call.
     pub timeout: Duration,
+    /// How long the call waits for a daemon that is away, within its time limit.
+    pub wait: Duration,
     /// ADD only: the file to read name servers from.
     pub resolv_conf: Option<String>,
 }
 
 impl Default for PluginSettings {
     fn default() -> Self {
-        Self { socket: None, timeout: DEFAULT_TIMEOUT, resolv_conf: None }
+        Self { socket: None, timeout: DEFAULT_TIMEOUT, wait: part_of(DEFAULT_TIMEOUT), resolv_conf: None }
     }
 }
 
@@ -117,15 +124,18 @@ impl<'a> Configuration<'a> {
             ipam => ipam?,
         };
         if *command == Command::Del {
+            let timeout = timeout(&ipam).unwrap_or(DEFAULT_TIMEOUT);
             return Ok(PluginSettings {
                 socket: path(&ipam, "socket").unwrap_or_default(),
-                timeout: timeout(&ipam).unwrap_or(DEFAULT_TIMEOUT),
+                timeout,
+                wait: wait(&ipam, timeout).unwrap_or_else(|_| part_of(timeout)),
                 resolv_conf: None,
             });
         }
         let (socket, timeout) = (path(&ipam, "socket")?, timeout(&ipam)?);
+        let wait = wait(&ipam, timeout)?;
         let resolv_conf = if *command == Command::Add { path(&ipam, RESOLV_CONF)? } else { None };
-        Ok(PluginSettings { socket, timeout, resolv_conf })
+        Ok(PluginSettings { socket, timeout, wait, resolv_conf })
     }
 
     /// The configured routes, to be returned in the result.
@@ -185,12 +195,6 @@ impl<'a> Configuration<'a> {
     /// `InvalidConfig` when it is not an absolute path.
     pub fn resolv_conf(&self) -> Result<Option<String>, Error> {
         path(&self.ipam()?, RESOLV_CONF)
-    }
-
-    /// The directory in which host-local would store its addresses, if the configuration has a valid `dataDir`.
-    #[must_use]
-    pub fn data_directory(&self) -> Option<String> {
-        self.ipam().ok()?.text("dataDir").ok()?.filter(|path| !path.is_empty())
     }
 
     /// Ranges that the runtime prepends to the configured ones, as JSON text.
@@ -254,6 +258,21 @@ fn timeout(ipam: &Object<'_>) -> Result<Duration, Error> {
         Ok(timeout) if !timeout.is_zero() && timeout <= LONGEST_TIMEOUT => Ok(timeout),
         _ => Err(node.invalid(format_args!("expected {expected}, not {seconds}"))),
     }
+}
+
+/// How long to wait for a daemon that is away: never longer than the call may take.
+fn wait(ipam: &Object<'_>, timeout: Duration) -> Result<Duration, Error> {
+    let Some(node) = ipam.get("wait") else { return Ok(part_of(timeout)) };
+    let expected = "a number of seconds, from 0 to 3600";
+    let seconds: f64 = node.read(expected)?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(wait) if wait <= LONGEST_TIMEOUT => Ok(wait.min(timeout)),
+        _ => Err(node.invalid(format_args!("expected {expected}, not {seconds}"))),
+    }
+}
+
+fn part_of(timeout: Duration) -> Duration {
+    timeout * WAIT_NUMERATOR / WAIT_DENOMINATOR
 }
 
 /// The error for a value that libcni itself decodes, in libcni's words.

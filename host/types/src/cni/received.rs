@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::json::{Node, Object};
-use super::{Dns, Route, Success};
+use super::{Dns, Route, SpecVersion, Success};
 use crate::{AssignedAddress, Error, ErrorCode};
 
 /// What a plugin printed.
@@ -33,6 +33,12 @@ impl Received {
         let root = Object::document(text).map_err(invalid)?;
         if let Some(failure) = failure(&root)? {
             return Ok(failure);
+        }
+        if let Some(version) = root.text("cniVersion")?.filter(|version| SpecVersion::find(version).is_none())
+        {
+            // What its keys mean is not known.
+            let cause = format_args!("cniVersion: {version:?} is not a version that tenure knows");
+            return Err(Error::new(ErrorCode::InvalidConfig, cause));
         }
         let (mut addresses, mut routes) = (Vec::new(), Vec::new());
         for node in root.list("ips")? {
@@ -96,7 +102,6 @@ pub(super) fn read_dns(dns: &Object<'_>) -> Result<Dns, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cni::SpecVersion;
 
     fn success() -> Success {
         Success {
@@ -144,6 +149,11 @@ mod tests {
             (r#"{"ips":[{}]}"#, "ips[0].address: missing"),
             (r#"{"ips":[{"address":"10.0.0.1/24","gateway":"x"}]}"#, "ips[0].gateway: not an IP address"),
             (r#"{"code":"x"}"#, "code: expected a whole number"),
+            (
+                r#"{"cniVersion":"9.9.9","ips":[{"address":"10.0.0.1/24"}]}"#,
+                "cniVersion: \"9.9.9\" is not a version that tenure knows",
+            ),
+            (r#"{"cniVersion":1,"ips":[{"address":"10.0.0.1/24"}]}"#, "cniVersion: "),
         ] {
             let error = Received::parse(text.as_bytes()).unwrap_err();
             assert!(error.cause.contains(cause), "{text}: {error}");

@@ -42,6 +42,9 @@ pub struct DeclareClaimsRequest {
     /// As for Ensure; all networks must exist before anything happens.
     #[prost(uint32, tag = "3")]
     pub wait_ms: u32,
+    /// Whether the answer has the routes of each network once, in its own field, and claims come without them.
+    #[prost(bool, tag = "4")]
+    pub routes_apart: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeclareClaimsResponse {
@@ -54,6 +57,9 @@ pub struct DeclareClaimsResponse {
     /// Claims that were released.
     #[prost(message, repeated, tag = "3")]
     pub released: ::prost::alloc::vec::Vec<ClaimId>,
+    /// As in ListClaimsResponse.
+    #[prost(message, repeated, tag = "4")]
+    pub routes: ::prost::alloc::vec::Vec<NetworkRoutes>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseClaimRequest {
@@ -67,18 +73,28 @@ pub struct ReleaseClaimResponse {
     pub existed: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ListClaimsRequest {}
+pub struct ListClaimsRequest {
+    /// As for Declare.
+    #[prost(bool, tag = "1")]
+    pub routes_apart: bool,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListClaimsResponse {
     /// Sorted by network and name.
     #[prost(message, repeated, tag = "1")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
+    /// The routes of the networks of these claims, if they were asked for apart. A claim whose network is not there has its own.
+    #[prost(message, repeated, tag = "2")]
+    pub routes: ::prost::alloc::vec::Vec<NetworkRoutes>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WatchClaimsRequest {
     /// The version of the last response that was read, to get only what has changed since; empty for everything.
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
+    /// As for Declare.
+    #[prost(bool, tag = "2")]
+    pub routes_apart: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchClaimsResponse {
@@ -95,6 +111,9 @@ pub struct WatchClaimsResponse {
     /// The claims that have ended.
     #[prost(message, repeated, tag = "4")]
     pub ended: ::prost::alloc::vec::Vec<EndedClaim>,
+    /// As in ListClaimsResponse, for the claims of this response.
+    #[prost(message, repeated, tag = "5")]
+    pub routes: ::prost::alloc::vec::Vec<NetworkRoutes>,
 }
 /// What identifies one of an agent's claims.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -128,7 +147,7 @@ pub struct Claim {
     /// At most one from each pool of the network, in the order of the pools.
     #[prost(message, repeated, tag = "5")]
     pub addresses: ::prost::alloc::vec::Vec<ClaimAddress>,
-    /// The routes of the network.
+    /// The routes of the network, unless they were asked for apart.
     #[prost(message, repeated, tag = "6")]
     pub routes: ::prost::alloc::vec::Vec<ClaimRoute>,
     /// When it was made, in milliseconds of Unix time, and its age.
@@ -183,6 +202,14 @@ pub struct ClaimAddress {
     /// it back: release the claim and claim anew.
     #[prost(bool, tag = "9")]
     pub leaving: bool,
+}
+/// The routes of a network, which all claims on it have.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NetworkRoutes {
+    #[prost(string, tag = "1")]
+    pub network: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "2")]
+    pub routes: ::prost::alloc::vec::Vec<ClaimRoute>,
 }
 /// A route of a network.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -404,8 +431,9 @@ pub mod claims_client {
             req.extensions_mut().insert(GrpcMethod::new("tenure.v1.Claims", "List"));
             self.inner.unary(req, path, codec).await
         }
-        /// The agent's claims, and then every change of them. A reader that stops reading is cut off, and resumes from its last version.
-        /// An open watch renews the leases of all the agent's claims.
+        /// The agent's claims, and then every change of them. A reader that leaves responses unread until the daemon cannot deliver another one for 30
+        /// seconds is cut off: after the responses that are on their way, the watch ends as "deadline-exceeded", and the reader resumes from its last
+        /// version. An open watch renews the leases of all the agent's claims.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchClaimsRequest>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tenure_ledger::{
     Book, Choice, ChoiceFact, Chooser, Claim, ClaimFact, ClaimKey, Component, ComponentFact, Defined,
-    DelegationFact, EffectFact, Fact, LedgerFact, PolicyState, Presence, StateFact, Step, StepKind, Wish,
+    DelegationFact, EffectFact, Fact, LedgerFact, MoveFact, PolicyState, Presence, StateFact, Step, StepKind,
+    Wish,
 };
 use tenure_types::{
     AgentName, Assignment, Attributes, ClaimName, ContainerId, DefinedPool, Definer, Definition,
@@ -99,6 +100,11 @@ impl Story<'_> {
 
     pub(super) fn affect(&self, fact: EffectFact) {
         self.put(&network("lan"), [fact.into()]);
+    }
+
+    pub(super) fn move_over(&self, fact: MoveFact) {
+        let network = fact.network().clone();
+        self.put(&network, [fact.into()]);
     }
 
     pub(super) fn forget(&self, name: &str, when: Moment) {

@@ -13,6 +13,7 @@ use tenure_types::{
     IntentId, InterfaceName, Link, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox, Supply,
 };
 
+use super::moved::{begin_moves, end_moves, move_on};
 use super::node::{
     Story, agent, at, attributes, ip, named, network, owner, policy, pool, proposal, range, request, sandbox,
 };
@@ -21,7 +22,7 @@ use super::node::{
 pub(super) type Deed = fn(&Story<'_>);
 
 /// The history up to the point at which a snapshot is worthwhile.
-pub(super) const BEFORE: [Deed; 16] = [
+pub(super) const BEFORE: [Deed; 17] = [
     define_lan,
     supply,
     hand_out,
@@ -38,15 +39,16 @@ pub(super) const BEFORE: [Deed; 16] = [
     remember,
     ask_delegates,
     intend,
+    begin_moves,
 ];
 
 /// The events while the snapshot is in progress.
-pub(super) const DURING: [Deed; 7] =
-    [remove, remove_and_define_again, exchange_more, claim_more, remember_more, ask_more, reach];
+pub(super) const DURING: [Deed; 8] =
+    [remove, remove_and_define_again, exchange_more, claim_more, remember_more, ask_more, reach, move_on];
 
 /// The events after it.
-pub(super) const AFTER: [Deed; 7] =
-    [redefine_lan, release_more, withdraw, hand_out_more, remember_again, give_back, end];
+pub(super) const AFTER: [Deed; 8] =
+    [redefine_lan, release_more, withdraw, hand_out_more, remember_again, give_back, end, end_moves];
 
 /// The pools of the network on which most happens; the zone in the west and a range are removed later.
 fn pools(later: bool) -> Vec<DefinedPool> {

@@ -9,7 +9,7 @@ use tenure_ledger::delegations::Given;
 use tenure_ledger::states::Memory;
 use tenure_ledger::{
     Choice, Claim, Claims, Component, Components, Delegation, Delegations, Effects, Families, Image, Intent,
-    PolicyState, Presence, States, Step, Taken, Wish,
+    Move, MoveFact, Moves, PolicyState, Presence, States, Step, Taken, Wish,
 };
 use tenure_types::{
     Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner,
@@ -92,8 +92,28 @@ pub(super) fn tell(found: &Recovered) -> String {
         let Object { kind, name, attributes } = object.as_ref();
         writeln!(text, "  {kind} {name}: {}", self::attributes(attributes)).unwrap();
     }
+    if found.moves != Moves::default() {
+        writeln!(text, "moves through {}", found.moves.through()).unwrap();
+    }
+    for fact in found.moves.facts() {
+        writeln!(text, "  {}", moved(&fact)).unwrap();
+    }
     writeln!(text, "last {}", found.report.last).unwrap();
     text
+}
+
+fn moved(fact: &MoveFact) -> String {
+    let of = fact.network();
+    match fact {
+        MoveFact::Begun(Move { network: _, source, by, entries, reached, at }) => {
+            format!("{of}: {reached} of {entries} entries from {source:?}, by {by:?} at {}", moment(*at))
+        }
+        MoveFact::Ended { network: _, source, end, why, at } => {
+            format!("{of}: {} {source:?} at {} {why:?}", end.name(), moment(*at))
+        }
+        MoveFact::Deleted { network: _, owner, at } => format!("{of}: {owner} deleted at {}", moment(*at)),
+        MoveFact::Reached { .. } | MoveFact::Forgotten { .. } => unreachable!("not a part of the state"),
+    }
 }
 
 fn choice(Choice { policy, by, at, why, watched }: &Choice) -> String {

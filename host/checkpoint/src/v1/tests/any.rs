@@ -19,7 +19,8 @@ use tenure_ledger::states::Memory;
 use tenure_ledger::{
     Choice, ChoiceFact, Choices, Chooser, Claim, ClaimFact, ClaimKey, Claims, Component, ComponentFact,
     Components, Delegation, DelegationFact, Delegations, EffectFact, Effects, Fact, Families, Image, Intent,
-    LedgerFact, PolicyState, Presence, StateFact, States, Step, StepKind, Taken, Wish,
+    LedgerFact, Move, MoveEnd, MoveFact, Moves, PolicyState, Presence, StateFact, States, Step, StepKind,
+    Taken, Wish,
 };
 use tenure_types::{
     AgentName, Attributes, ClaimName, ContainerId, Cooling, Definer, DelegateName, EffectKind, Generation,
@@ -297,6 +298,7 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
     ];
     prop_oneof![
         3 => effects.prop_map(Fact::from),
+        3 => move_fact().prop_map(Fact::from),
         3 => delegations.prop_map(Fact::from),
         9 => ledger_fact().prop_map(Fact::from),
         3 => choices.prop_map(Fact::from),
@@ -400,6 +402,35 @@ fn intent() -> impl Strategy<Value = Intent> {
 
 fn object() -> impl Strategy<Value = Object> {
     (text(), text(), attributes()).prop_map(|(kind, name, attributes)| Object { kind, name, attributes })
+}
+
+fn move_fact() -> impl Strategy<Value = MoveFact> {
+    let begun = (network_name(), text(), text(), 0..9_u64, 0..9_u64, moment());
+    let begun = begun.prop_map(|(network, source, by, entries, reached, at)| {
+        MoveFact::Begun(Move { network, source: source.into(), by: by.into(), entries, reached, at })
+    });
+    let reached = (network_name(), text(), any::<u64>(), moment());
+    let end = select(vec![MoveEnd::Finished, MoveEnd::Abandoned]);
+    prop_oneof![
+        begun,
+        reached.prop_map(|(network, source, reached, at)| {
+            MoveFact::Reached { network, source: source.into(), reached, at }
+        }),
+        (network_name(), text(), end, text(), moment()).prop_map(|(network, source, end, why, at)| {
+            MoveFact::Ended { network, source: source.into(), end, why: why.into(), at }
+        }),
+        (network_name(), owner(), moment()).prop_map(|(network, owner, at)| MoveFact::Deleted {
+            network,
+            owner,
+            at
+        }),
+        (network_name(), moment()).prop_map(|(network, at)| MoveFact::Forgotten { network, at }),
+    ]
+}
+
+/// What moves over from other IPAMs.
+pub(super) fn moves() -> impl Strategy<Value = Moves> {
+    (any::<u64>(), vec(move_fact(), 1..9)).prop_map(|(through, facts)| Moves::restore(through, facts))
 }
 
 /// What the host does outside the ledger.

@@ -33,6 +33,7 @@ fn history() -> Vec<LogItem> {
             number,
             first: 1,
             base: Base::Log,
+            after: None,
             boot: BootId(boot.into()),
             node: "node-7".into(),
             opened: at(seconds),

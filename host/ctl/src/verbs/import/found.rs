@@ -1,5 +1,7 @@
 //! The allocations that another IPAM plugin left on disk.
 
+use std::collections::BTreeSet;
+
 use crate::report::{Entry, PassedOver};
 
 /// The result of reading another plugin's state.
@@ -7,6 +9,8 @@ use crate::report::{Entry, PassedOver};
 pub(super) struct Found {
     /// Attachments, in the order in which they were found.
     pub(super) entries: Vec<Entry>,
+    /// The networks that the state is about, also those without entries.
+    pub(super) networks: BTreeSet<String>,
     /// Files and rows that are no attachments, with the reason.
     pub(super) passed_over: Vec<PassedOver>,
 }

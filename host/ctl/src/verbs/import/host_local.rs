@@ -1,15 +1,14 @@
 //! host-local's data directory: a directory per network, which contains a file per address, named after the address.
 //!
-//! A file contains the container ID and, on the next line, the interface; plugins before 0.8 wrote the ID alone. An empty file
-//! is left by a crash: its owner is unknown to host-local too, which never hands the address out again.
+//! What a file says is read where the daemon compares it, too ([`tenure_rpc::host_local`]).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use tenure_rpc::host_local::{AddressFile, Named};
 use tenure_rpc::v1::ImportEntry;
 use tenure_types::Error;
 
@@ -20,9 +19,6 @@ use crate::verbs::file::unreadable;
 /// Files that host-local keeps for itself.
 const LAST_RESERVED: &str = "last_reserved_ip.";
 const LOCK: &str = "lock";
-
-/// The most bytes read from a file, which contains two names.
-const LONGEST: u64 = 4096;
 
 /// Reads a data directory. `interface` is used for attachments whose file names none.
 pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
@@ -38,6 +34,7 @@ pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
 }
 
 fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Found) -> Result<(), Error> {
+    found.networks.insert(network.to_owned());
     let mut attachments: BTreeMap<(String, String), ImportEntry> = BTreeMap::new();
     let mut of_nobody = Vec::new();
     for (name, path) in listed(directory)? {
@@ -48,11 +45,11 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
             found.passed_over.push(passed_over(&path, "file name is not an IP address"));
             continue;
         };
-        let (owner, claim) = match owner(&path) {
+        let (owner, claim, claimed_at_ms) = match owner(&path) {
             Ok(read) => read,
             // host-local has released it since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => (Err(error.to_string()), String::new()),
+            Err(error) => (Err(error.to_string()), String::new(), 0),
         };
         let entry = match owner {
             Ok((container, named)) => {
@@ -67,6 +64,7 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
         };
         entry.addresses.push(address.to_string());
         entry.claims.push(claim);
+        entry.claimed_at_ms = entry.claimed_at_ms.max(claimed_at_ms);
     }
     let entries = attachments.into_iter().map(|((container_id, interface), entry)| ImportEntry {
         container_id,
@@ -78,25 +76,10 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
     Ok(())
 }
 
-/// A container and, if the file has it, the interface; otherwise why the owner is unknown.
-type Named = Result<(String, Option<String>), String>;
-
-/// A file's owner and the time of its last change. Only regular files are opened: opening a pipe would block.
-fn owner(path: &Path) -> io::Result<(Named, String)> {
-    let metadata = fs::symlink_metadata(path)?;
-    let claim = format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec());
-    if !metadata.is_file() {
-        return Ok((Err("not a regular file".to_owned()), claim));
-    }
-    let mut text = Vec::new();
-    File::open(path)?.take(LONGEST).read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text);
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let named = match lines.next() {
-        Some(container) => Ok((container.to_owned(), lines.next().map(str::to_owned))),
-        None => Err("the file is empty, so the owner is unknown".to_owned()),
-    };
-    Ok((named, claim))
+/// A file's owner, and when it was written, as a claim and in milliseconds.
+fn owner(path: &Path) -> io::Result<(Named, String, u64)> {
+    let file = AddressFile::see(path)?;
+    Ok((file.owner(path)?, file.claim, file.claimed_at_ms.unwrap_or_default()))
 }
 
 /// The entries of a directory, by name.
@@ -164,5 +147,7 @@ mod tests {
         assert_eq!(why, ["", "", "the file is empty, so the owner is unknown", "not a regular file"]);
         let claims: Vec<_> = found.entries.iter().flat_map(|entry| &entry.entry.claims).collect();
         assert!(claims.len() == 5 && claims.iter().all(|claim| claim.contains('.')), "{claims:?}");
+        assert!(found.entries.iter().all(|entry| entry.entry.claimed_at_ms > 1_600_000_000_000));
+        assert_eq!(found.networks.iter().map(String::as_str).collect::<Vec<_>>(), ["pods"]);
     }
 }

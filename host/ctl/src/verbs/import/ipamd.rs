@@ -11,6 +11,9 @@ use crate::report::{Entry, PassedOver};
 use crate::verbs::file::unreadable;
 use crate::verbs::ipamd::{Checkpoint, VERSION};
 
+/// Nanoseconds in a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
 /// Reads a checkpoint. `network`, if given, replaces the network names in the file; ipamd knows only one network.
 pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
     let text = fs::read(file).map_err(|error| unreadable(file, &error))?;
@@ -20,6 +23,7 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
         return Err(unreadable(file, &format_args!("version {version:?} is not {VERSION:?}")));
     }
     let mut found = Found::default();
+    found.networks.extend(network.map(str::to_owned));
     for (index, row) in allocations.into_iter().enumerate() {
         let addresses: Vec<String> =
             [row.ipv4, row.ipv6].into_iter().filter(|text| !text.is_empty()).collect();
@@ -29,6 +33,8 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
             continue;
         }
         let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
+        let claimed_at = row.allocation_timestamp.and_then(|at| u64::try_from(at).ok());
+        let claimed_at_ms = claimed_at.unwrap_or_default() / MILLISECOND;
         let entry = ImportEntry {
             claims: vec![claim; addresses.len()],
             container_id: row.container_id,
@@ -36,9 +42,11 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
             addresses,
             pod_namespace: row.metadata.namespace,
             pod_name: row.metadata.name,
+            claimed_at_ms,
             ..ImportEntry::default()
         };
         let network = network.map_or(row.network_name, str::to_owned);
+        found.networks.insert(network.clone());
         found.entries.push(Entry { network, entry });
     }
     // Group by network; a stable sort keeps the file's order within each.
@@ -72,6 +80,7 @@ mod tests {
             pod_namespace: "default".into(),
             pod_name: "web-1".into(),
             claims: vec!["1700000000000000000".into()],
+            claimed_at_ms: 1_700_000_000_000,
             ..ImportEntry::default()
         };
         assert_eq!(found.entries[0], Entry { network: "aws-cni".into(), entry: web });

@@ -75,8 +75,11 @@ async fn declare(socket: &Path, claims: u32) -> anyhow::Result<()> {
         name: format!("claim-{number}"),
         ..ClaimSpec::default()
     };
-    let request =
-        DeclareClaimsRequest { claims: (0..claims).map(spec).collect(), dry_run: false, wait_ms: 60_000 };
+    let request = DeclareClaimsRequest {
+        claims: (0..claims).map(spec).collect(),
+        wait_ms: 60_000,
+        ..Default::default()
+    };
     let declared = client.declare(request).await.map_err(|status| anyhow!("{status}"))?.into_inner();
     ensure!(declared.created.len() as u64 == u64::from(claims), "{} claims", declared.created.len());
     Ok(())
@@ -116,7 +119,7 @@ async fn reconnect(socket: &Path, claims: u32, count: u32, pace: Duration) -> an
 /// The first response of a watch that resumes from a version.
 async fn told(socket: &Path, version: String) -> anyhow::Result<WatchClaimsResponse> {
     let mut client = ClaimsClient::new(client::connect(socket).await?);
-    let watch = client.watch(WatchClaimsRequest { version }).await;
+    let watch = client.watch(WatchClaimsRequest { version, ..Default::default() }).await;
     let first = watch.map_err(|status| anyhow!("{status}"))?.into_inner().message().await;
     first.map_err(|status| anyhow!("{status}"))?.context("the watch has ended")
 }

@@ -104,6 +104,11 @@ impl Subject {
         Ok(took)
     }
 
+    /// Runs ADD for a further container, which keeps its address.
+    pub(crate) fn add(&self) -> anyhow::Result<Duration> {
+        self.run("ADD", self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// Runs once in each network, so that all of them exist before anything is timed.
     pub(crate) fn warm_up(&self) -> anyhow::Result<()> {
         self.configs.iter().try_for_each(|_| self.once(|| Ok(())).map(drop))

@@ -14,6 +14,7 @@ mod parts;
 mod picture;
 mod policy;
 mod report;
+mod restarts;
 mod scale;
 mod stalls;
 mod start;
@@ -34,6 +35,7 @@ use tokio::runtime::Runtime;
 use crate::exec::{Subject, network};
 use crate::parts::Parts;
 use crate::report::{Figure, Report, Row, Unit};
+use crate::restarts::Ending;
 use crate::scale::{FULL, Large, Rows, SHORT, Scale};
 use crate::times::Times;
 use crate::turns::{Turns, at_once};
@@ -128,6 +130,7 @@ fn measure(scale: &Scale, needs_disk: bool, only: &[Rows]) -> anyhow::Result<Rep
             Rows::Agents => rows.push(bench.beside_agents()?),
             Rows::Policy => rows.extend(bench.policy_calls()?),
             Rows::Stalls => rows.extend(bench.beside_stalls()?),
+            Rows::Restarts => rows.extend(bench.restarted()?),
             Rows::Large => rows.extend(bench.large_states()?),
             Rows::Size => rows.extend(bench.size_and_instructions()?),
         }
@@ -366,6 +369,29 @@ impl Bench<'_> {
             .raw("p99", us(beside.compiling.percentile(99))),
         ];
         Ok(rows)
+    }
+
+    /// What a restart costs the pods that come meanwhile. An ADD that fails ends the bench.
+    fn restarted(&self) -> anyhow::Result<Vec<Row>> {
+        say("restarts under 100 ADDs per second through the plugin");
+        let count = self.scale.restarted;
+        let seconds = |value: f64| Unit::Seconds.of(value);
+        [("stopped and started", Ending::Stopped), ("killed and started", Ending::Killed)]
+            .map(|(what, ending)| {
+                let restarts::Restarted { took, absence } = restarts::measure(ending, count)?;
+                let (longest, absence) = (took.percentile(100) / 1e6, absence.as_secs_f64());
+                let measure = format!(
+                    "plugin ADD at a steady 100/s while the daemon is {what}, none failed, longest beyond its absence"
+                );
+                Ok(Row::new(measure, seconds((longest - absence).max(0.0)))
+                    .at_most(0.3)
+                    .raw("longest", seconds(longest))
+                    .raw("absence", seconds(absence))
+                    .raw("p50", us(took.median()))
+                    .raw("ADDs", Unit::Count.of(f64::from(count))))
+            })
+            .into_iter()
+            .collect()
     }
 
     fn large_states(&self) -> anyhow::Result<Vec<Row>> {

@@ -19,6 +19,8 @@ pub(crate) enum Rows {
     Policy,
     /// ADDs beside policies that spin or compile
     Stalls,
+    /// A restart of the daemon under a stream of ADDs
+    Restarts,
     /// Memory, start and listing of large states
     Large,
     /// Sizes of programs, and instructions
@@ -52,6 +54,8 @@ pub(crate) struct Scale {
     pub(crate) calls: u32,
     /// ADDs measured next to each kind of policy that stalls its own network.
     pub(crate) beside: u32,
+    /// ADDs through the plugin, at 100 a second, while the daemon is restarted.
+    pub(crate) restarted: u32,
 }
 
 /// A large state, and the goals of what it costs.
@@ -82,6 +86,7 @@ pub(crate) const FULL: Scale = Scale {
     watches: 10_000,
     calls: 20_000,
     beside: 2_000,
+    restarted: 600,
 };
 pub(crate) const SHORT: Scale = Scale {
     rounds: 3,
@@ -100,4 +105,5 @@ pub(crate) const SHORT: Scale = Scale {
     watches: 20,
     calls: 100,
     beside: 20,
+    restarted: 30,
 };

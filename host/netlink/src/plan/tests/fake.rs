@@ -16,6 +16,9 @@ pub(crate) fn carry_out(seen: &mut Seen, operation: &Operation) {
             let link = seen.links.iter_mut().find(|link| link.name == *name).unwrap();
             (link.up, link.mtu) = (true, *mtu);
         }
+        Operation::RaiseLink { name } => {
+            seen.links.iter_mut().find(|link| link.name == *name).unwrap().up = true;
+        }
         Operation::AddAddress(address) => seen.addresses.push(address.clone()),
         Operation::RemoveAddress(address) => seen.addresses.retain(|other| other != address),
         Operation::SetRoute(route) => {

@@ -4,21 +4,13 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use rustix::process::{
-    Resource, Rlimit, Signal, geteuid, set_parent_process_death_signal, setpriority_process, setrlimit,
-};
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, Gid, Uid, capabilities, set_capabilities, set_no_new_privs,
-    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
-};
+use rustix::process::{Resource, Rlimit, setpriority_process, setrlimit};
 
 use super::here;
+use crate::confine::{SystemCalls, close_inherited, drop_rights, filter};
 
 /// The argument that marks a child; its limit of processor seconds follows.
 pub(super) const ARGUMENT: &str = "--compile-policy-from-standard-input";
-
-/// The user and group `nobody`.
-pub(super) const NOBODY: u32 = 65534;
 
 /// The child's address space, in bytes.
 const MEMORY: u64 = 2 << 30;
@@ -31,6 +23,35 @@ const NICE: i32 = 10;
 
 /// The file and value that make this child one of the first processes that the kernel kills when memory runs out.
 const OUT_OF_MEMORY: (&str, &str) = ("/proc/self/oom_score_adj", "800");
+
+/// What reading, compiling and writing take: memory, the pipes, and what the standard library does at a thread's end.
+const CALLS: &[libc::c_long] = &[
+    libc::SYS_brk,
+    libc::SYS_clock_gettime,
+    libc::SYS_close,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_getpid,
+    libc::SYS_getrandom,
+    libc::SYS_gettid,
+    libc::SYS_madvise,
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_mremap,
+    libc::SYS_munmap,
+    libc::SYS_read,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_yield,
+    libc::SYS_sigaltstack,
+    libc::SYS_tgkill,
+    libc::SYS_write,
+    libc::SYS_writev,
+];
 
 /// Compiles if this process was started for it, and returns its exit code. A daemon's `main` must call it first.
 #[must_use]
@@ -58,6 +79,7 @@ fn serve(seconds: u64) -> Result<(), String> {
 }
 
 fn confine(seconds: u64) -> io::Result<()> {
+    close_inherited()?;
     let (file, adjustment) = OUT_OF_MEMORY;
     // The daemon may be protected from the OOM killer, and its child inherits that.
     match fs::write(file, adjustment) {
@@ -67,8 +89,6 @@ fn confine(seconds: u64) -> io::Result<()> {
     // If even that is forbidden, the child compiles at the usual priority.
     let _ = setpriority_process(None, NICE);
     drop_rights()?;
-    // The child does not outlive the daemon's thread that waits for it. A change of the user clears this.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, most) in [
         (Resource::As, MEMORY),
         (Resource::Cpu, seconds.max(1)),
@@ -82,25 +102,6 @@ fn confine(seconds: u64) -> io::Result<()> {
         let maximum = if resource == Resource::Cpu { most + 1 } else { most };
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(maximum) })?;
     }
+    filter(SystemCalls::Only(CALLS))?;
     Ok(())
-}
-
-/// Becomes `nobody`, unless the parent has done that or may not, and gives up every capability for ever.
-///
-/// A daemon without capabilities cannot become another user. Its child stays `root` by name, with no right but that of
-/// the owner of files, of which it can open none.
-fn drop_rights() -> io::Result<()> {
-    let to_be_another = CapabilitySet::SETUID | CapabilitySet::SETGID;
-    if geteuid().is_root() && capabilities(None)?.effective.contains(to_be_another) {
-        let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-        set_thread_groups(&[])?;
-        set_thread_res_gid(group, group, group)?;
-        set_thread_res_uid(user, user, user)?;
-    }
-    let (left, none) = (capabilities(None)?, CapabilitySet::empty());
-    // A filter may deny the call where there is nothing to give up.
-    if !(left.effective | left.permitted).is_empty() {
-        set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    }
-    Ok(set_no_new_privs(true)?)
 }

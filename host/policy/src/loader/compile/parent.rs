@@ -1,4 +1,4 @@
-//! The parent's side: starts the child with as few privileges as possible, feeds it, and kills it at its deadline.
+//! The parent's side: starts the child, which gives up its privileges itself, feeds it, and kills it at its deadline.
 
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::child::{ARGUMENT, NOBODY};
+use super::child::ARGUMENT;
 use crate::text::clean;
 
 /// The most bytes of compiled code; the largest policies that other languages' tools produce need a quarter of it.
@@ -20,9 +20,6 @@ const MOST_WORDS: u64 = 4 << 10;
 
 /// The child's wall-clock limit as a multiple of its processor time, since it yields to everything else.
 const BY_THE_CLOCK: u32 = 3;
-
-/// The capabilities that the daemon needs to run its child as `nobody`: `CAP_SETGID` and `CAP_SETUID`.
-const TO_BE_ANOTHER: u64 = 1 << 6 | 1 << 7;
 
 /// Compiles in a child that may use this much processor time.
 pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
@@ -75,9 +72,9 @@ pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
     }
 }
 
+/// Starts the child as the daemon's own user: started as another, it would be that user's to attach to.
 fn start(time: Duration) -> std::io::Result<Child> {
-    let mut command = Command::new("/proc/self/exe");
-    command
+    Command::new("/proc/self/exe")
         .arg0("tenure-compiler")
         .arg(ARGUMENT)
         .arg(time.as_secs().to_string())
@@ -85,27 +82,8 @@ fn start(time: Duration) -> std::io::Result<Child> {
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    if may_be_another() {
-        let as_nobody = command.uid(NOBODY).gid(NOBODY).spawn();
-        match as_nobody {
-            // The program may be in a directory that only root can execute from; the child then becomes nobody itself.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                command.uid(0).gid(0);
-            }
-            other => return other,
-        }
-    }
-    command.spawn()
-}
-
-/// Whether the daemon may start a process as another user. It does not just try, since a seccomp filter might kill
-/// the child for it.
-fn may_be_another() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
-    rustix::process::geteuid().is_root() && effective & TO_BE_ANOTHER == TO_BE_ANOTHER
+        .stderr(Stdio::piped())
+        .spawn()
 }
 
 /// A child that is killed when its waiter is dropped.

@@ -97,6 +97,7 @@ fn the_daemon_is_found_and_waited_for_as_configured() {
     let expected = PluginSettings {
         socket: Some("/tmp/cni.sock".to_owned()),
         timeout: Duration::from_millis(500),
+        wait: Duration::from_millis(375),
         resolv_conf: Some("/etc/resolv.conf".to_owned()),
     };
     assert_eq!(settings(ipam, &Command::Add), Ok(expected.clone()));
@@ -120,6 +121,27 @@ fn the_daemon_is_found_and_waited_for_as_configured() {
                 .starts_with("ipam.timeout: expected a number of seconds"),
             "{bad}"
         );
+    }
+}
+
+#[test]
+fn a_call_waits_for_a_daemon_that_is_away_within_its_time_limit() {
+    let wait = |ipam: &str| parse(&with_ipam(ipam)).plugin_settings(&Command::Add).map(|read| read.wait);
+    for (ipam, milliseconds) in [
+        ("{}", 15_000),
+        (r#"{"timeout": 2}"#, 1_500),
+        (r#"{"wait": 0}"#, 0),
+        (r#"{"wait": 0.25}"#, 250),
+        (r#"{"wait": 60}"#, 20_000),
+        (r#"{"timeout": 120, "wait": 60}"#, 60_000),
+    ] {
+        assert_eq!(wait(ipam), Ok(Duration::from_millis(milliseconds)), "{ipam}");
+    }
+    for bad in ["-1", "3601", "\"5\"", "1e300"] {
+        let ipam = format!(r#"{{"wait": {bad}}}"#);
+        assert!(cause(wait(&ipam)).starts_with("ipam.wait: expected a number of seconds"), "{bad}");
+        let del = parse(&with_ipam(&ipam)).plugin_settings(&Command::Del);
+        assert_eq!(del, Ok(PluginSettings::default()), "a DEL works whatever is wrong");
     }
 }
 

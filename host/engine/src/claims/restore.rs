@@ -1,0 +1,151 @@
+//! Restoring the claims of a state that was lost, before anybody else can get their addresses.
+//!
+//! ```text
+//!  the state is lost            its network serves a request            its agent asks for it
+//! ───────────────────▶ awaited ──────────────────────────────▶ reserved ──────────────────────▶ here
+//!                         │ its agent declares others, or releases it
+//!                         └──────────────────────────────────────────▶ none
+//! ```
+//!
+//! An awaited claim is not in the ledger yet, because its network is not: a network is defined by whoever needs it first. What a delegate
+//! gave is not restored: the delegate still knows it, and gives it to nobody else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
+use tenure_types::{
+    AgentName, Allocation, Moment, NetworkName, PolicyStamp, Proposal, Request, Result, Sandbox,
+};
+
+use super::WitnessedClaim;
+use crate::engine::Engine;
+use crate::slot::Alone;
+
+impl Engine {
+    /// Has these claims restored once their networks serve a request, unless the ledger has them.
+    pub fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
+        self.witnessed
+            .change(|awaited| awaited.extend(claims.into_iter().map(|claim| (claim.key, claim.addresses))));
+    }
+
+    /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.
+    #[must_use]
+    pub fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
+        let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
+        let mut all: BTreeMap<ClaimKey, WitnessedClaim> = self
+            .claims_of(None)
+            .into_iter()
+            .map(|claimed| {
+                let addresses = claimed.places.iter().map(|place| place.assigned.ip()).collect();
+                (
+                    claimed.claim.key.clone(),
+                    WitnessedClaim { key: claimed.claim.key, addresses, is_awaited: false },
+                )
+            })
+            .collect();
+        for (key, addresses) in awaited {
+            all.insert(key.clone(), WitnessedClaim { key, addresses, is_awaited: true });
+        }
+        all.into_values().collect()
+    }
+
+    /// Differs from before whenever [`witnessed_claims`](Self::witnessed_claims) may.
+    #[must_use]
+    pub fn witnessed_version(&self) -> (u64, u64) {
+        (self.committer.node().claims.through(), self.witnessed.version())
+    }
+
+    /// Restores the awaited claims of an agent, as far as their networks exist.
+    pub(super) async fn restore_claims_of(&self, agent: &AgentName) -> Result<()> {
+        let networks: BTreeSet<NetworkName> = {
+            let all = self.witnessed.any();
+            let own = |key: &&ClaimKey| key.agent == *agent;
+            all.iter().flat_map(|all| all.keys().filter(own).map(|key| key.network.clone())).collect()
+        };
+        for network in networks {
+            let Some(slot) = self.networks.known(&network) else { continue };
+            self.restore_claims(&slot.alone().await, &network, self.now())?;
+        }
+        Ok(())
+    }
+
+    /// Restores the awaited claims of a network, before anybody is given an address of it. One whose address lies in no range yet, or
+    /// still has another owner, stays awaited.
+    pub(crate) fn restore_claims(&self, alone: &Alone<'_>, network: &NetworkName, now: Moment) -> Result<()> {
+        let awaited = self.witnessed.of(network);
+        if awaited.is_empty() || self.has_state().is_err() {
+            return Ok(());
+        }
+        if self.delegate_of(network).is_some() {
+            self.witnessed.retain(|key| key.network != *network);
+            return Ok(());
+        }
+        let Some(choice) = self.committer.choice(network) else { return Ok(()) };
+        let stamp = Arc::new(choice.policy);
+        let mut state = alone.state();
+        let Some(served) = state.as_mut() else { return Ok(()) };
+        // An older state has some with other addresses, which their agents have given up since; another of them may have those.
+        for (key, addresses) in &awaited {
+            let held = served.book.owned_by(&key.owner());
+            if held.is_some_and(|held| !has_all(held, addresses)) {
+                let outdated = self.ending(&served.book, key, now, "lost");
+                drop(self.committer.commit(&mut served.book, &outdated)?);
+            }
+        }
+        for (key, addresses) in awaited {
+            if served.book.owned_by(&key.owner()).is_some() {
+                self.witnessed.retain(|other| *other != key);
+                continue;
+            }
+            match restored(&served.book, &key, &addresses, &stamp, now) {
+                Ok(facts) => {
+                    drop(self.committer.commit(&mut served.book, &facts)?);
+                    self.witnessed.retain(|other| *other != key);
+                    tracing::warn!(claim = %key, ?addresses, "restored a claim of the state that was lost");
+                }
+                Err(why) => tracing::debug!(claim = %key, ?addresses, why, "cannot restore a claim yet"),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_all(held: &Allocation, addresses: &[IpAddr]) -> bool {
+    addresses.iter().all(|address| held.addresses.iter().any(|held| held.ip() == *address))
+}
+
+/// The facts that restore a claim, reserved for its agent.
+fn restored(
+    book: &Book,
+    key: &ClaimKey,
+    addresses: &[IpAddr],
+    policy: &Arc<PolicyStamp>,
+    now: Moment,
+) -> Result<[Fact; 2], String> {
+    let locate = |address: &IpAddr| match book.locate(*address) {
+        Some((pool, _)) => Ok((pool, *address)),
+        None => Err(format!("{address} is not in any range of network {}", key.network)),
+    };
+    let proposal = Proposal::of(addresses.iter().map(locate).collect::<Result<Vec<_>, _>>()?);
+    let request = Request {
+        network: key.network.clone(),
+        owner: key.owner(),
+        requested: addresses.to_vec(),
+        sandbox: Sandbox::default(),
+        supply_full: false,
+        requested_at: now,
+    };
+    let allocation = book
+        .admit_living(&request, &proposal, policy, now, &[])
+        .map_err(|violation| violation.to_string())?;
+    let claim = Claim {
+        key: key.clone(),
+        wish: Wish::default(),
+        generation: allocation.generation,
+        made_at: now,
+        presence: Presence::Reserved(now),
+    };
+    Ok([LedgerFact::Allocated(Arc::new(allocation)).into(), ClaimFact::Claimed(claim).into()])
+}

@@ -1,0 +1,71 @@
+//! The claims of a state that was lost, as a witness outside of it knows them, while they wait to be [restored](super::restore).
+//!
+//! The map is behind a `std::sync::Mutex`, held to read and to change memory, also while a network's state is locked; while it is empty,
+//! an atomic avoids the lock.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use tenure_ledger::ClaimKey;
+use tenure_types::NetworkName;
+
+use crate::lock::hold;
+
+/// A claim as the witness knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessedClaim {
+    /// The claim.
+    pub key: ClaimKey,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Whether the ledger lacks it, and it is to be restored.
+    pub is_awaited: bool,
+}
+
+/// Claims that are to be restored, and their addresses.
+pub(super) type AwaitedClaims = BTreeMap<ClaimKey, Vec<IpAddr>>;
+
+/// The claims that are to be restored.
+#[derive(Default)]
+pub(crate) struct Witnessed {
+    any: AtomicBool,
+    /// Counts the changes.
+    changes: AtomicU64,
+    awaited: Mutex<AwaitedClaims>,
+}
+
+impl Witnessed {
+    pub(super) fn change(&self, change: impl FnOnce(&mut AwaitedClaims)) {
+        let mut awaited = hold(&self.awaited);
+        change(&mut awaited);
+        self.any.store(!awaited.is_empty(), Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The claims, if there are any.
+    pub(super) fn any(&self) -> Option<MutexGuard<'_, AwaitedClaims>> {
+        self.any.load(Ordering::Acquire).then(|| hold(&self.awaited))
+    }
+
+    pub(super) fn of(&self, network: &NetworkName) -> Vec<(ClaimKey, Vec<IpAddr>)> {
+        let all = self.any();
+        let of = |(key, addresses): (&ClaimKey, &Vec<IpAddr>)| {
+            (key.network == *network).then(|| (key.clone(), addresses.clone()))
+        };
+        all.iter().flat_map(|all| all.iter().filter_map(of)).collect()
+    }
+
+    /// Differs from before whenever the claims do.
+    pub(super) fn version(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Gives up those claims that are no longer to be restored.
+    pub(super) fn retain(&self, stays: impl Fn(&ClaimKey) -> bool) {
+        if self.any().is_some_and(|awaited| awaited.keys().any(|key| !stays(key))) {
+            self.change(|awaited| awaited.retain(|key, _| stays(key)));
+        }
+    }
+}

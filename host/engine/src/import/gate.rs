@@ -1,0 +1,220 @@
+//! Refuses new owners while addresses of their network may be in use that the ledger does not know.
+//!
+//! Two things refuse them: a move that is open, and another IPAM that has addresses which the ledger does not account for,
+//! whether they were never imported, came after the import, or after the network was removed. The comparison is made with the
+//! network's turn, and again whenever the other IPAM's state has changed; owners that have their addresses are served without.
+
+use std::sync::{Arc, PoisonError};
+
+use tenure_ledger::{Book, Move, Moves};
+use tenure_types::{
+    Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyName, Result,
+};
+
+use crate::committer::Committer;
+use crate::engine::Engine;
+use crate::lock::hold;
+use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
+use crate::slot::Served;
+
+/// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
+const FILE_TICK_MS: u64 = 10;
+
+impl Engine {
+    /// Compares networks with these other IPAMs from now on.
+    pub fn compare_with_others(&self, others: Arc<dyn OtherIpams>) {
+        *self.others.write().unwrap_or_else(PoisonError::into_inner) = Some(others);
+    }
+
+    /// Refuses a new owner while a move of the network is open: an address that has not come over yet may be in use.
+    pub(crate) fn admits_beside_moves(&self, served: Option<&Served>) -> Result<()> {
+        let Some(served) = served.filter(|served| served.book.is_importing()) else { return Ok(()) };
+        let (name, node) = (served.book.name(), self.committer.node());
+        let worst = node.moves.open(name).min_by_key(|open| served.is_importing_from(&open.source));
+        let cause = match worst {
+            Some(open) => told(name, open, served.is_importing_from(&open.source)),
+            None if served.has_imports() => format!("an import of network {name} is in progress"),
+            None => told(name, &by_an_older_program(name), false),
+        };
+        Err(Error::new(ErrorCode::NotTakenOver, cause))
+    }
+
+    /// Refuses a new owner while another IPAM has addresses of the network that the ledger does not account for. The caller has
+    /// the network's turn, if the network exists. `config` and `policy` are the caller's, if it names any.
+    pub(crate) async fn admits_beside_others(
+        &self,
+        name: &NetworkName,
+        config: Option<&Arc<NetworkConfig>>,
+        policy: Option<&PolicyName>,
+    ) -> Result<()> {
+        let Some(others) = self.others() else { return Ok(()) };
+        // A network's delegate may be that other IPAM itself, which goes on with what it has.
+        if policy.is_some_and(|policy| policy.delegate().is_some()) {
+            return Ok(());
+        }
+        let Some(compared) = self.compared(name, config) else { return Ok(()) };
+        let refused = match others.is_unchanged(&compared) {
+            true => None,
+            false => others.look(&compared, self.is_known(name)).await.err(),
+        };
+        self.note_unaccounted(compared, refused.as_ref());
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Compares the networks again that were refused, so that their conditions end once an operator has seen to them.
+    pub async fn compare_again(&self) {
+        let Some(others) = self.others() else { return };
+        let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
+        for before in refused {
+            let Some(compared) = self.compared(&before.network, Some(&before.config)) else { continue };
+            let refused = others.look(&compared, self.is_known(&before.network)).await.err();
+            self.note_unaccounted(compared, refused.as_ref());
+        }
+    }
+
+    /// Updates the conditions about open moves, and about networks that another IPAM has addresses of.
+    pub(crate) fn look_at_moves(&self) {
+        let mut unfinished: Vec<(String, String)> = Vec::new();
+        for (name, slot) in self.networks.all() {
+            let state = slot.state();
+            let Some(served) = state.as_ref().filter(|served| served.book.is_importing()) else { continue };
+            let node = self.committer.node();
+            let mut open: Vec<Move> = node.moves.open(&name).cloned().collect();
+            drop(node);
+            if open.is_empty() {
+                open.push(by_an_older_program(&name));
+            }
+            unfinished.extend(open.iter().map(|open| {
+                let subject = format!("{name}/{}", open.source);
+                (subject, told(&name, open, served.is_importing_from(&open.source)))
+            }));
+        }
+        let unaccounted = hold(&self.unaccounted);
+        unfinished.extend(unaccounted.iter().map(|(name, (_, why))| (name.to_string(), why.clone())));
+        drop(unaccounted);
+        self.conditions.replace(ConditionName::MoveUnfinished, unfinished);
+    }
+
+    fn others(&self) -> Option<Arc<dyn OtherIpams>> {
+        self.others.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What to compare; `None` if a delegate serves the network, or nothing is known of the network.
+    fn compared(&self, name: &NetworkName, config: Option<&Arc<NetworkConfig>>) -> Option<Compared> {
+        let config = match config {
+            Some(config) => Arc::clone(config),
+            None => Arc::clone(&self.networks.get(name)?.state().as_ref()?.book.network().config),
+        };
+        let node = self.committer.node();
+        let choice = node.choices.of(name);
+        if choice.is_some_and(|served| served.now.policy.name.delegate().is_some()) {
+            return None;
+        }
+        let sources = node.moves.sources(name).map(Arc::clone).collect();
+        let (removals, now_ms) = (self.networks.removals(), self.now().wall_ms);
+        Some(Compared { network: name.clone(), config, sources, removals, now_ms })
+    }
+
+    /// Remembers why a network is refused, if it is.
+    fn note_unaccounted(&self, compared: Compared, refused: Option<&Error>) {
+        let mut unaccounted = hold(&self.unaccounted);
+        match refused {
+            Some(error) => {
+                unaccounted.insert(compared.network.clone(), (compared, error.cause.clone()));
+            }
+            None => _ = unaccounted.remove(&compared.network),
+        }
+    }
+
+    fn is_known(&self, name: &NetworkName) -> IsKnown {
+        let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
+        let name = name.clone();
+        Box::new(move |reservation| {
+            let slot = networks.get(&name);
+            let by_book = slot.as_ref().is_some_and(|slot| {
+                slot.state().as_ref().is_some_and(|served| has_claim(&served.book, reservation))
+            });
+            if by_book {
+                return true;
+            }
+            // Only now, since it may read a file.
+            let owner = (reservation.owner)();
+            let held = slot.is_some_and(|slot| {
+                slot.state().as_ref().is_some_and(|served| holds(&served.book, reservation, owner.as_ref()))
+            });
+            held || owner.is_some_and(|owner| is_over(&committer, &name, &owner, reservation.claimed_at_ms))
+        })
+    }
+}
+
+/// Whether an owner's reservation is over, since a DEL began after it was made.
+pub(super) fn is_over(
+    committer: &Committer,
+    network: &NetworkName,
+    owner: &Owner,
+    claimed_at_ms: Option<u64>,
+) -> bool {
+    let deleted = committer.node().moves.deleted(network, owner);
+    deleted
+        .zip(claimed_at_ms)
+        .is_some_and(|(deleted, claimed)| deleted.wall_ms >= claimed.saturating_add(FILE_TICK_MS))
+}
+
+/// Whether this very claim is in the book: it has ended, or an allocation that was imported with it has the address or waits for
+/// it.
+fn has_claim(book: &Book, reservation: &Reservation<'_>) -> bool {
+    let Reservation { address, claim, .. } = reservation;
+    let has = |held: &&Arc<Allocation>| {
+        let index = held.addresses.iter().position(|held| held.ip() == *address);
+        index.and_then(|index| held.origin.as_ref()?.claim(index)) == Some(*claim)
+    };
+    !claim.is_empty()
+        && (book.is_settled(*address, claim)
+            || [book.holder(*address), book.waiting_for(*address)].iter().flatten().any(has))
+}
+
+/// Whether the owner has the address; an owner that the other IPAM does not know, whether an unknown one has it.
+fn holds(book: &Book, reservation: &Reservation<'_>, owner: Option<&Owner>) -> bool {
+    let address = reservation.address;
+    match owner {
+        Some(owner) => {
+            book.owned_by(owner).is_some_and(|held| held.addresses.iter().any(|held| held.ip() == address))
+        }
+        None => book.owned_by(&Owner::Unknown { address }).is_some(),
+    }
+}
+
+/// The move that a program began which did not record whose it was.
+pub(super) fn by_an_older_program(network: &NetworkName) -> Move {
+    let (network, source, by) = (network.clone(), Arc::from(""), Box::default());
+    Move { network, source, by, entries: 0, reached: 0, at: tenure_types::Moment::default() }
+}
+
+/// Whether an older program has ended the moves of a network, which it does not know.
+pub(super) fn ended_elsewhere(book: &Book, moves: &Moves) -> Vec<Arc<str>> {
+    match book.is_importing() {
+        true => Vec::new(),
+        false => moves.open(book.name()).map(|open| Arc::clone(&open.source)).collect(),
+    }
+}
+
+/// An open move, for people: from what, who began it, what is missing, and what to do.
+fn told(name: &NetworkName, open: &Move, under_way: bool) -> String {
+    let Move { source, by, entries, reached, .. } = open;
+    let from = match &**source {
+        "" => "an unknown source".to_owned(),
+        source => source.to_owned(),
+    };
+    let by = if by.is_empty() { String::new() } else { format!(", begun by {by}") };
+    let missing = match entries {
+        0 => format!("after {reached} entries"),
+        entries => format!("after {reached} of {entries} entries"),
+    };
+    match under_way {
+        true => format!("an import of network {name} from {from}{by} is in progress, {missing}"),
+        false => format!(
+            "an import of network {name} from {from}{by} was interrupted {missing}; run the same `tenurectl import --apply` again, \
+             or, if the source is gone and nothing is missing, `tenurectl import abandon {name}`"
+        ),
+    }
+}

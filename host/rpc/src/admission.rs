@@ -1,0 +1,166 @@
+//! Admission to the agents' socket: who asks is known before a place is given.
+//!
+//! ```text
+//! accepted ─▶ peer (kernel) ─▶ agent? ─┬─ yes, and it has a place left ──▶ served
+//!                                      ├─ not known yet: the runtime is asked, within a few places of its own
+//!                                      ├─ no ──▶ refused in words for some seconds, within a few places of its own
+//!                                      └─ no place left anywhere ──▶ closed unread
+//! ```
+//!
+//! An agent's places are its own: neither strangers nor other agents can take them.
+
+mod authority;
+mod connection;
+mod places;
+mod refusal;
+mod share;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use tenure_types::{AgentName, Error, ErrorCode, Result};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use self::connection::Connection;
+use self::places::{Place, Places};
+pub use self::share::Link;
+use self::share::{Share, Shares};
+use crate::claims::{Agents, Rights};
+use crate::peer::Peer;
+
+/// The most connections of one agent.
+const MOST_OF_AGENT: usize = 128;
+
+/// The most connections of callers about whom the runtime is asked: of one pod and user, and of all.
+const MOST_UNIDENTIFIED: [usize; 2] = [8, 64];
+
+/// The most connections of refused callers: of one user, and of all.
+const MOST_REFUSED: [usize; 2] = [8, 32];
+
+/// How often to log that callers were refused, with their number.
+const LOG_AGAIN: Duration = Duration::from_secs(60);
+
+/// A connection of an agent.
+pub(crate) type AgentConnection = Connection<Place<AgentName>>;
+
+/// Decides on connections.
+struct Admission {
+    agents: Arc<dyn Agents>,
+    shares: Shares,
+    of_agents: Places<AgentName>,
+    unidentified: Places<(u32, Option<String>)>,
+    refused: Places<u32>,
+    strangers: Arc<Share>,
+    refusals: Refusals,
+}
+
+/// The connections of agents among all that were accepted.
+pub(crate) fn admitted(
+    incoming: impl Stream<Item = io::Result<UnixStream>>,
+    agents: Arc<dyn Agents>,
+) -> impl Stream<Item = io::Result<AgentConnection>> {
+    let ([of_pod, of_pods], [of_user, of_users]) = (MOST_UNIDENTIFIED, MOST_REFUSED);
+    let admission = Arc::new(Admission {
+        agents,
+        shares: Shares::default(),
+        of_agents: Places::new(MOST_OF_AGENT, usize::MAX),
+        unidentified: Places::new(of_pod, of_pods),
+        refused: Places::new(of_user, of_users),
+        strangers: Arc::default(),
+        refusals: Refusals::default(),
+    });
+    let (identified, later) = mpsc::channel(1);
+    let at_once = incoming.filter_map(move |stream| {
+        let connection = stream.and_then(|stream| admission.consider(stream, &identified));
+        std::future::ready(connection.transpose())
+    });
+    let later = stream::unfold(later, |mut later| async { Some((Ok(later.recv().await?), later)) });
+    stream::select(at_once, later)
+}
+
+impl Admission {
+    /// The connection, if its maker is known to be an agent. One whose pod is not known yet comes later.
+    fn consider(
+        self: &Arc<Self>,
+        stream: UnixStream,
+        later: &mpsc::Sender<AgentConnection>,
+    ) -> io::Result<Option<AgentConnection>> {
+        let peer = Peer::of(&stream)?;
+        let (agents, of) = (Arc::clone(&self.agents), peer.clone());
+        let mut identifying = Box::pin(async move { agents.rights(&of).await });
+        if let Some(rights) = identifying.as_mut().now_or_never() {
+            return Ok(self.decide(stream, peer, rights));
+        }
+        let Some(place) = self.unidentified.take((peer.uid, peer.pod_uid.clone())) else {
+            self.refusals.note(&peer, "too many callers of this pod are not identified yet");
+            return Ok(None);
+        };
+        let (admission, later) = (Arc::clone(self), later.clone());
+        tokio::spawn(async move {
+            let rights = identifying.await;
+            if let Some(connection) = admission.decide(stream, peer, rights) {
+                // It fails only if the server has stopped.
+                let _ = later.send(connection).await;
+            }
+            drop(place);
+        });
+        Ok(None)
+    }
+
+    fn decide(&self, stream: UnixStream, peer: Peer, rights: Result<Rights>) -> Option<AgentConnection> {
+        let error = match rights {
+            Ok(Rights { name, .. }) => {
+                let share = self.shares.of(&name);
+                let Some(place) = self.of_agents.take(name.clone()) else {
+                    let why = format_args!("agent {name} has {MOST_OF_AGENT} connections open");
+                    self.refusals.note(&peer, why);
+                    return None;
+                };
+                return Some(Connection::new(stream, Link::new(peer, share), place));
+            }
+            Err(error) => error,
+        };
+        self.refusals.note(&peer, &error.cause);
+        self.refuse(stream, peer, error);
+        None
+    }
+
+    /// Says why, if there is a place for that.
+    fn refuse(&self, stream: UnixStream, peer: Peer, error: Error) {
+        let Some(place) = self.refused.take(peer.uid) else { return };
+        let link = Link::new(peer, Arc::clone(&self.strangers));
+        refusal::refuse(Connection::new(stream, link, place), error);
+    }
+}
+
+/// Callers that were refused since the last line in the log.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<(Option<Instant>, u64)>);
+
+impl Refusals {
+    fn note(&self, peer: &Peer, why: impl std::fmt::Display) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, refused) = &mut *state;
+        *refused += 1;
+        let now = Instant::now();
+        if last.is_some_and(|last| now < last + LOG_AGAIN) {
+            return;
+        }
+        let pod = peer.pod_uid.as_deref().unwrap_or_default();
+        tracing::warn!(uid = peer.uid, gid = peer.gid, pod, %why, refused, "refused a connection to the agents' socket");
+        (*last, *refused) = (Some(now), 0);
+    }
+}
+
+/// The connection of a request.
+///
+/// # Errors
+/// `AgentUnknown` if the request did not come over the agents' socket.
+pub(crate) fn link<T>(request: &tonic::Request<T>) -> Result<&Arc<Link>> {
+    let unknown = || Error::new(ErrorCode::AgentUnknown, "the caller is not known");
+    request.extensions().get::<Arc<Link>>().ok_or_else(unknown)
+}

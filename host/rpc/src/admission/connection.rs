@@ -1,0 +1,67 @@
+//! A connection to the agents' socket: with its place, its peer, and authorities that the HTTP library understands.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tonic::transport::server::Connected;
+
+use super::authority::AuthorityFilter;
+use super::share::Link;
+
+/// A connection; dropping it gives its place back.
+#[derive(Debug)]
+pub(crate) struct Connection<P> {
+    stream: UnixStream,
+    authorities: AuthorityFilter,
+    link: Arc<Link>,
+    _place: P,
+}
+
+impl<P> Connection<P> {
+    pub(super) fn new(stream: UnixStream, link: Link, place: P) -> Self {
+        Self { stream, authorities: AuthorityFilter::default(), link: Arc::new(link), _place: place }
+    }
+}
+
+impl<P> Connected for Connection<P> {
+    type ConnectInfo = Arc<Link>;
+
+    fn connect_info(&self) -> Arc<Link> {
+        Arc::clone(&self.link)
+    }
+}
+
+impl<P: Unpin> AsyncRead for Connection<P> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, authorities, .. } = self.get_mut();
+        let before = buffer.filled().len();
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        authorities.pass(buffer.filled_mut().get_mut(before..).unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<P: Unpin> AsyncWrite for Connection<P> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Self { stream, link, .. } = self.get_mut();
+        let written = ready!(Pin::new(stream).poll_write(context, bytes))?;
+        link.wrote(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,59 @@
+//! ipamd's checkpoint, compared with the ledger. ipamd knows one network, so all of its rows are those of the network that moved
+//! over from it.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use serde_json::Value;
+use tenure_engine::ports::{IsKnown, Reservation};
+use tenure_types::{ContainerId, InterfaceName, NetworkName, Owner, Result};
+
+use super::{is_nothing, refused};
+
+/// Nanoseconds in a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
+/// Refuses the network if the ledger does not account for a row.
+pub(super) fn look(file: &Path, network: &NetworkName, is_known: &IsKnown) -> Result<()> {
+    let told = |what: &dyn std::fmt::Display| {
+        refused(format_args!(
+            "{}: {what}; import them with `tenurectl import --apply ipamd {} --network {network}`",
+            file.display(),
+            file.display()
+        ))
+    };
+    let text = match std::fs::read(file) {
+        Ok(text) => text,
+        Err(error) if is_nothing(&error) => return Ok(()),
+        Err(error) => return Err(told(&error)),
+    };
+    let checkpoint: Value = serde_json::from_slice(&text).map_err(|error| told(&error))?;
+    let rows = checkpoint.get("allocations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let unknown = rows.iter().flat_map(|row| unknown(row, is_known)).collect::<Vec<IpAddr>>();
+    match unknown.iter().min() {
+        None => Ok(()),
+        Some(lowest) => Err(told(&format_args!(
+            "ipamd has addresses for network {network} that were not imported, {} in all, such as {lowest}",
+            unknown.len()
+        ))),
+    }
+}
+
+/// The addresses of a row that the ledger does not account for.
+fn unknown(row: &Value, is_known: &IsKnown) -> Vec<IpAddr> {
+    let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
+    let at = row.get("allocationTimestamp").and_then(Value::as_i64);
+    // As the import tells claims apart.
+    let claim = at.map_or_else(String::new, |at| at.to_string());
+    let claimed_at_ms = at.and_then(|at| u64::try_from(at).ok()).map(|at| at / MILLISECOND);
+    let owner = || {
+        let container = ContainerId::new(text("containerID")).ok()?;
+        let interface = InterfaceName::new(text("ifName")).ok()?;
+        Some(Owner::Attachment { container, interface })
+    };
+    let addresses = ["ipv4", "ipv6"].into_iter().filter_map(|key| text(key).parse::<IpAddr>().ok());
+    let is_unknown = |address: &IpAddr| {
+        !is_known(&Reservation { address: *address, claim: &claim, claimed_at_ms, owner: &owner })
+    };
+    addresses.filter(is_unknown).collect()
+}

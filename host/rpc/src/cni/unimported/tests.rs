@@ -1,0 +1,110 @@
+use std::fs::{self, File};
+
+use tenure_types::NetworkConfig;
+
+use super::*;
+
+fn network(name: &str) -> NetworkName {
+    NetworkName::new(name).unwrap()
+}
+
+fn compared(ipam: &str, sources: &[String]) -> Compared {
+    let config = Arc::new(NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() });
+    let sources = sources.iter().map(|source| Arc::from(source.as_str())).collect();
+    Compared { network: network("pods"), config, sources, removals: 0, now_ms: u64::MAX }
+}
+
+fn knows(address: &'static str) -> IsKnown {
+    Box::new(move |reservation| reservation.address.to_string() == address)
+}
+
+fn nothing() -> IsKnown {
+    knows("")
+}
+
+#[test]
+fn an_address_of_the_same_network_is_enough() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let look = |name: &str, is_known: &IsKnown| host_local::look(data, &network(name), is_known);
+    assert_eq!(look("pods", &nothing()), Ok(()), "no directory");
+    fs::create_dir(data.join("pods")).unwrap();
+    for own in ["lock", "last_reserved_ip.0", "notes.txt"] {
+        fs::write(data.join("pods").join(own), "10.1.0.2").unwrap();
+    }
+    assert_eq!(look("pods", &nothing()), Ok(()), "nothing but bookkeeping");
+    fs::write(data.join("pods/10.1.0.2"), "").unwrap();
+    let refused = look("pods", &nothing()).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotTakenOver);
+    let command = format!("tenurectl import --apply host-local {} --config", data.display());
+    assert!(refused.cause.contains(&command) && refused.cause.contains("10.1.0.2"), "{refused}");
+    assert_eq!(look("pods", &knows("10.1.0.2")), Ok(()), "the ledger has it");
+    assert_eq!(look("blue", &nothing()), Ok(()), "another network's");
+    fs::write(data.join("blue"), "").unwrap();
+    assert_eq!(look("blue", &nothing()), Ok(()), "not a directory");
+}
+
+#[test]
+fn nothing_is_known_while_host_local_works() {
+    let directory = tempfile::tempdir().unwrap();
+    let pods = directory.path().join("pods");
+    fs::create_dir(&pods).unwrap();
+    let lock = File::create(pods.join("lock")).unwrap();
+    let mode = |mode| lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o750);
+    let look = || host_local::look(directory.path(), &network("pods"), &nothing());
+    assert_eq!(look(), Ok(()));
+    lock.lock().unwrap();
+    let refused = look().unwrap_err();
+    assert!(refused.code == ErrorCode::NotTakenOver && refused.cause.contains("at work"), "{refused}");
+    mode(0o755);
+    assert_eq!(look(), Ok(()), "everybody could hold this lock");
+}
+
+#[test]
+fn a_row_of_ipamd_is_as_good_as_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ipam.json");
+    let look = |is_known: &IsKnown| ipamd::look(&file, &network("pods"), is_known);
+    assert_eq!(look(&nothing()), Ok(()), "no file");
+    fs::write(&file, r#"{"allocations": [{"containerID": "c1", "ifName": "eth0", "ipv4": "10.1.0.2"}]}"#)
+        .unwrap();
+    assert!(look(&nothing()).unwrap_err().cause.contains("10.1.0.2"));
+    assert_eq!(look(&knows("10.1.0.2")), Ok(()));
+    fs::write(&file, "{").unwrap();
+    assert_eq!(look(&nothing()).unwrap_err().code, ErrorCode::NotTakenOver);
+}
+
+#[test]
+fn where_to_look_is_what_the_configuration_and_the_moves_name() {
+    let states = |ignore: bool, ipam: &str, sources: &[String]| {
+        Unimported::new(ignore).states(&compared(ipam, sources))
+    };
+    let at = |path: &str| OtherState::HostLocal(path.into());
+    assert_eq!(states(false, "{}", &[]), [at(DEFAULT_DIRECTORY)]);
+    assert_eq!(states(false, r#"{"dataDir": ""}"#, &[]), [at(DEFAULT_DIRECTORY)]);
+    assert_eq!(states(false, r#"{"dataDir": "data"}"#, &[]), []);
+    let sources = ["host-local /a", "host-local /b", "ipamd /c", "by hand"].map(str::to_owned);
+    let ipamd = OtherState::Ipamd("/c".into());
+    assert_eq!(states(false, r#"{"dataDir": "/a"}"#, &sources), [at("/a"), at("/b"), ipamd.clone()]);
+    assert_eq!(states(true, "{}", &sources), [ipamd]);
+}
+
+#[tokio::test]
+async fn a_good_look_lasts_until_something_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let pods = directory.path().join("pods");
+    fs::create_dir(&pods).unwrap();
+    fs::write(pods.join("10.1.0.2"), "").unwrap();
+    let unimported = Unimported::new(false);
+    let compared = compared(&format!(r#"{{"dataDir": "{}"}}"#, directory.path().display()), &[]);
+    assert!(unimported.look(&compared, nothing()).await.is_err() && !unimported.is_unchanged(&compared));
+    let recent = Compared { now_ms: 0, ..compared.clone() };
+    unimported.look(&recent, knows("10.1.0.2")).await.unwrap();
+    assert!(!unimported.is_unchanged(&compared), "another change in the same tick would not show");
+    unimported.look(&compared, knows("10.1.0.2")).await.unwrap();
+    assert!(unimported.is_unchanged(&compared));
+    assert!(!unimported.is_unchanged(&Compared { removals: 1, ..compared.clone() }));
+    fs::write(pods.join("10.1.0.3"), "").unwrap();
+    assert!(!unimported.is_unchanged(&compared));
+}
