@@ -33,12 +33,21 @@ const (
 
 // Agent keeps a set of claims.
 type Agent struct {
-	socket string
-	wake   chan struct{}
-	news   chan Known
-	lock   sync.Mutex
-	wanted []*tenurev1.ClaimSpec
-	known  Known
+	component Component
+	socket    string
+	wake      chan struct{}
+	news      chan Known
+	lock      sync.Mutex
+	wanted    []*tenurev1.ClaimSpec
+	known     Known
+}
+
+// Component is the component of an agent that has a set of claims. Several components that share a user have a scope each.
+type Component struct {
+	// Scope is empty for an agent that is one component.
+	Scope string
+	// FromScope is the scope that it had before, if any: its claims move over with their addresses. An empty one stands for none.
+	FromScope *string
 }
 
 // Claim is a claim of addresses of a network, under a name of the agent's choice: of those families and with those addresses that the
@@ -50,7 +59,12 @@ func Claim(network, name string) *tenurev1.ClaimSpec {
 // Start begins to keep a set of claims, until the context ends. What the agent had declared before, and is not in the set, is released.
 // The end of the context ends the connection, but no claim.
 func Start(ctx context.Context, socket string, claims ...*tenurev1.ClaimSpec) *Agent {
-	agent := &Agent{socket: socket, wanted: claims, wake: make(chan struct{}, 1), news: make(chan Known, 1)}
+	return StartAs(ctx, Component{}, socket, claims...)
+}
+
+// StartAs is Start for one of several components: it keeps the claims of its own scope, and releases no other ones.
+func StartAs(ctx context.Context, component Component, socket string, claims ...*tenurev1.ClaimSpec) *Agent {
+	agent := &Agent{component: component, socket: socket, wanted: claims, wake: make(chan struct{}, 1), news: make(chan Known, 1)}
 	go agent.keep(ctx)
 	return agent
 }
@@ -115,7 +129,7 @@ func (agent *Agent) follow(ctx context.Context, works func()) *Problem {
 		agent.lock.Unlock()
 		// Never cut short: a declaration that is on its way could overtake the next one. The watch begins behind it, so that what it
 		// tells first is what was declared.
-		if err := declare(ctx, client, wanted); err != nil {
+		if err := agent.declareOver(ctx, client, wanted); err != nil {
 			return problemOf(err)
 		}
 		if problem := agent.watch(ctx, client, wanted, works); problem != nil {
@@ -126,10 +140,13 @@ func (agent *Agent) follow(ctx context.Context, works func()) *Problem {
 	return nil
 }
 
-func declare(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec) error {
+func (agent *Agent) declareOver(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, networkWithin+answerWithin)
 	defer cancel()
-	request := &tenurev1.DeclareClaimsRequest{Claims: wanted, WaitMs: uint32(networkWithin.Milliseconds()), RoutesApart: true}
+	request := &tenurev1.DeclareClaimsRequest{
+		Claims: wanted, WaitMs: uint32(networkWithin.Milliseconds()), RoutesApart: true,
+		Scope: agent.component.Scope, FromScope: agent.component.FromScope,
+	}
 	_, err := client.Declare(ctx, request)
 	return err
 }
@@ -138,7 +155,7 @@ func declare(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenure
 func (agent *Agent) watch(ctx context.Context, client tenurev1.ClaimsClient, wanted []*tenurev1.ClaimSpec, works func()) *Problem {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, &tenurev1.WatchClaimsRequest{RoutesApart: true})
+	stream, err := client.Watch(ctx, &tenurev1.WatchClaimsRequest{RoutesApart: true, Scope: &agent.component.Scope})
 	if err != nil {
 		return problemOf(err)
 	}

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
-/// Looks up each test that a table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` registers.
+/// Looks up each test that a table names as `` `suite::test` `` among those that `host/e2e/tests/suite.rs` registers. The suite `matrix`
+/// has a test for each situation.
 ///
 /// # Errors
 /// Lists the full names of the tests that do not exist.
@@ -16,8 +17,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         fs::read_to_string(workspace.root.join("host/e2e/tests").join(name).with_extension("rs"))
             .unwrap_or_default()
     };
+    let situations =
+        fs::read_to_string(workspace.root.join("host/e2e/src/matrix/situation.rs")).unwrap_or_default();
+    let exists = |file: &str, test: &str| match file {
+        "matrix" => is_situation(&situations, test),
+        _ => registered(&suite(file)).any(|name| name == test),
+    };
     let missing: Vec<String> = named(&page)
-        .filter(|(file, test)| !registered(&suite(file)).any(|name| name == *test))
+        .filter(|(file, test)| !exists(file, test))
         .map(|(file, test)| format!("{file}::{test}"))
         .collect();
     if missing.is_empty() {
@@ -40,6 +47,12 @@ fn registered(source: &str) -> impl Iterator<Item = &str> {
     calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split_once('"')).map(|(name, _)| name)
 }
 
+/// Whether the table of situations has one of this name.
+fn is_situation(source: &str, name: &str) -> bool {
+    let named = format!("\"{name}\"");
+    source.lines().any(|line| line.split(", ").nth(1) == Some(&named))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +69,13 @@ mod tests {
             fn an_unregistered_function() { ensure!(true, "a_message"); }
         "#;
         assert_eq!(registered(source).collect::<Vec<_>>(), ["a_stop_is_clean", "a_start_is_clean"]);
+    }
+
+    #[test]
+    fn a_situation_is_known_by_its_name_in_the_table() {
+        let source = "situations! {\n    Calm, \"calm\", \"Nothing is wrong, not even \"down\".\";\n}";
+        assert!(is_situation(source, "calm"));
+        assert!(!is_situation(source, "down") && !is_situation(source, "Calm"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod moto;
 mod packages;
 mod pages;
 mod progress;
+mod prose;
 mod shape;
 mod tally;
 mod test;
@@ -31,7 +32,7 @@ use crate::workspace::Workspace;
 /// Builds, tests and demonstrates tenure.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -48,6 +49,15 @@ enum Task {
     },
     /// Finds import cycles between modules, and files that are too long.
     Shape,
+    /// Finds prose that reads as translated, and type names that two crates define; each folder has a limit.
+    Prose {
+        /// Lowers the limits to what is left
+        #[arg(long)]
+        lower: bool,
+        /// Prints the remarks of all folders, not only of those above their limits
+        #[arg(long)]
+        all: bool,
+    },
     /// Builds the release files in target/dist.
     Dist,
     /// Generates pages of the book, then builds the book.
@@ -85,7 +95,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse().task) {
+    match run(&XtaskArguments::parse().task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -102,6 +112,7 @@ fn run(task: &Task) -> anyhow::Result<bool> {
         Task::Test => Ok(test::test(&workspace)),
         Task::Demo { aws } => demo::demo(&workspace, *aws).map(|()| true),
         Task::Shape => shape::check(&workspace).map(|()| true),
+        Task::Prose { lower, all } => prose::check(&workspace, *lower, *all).map(|()| true),
         Task::Dist => dist::dist(&workspace).map(|()| true),
         Task::Docs => pages::write_all(&workspace).map(|()| true),
         Task::Bench { short: true, .. } => bench::short(&workspace).map(|()| true),

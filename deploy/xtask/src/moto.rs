@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::command::{run, succeeds};
 use crate::workspace::Workspace;
 
-/// What is installed: its name, and the file that shows that it is there.
+/// Each package to install, with the file that exists once it is installed.
 const PACKAGES: [(&str, &str); 2] = [("moto", "bin/moto_server"), ("grpcio", INSTALLED)];
 
 /// The file that is written once everything is installed.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::command;
 use crate::workspace::Workspace;
 
-/// What a published package must say of itself.
+/// The metadata that a published package must have.
 const METADATA: [&str; 4] = ["description", "license", "readme", "rust_version"];
 
 /// Packs the crates that are to be published, and builds each from nothing but its package and those of the others.
@@ -26,7 +26,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut cargo = workspace.cargo();
     // Together, so that each finds the others in a registry that cargo makes of them; the working tree may have changes.
     cargo.args(["package", "--quiet", "--allow-dirty"]);
-    // Anew: cargo knows a package by name and version, and would take what an earlier run has compiled and unpacked of it.
+    // From scratch: cargo knows a package by name and version, and would take what an earlier run has compiled and unpacked of it.
     let target = workspace.target.join("packages");
     if target.exists() {
         fs::remove_dir_all(&target).with_context(|| format!("cannot remove {}", target.display()))?;

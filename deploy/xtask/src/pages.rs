@@ -11,15 +11,15 @@ use crate::command;
 use crate::workspace::Workspace;
 
 /// A generated page: its file in the book's source, and the function that renders it.
-struct Page {
+struct GeneratedPage {
     file: &'static str,
     render: fn(&Workspace) -> Result<String>,
 }
 
-const PAGES: [Page; 3] = [
-    Page { file: "answers.md", render: answers },
-    Page { file: "errors.md", render: |_| Ok(error_index()) },
-    Page { file: "configuration.md", render: configuration_reference },
+const PAGES: [GeneratedPage; 3] = [
+    GeneratedPage { file: "answers.md", render: answers },
+    GeneratedPage { file: "errors.md", render: |_| Ok(error_index()) },
+    GeneratedPage { file: "configuration.md", render: configuration_reference },
 ];
 
 /// Writes the generated pages and builds the book.

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum StepOutcome {
     Passed,
     Failed,
     /// The step that it depends on has failed.
@@ -16,12 +16,12 @@ enum Outcome {
 
 /// The steps so far.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct StepProgress {
     total: usize,
-    steps: Vec<(&'static str, Outcome, Duration)>,
+    steps: Vec<(&'static str, StepOutcome, Duration)>,
 }
 
-impl Progress {
+impl StepProgress {
     /// Starts with no step run, out of `total`.
     pub(crate) fn new(total: usize) -> Self {
         Self { total, steps: Vec::with_capacity(total) }
@@ -32,16 +32,16 @@ impl Progress {
         let header = format!("[{}/{}] {name}", self.steps.len() + 1, self.total);
         if let Some(after) = after.filter(|after| !self.passed(after)) {
             println!("\n{header}: not run, because `{after}` has failed");
-            self.steps.push((name, Outcome::NotRun, Duration::ZERO));
+            self.steps.push((name, StepOutcome::NotRun, Duration::ZERO));
             return;
         }
         println!("\n{header}");
         let start = now();
         let outcome = match run() {
-            Ok(()) => Outcome::Passed,
+            Ok(()) => StepOutcome::Passed,
             Err(error) => {
                 println!("error: {error:#}");
-                Outcome::Failed
+                StepOutcome::Failed
             }
         };
         let took = now().saturating_sub(start);
@@ -51,24 +51,24 @@ impl Progress {
 
     /// Whether every step has passed.
     pub(crate) fn all_passed(&self) -> bool {
-        self.steps.iter().all(|(_, outcome, _)| *outcome == Outcome::Passed)
+        self.steps.iter().all(|(_, outcome, _)| *outcome == StepOutcome::Passed)
     }
 
     /// A table with one line for each step.
     pub(crate) fn table(&self) -> String {
         let width = self.steps.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
-        let line = |(name, outcome, took): &(&str, Outcome, Duration)| {
+        let line = |(name, outcome, took): &(&str, StepOutcome, Duration)| {
             format!("{name:width$}  {outcome:7}  {:8.1} s\n", took.as_secs_f64())
         };
         self.steps.iter().map(line).collect()
     }
 
     fn passed(&self, step: &str) -> bool {
-        self.steps.iter().any(|(name, outcome, _)| *name == step && *outcome == Outcome::Passed)
+        self.steps.iter().any(|(name, outcome, _)| *name == step && *outcome == StepOutcome::Passed)
     }
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for StepOutcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.pad(match self {
             Self::Passed => "ok",
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_failed_step_stops_only_what_builds_upon_it() {
-        let mut progress = Progress::new(3);
+        let mut progress = StepProgress::new(3);
         progress.step("build", None, || bail!("no"));
         progress.step("test", Some("build"), || unreachable!());
         progress.step("book", None, || Ok(()));

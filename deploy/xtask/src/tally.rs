@@ -9,14 +9,14 @@ const OPTIONAL: &str = "optional: ";
 
 /// How many tests passed, failed and were skipped, and why they were skipped.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct TestTally {
     passed: u64,
     failed: u64,
     skipped: u64,
     reasons: BTreeMap<String, String>,
 }
 
-impl Tally {
+impl TestTally {
     /// Reads one line of output.
     ///
     /// `SKIP name: reason` gives the reason of a test that its result line counts as ignored.
@@ -62,7 +62,7 @@ impl Tally {
 }
 
 /// The line that CI reads.
-impl fmt::Display for Tally {
+impl fmt::Display for TestTally {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn results_of_all_binaries_are_added_up() {
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         for line in [
             "test a ... ok",
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_runner_that_dies_counts() {
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         tally.runner_failed();
         assert_eq!(tally.to_string(), "0 passed, 1 failed, 0 skipped");
     }

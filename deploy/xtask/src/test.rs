@@ -7,50 +7,51 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::command::{lines, run, succeeds};
-use crate::progress::Progress;
-use crate::tally::Tally;
+use crate::progress::StepProgress;
+use crate::tally::TestTally;
 use crate::workspace::{WHOLE, Workspace};
-use crate::{bench, cache, dependencies, dist, failures, fuzz, moto, packages, pages, shape, tools};
+use crate::{bench, cache, dependencies, dist, failures, fuzz, moto, packages, pages, prose, shape, tools};
 
 /// The state that the steps share.
 struct Context<'a> {
     workspace: &'a Workspace,
-    tally: Tally,
-    /// What the reader must know even if nothing has failed.
+    tally: TestTally,
+    /// Notes for the reader that are printed even if nothing has failed.
     notes: Vec<String>,
 }
 
 /// A step: its name, the step that it depends on, and the function that runs it.
-struct Step(&'static str, Option<&'static str>, fn(&mut Context<'_>) -> Result<()>);
+struct CheckStep(&'static str, Option<&'static str>, fn(&mut Context<'_>) -> Result<()>);
 
 /// A step runs even if an earlier one has failed, unless it depends on that one.
-const STEPS: &[Step] = &[
-    Step("tools", None, |context| {
+const STEPS: &[CheckStep] = &[
+    CheckStep("tools", None, |context| {
         tools::install_all(context.workspace)?;
         moto::install(context.workspace)
     }),
-    Step("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
-    Step("lints", None, |context| {
+    CheckStep("format", None, |context| run(cargo(context).args(["fmt", "--all", "--check"]))),
+    CheckStep("lints", None, |context| {
         run(cargo(context).arg("clippy").args(WHOLE).args(["--all-targets", "--", "--deny", "warnings"]))
     }),
-    Step("shape", None, |context| shape::check(context.workspace)),
-    Step("licences", None, |context| {
+    CheckStep("shape", None, |context| shape::check(context.workspace)),
+    CheckStep("prose", None, |context| prose::check(context.workspace, false, false)),
+    CheckStep("licences", None, |context| {
         run(cargo(context).args(["deny", "--workspace", "check", "licenses", "bans", "sources"]))
     }),
-    Step("advisories", None, advisories),
-    Step("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
-    Step("tests", Some("build"), tests),
-    Step("plugin", Some("build"), plugin),
-    Step("bench", Some("build"), bench),
-    Step("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
-    Step("reference", None, |context| {
+    CheckStep("advisories", None, advisories),
+    CheckStep("build", None, |context| run(cargo(context).arg("build").args(WHOLE).arg("--all-targets"))),
+    CheckStep("tests", Some("build"), tests),
+    CheckStep("plugin", Some("build"), plugin),
+    CheckStep("bench", Some("build"), bench),
+    CheckStep("fuzz", None, |context| fuzz::fuzz(context.workspace, 20, None)),
+    CheckStep("reference", None, |context| {
         run(cargo(context).arg("doc").args(WHOLE).arg("--no-deps").env("RUSTDOCFLAGS", "--deny warnings"))
     }),
-    Step("packages", None, |context| packages::check(context.workspace)),
-    Step("pages", Some("build"), |context| pages::check(context.workspace)),
-    Step("dependencies", None, |context| dependencies::check(context.workspace)),
-    Step("failures", None, |context| failures::check(context.workspace)),
-    Step("book", None, |context| pages::build_book(context.workspace)),
+    CheckStep("packages", None, |context| packages::check(context.workspace)),
+    CheckStep("pages", Some("build"), |context| pages::check(context.workspace)),
+    CheckStep("dependencies", None, |context| dependencies::check(context.workspace)),
+    CheckStep("failures", None, |context| failures::check(context.workspace)),
+    CheckStep("book", None, |context| pages::build_book(context.workspace)),
 ];
 
 /// Runs all steps; returns `false` if one has failed.
@@ -58,9 +59,9 @@ pub(crate) fn test(workspace: &Workspace) -> bool {
     if let Err(error) = cache::prune(workspace) {
         println!("note: {error:#}");
     }
-    let mut context = Context { workspace, tally: Tally::default(), notes: Vec::new() };
-    let mut progress = Progress::new(STEPS.len());
-    for Step(name, after, run) in STEPS {
+    let mut context = Context { workspace, tally: TestTally::default(), notes: Vec::new() };
+    let mut progress = StepProgress::new(STEPS.len());
+    for CheckStep(name, after, run) in STEPS {
         progress.step(name, *after, || run(&mut context));
     }
     println!("\n{}", progress.table());

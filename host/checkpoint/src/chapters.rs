@@ -64,9 +64,9 @@ impl Refused {
     }
 }
 
-/// What became of a line.
+/// The effect of a line on the state.
 pub(crate) enum Taken {
-    /// It is in the state.
+    /// The line is in the state.
     Kept,
     /// No chapter here knows it, and it is marked as optional.
     Skipped,
@@ -76,7 +76,7 @@ pub(crate) enum Taken {
 pub(crate) enum NotTaken {
     /// No chapter here knows it, and it is not optional.
     Unknown,
-    /// Its chapter refuses it.
+    /// The line's chapter refuses it.
     Refused(Refused),
 }
 

@@ -26,7 +26,7 @@ pub struct Durable {
     pub fact: u64,
     /// The number of the last segment.
     pub log: u64,
-    /// Its length in bytes, up to the end of its last group.
+    /// The segment's length in bytes, up to the end of its last group.
     pub length: u64,
     /// The length of that group in bytes, or of the segment's header if no group has followed it.
     pub group: u64,

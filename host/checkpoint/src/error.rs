@@ -22,7 +22,7 @@ pub enum Error {
         file: String,
         /// The offset of the first problem.
         offset: u64,
-        /// What is wrong.
+        /// The defect that was found.
         why: String,
     },
     /// The file has a format that this program does not know.
@@ -32,7 +32,7 @@ pub enum Error {
     UnknownVersion {
         /// The file.
         file: String,
-        /// Its version.
+        /// The format's version.
         found: u64,
         /// The version that this program knows.
         known: u64,

@@ -101,7 +101,7 @@ pub(crate) struct Line<'a> {
     pub(crate) offset: u64,
     /// The offset of the next line.
     pub(crate) end: u64,
-    /// Its bytes, without the newline.
+    /// The line's bytes, without the newline.
     pub(crate) bytes: &'a [u8],
     /// Whether its newline is there.
     pub(crate) terminated: bool,

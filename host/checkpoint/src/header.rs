@@ -27,7 +27,7 @@ struct StoredMoment {
     wall_ms: u64,
 }
 
-/// What a log segment builds on.
+/// The base of a log segment: the state before its first fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
@@ -48,9 +48,9 @@ pub struct LogHeader {
     pub number: u64,
     /// The place of its first fact.
     pub first: u64,
-    /// What it builds on.
+    /// The base that the segment builds on.
     pub base: Base,
-    /// Where the segment that it continues ended, so that one that lost its end is not taken for whole. `None` for a
+    /// The end of the segment that it continues, so that one that lost its end is not taken for whole. `None` for a
     /// segment that continues none, and in the headers of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Durable>,
@@ -59,7 +59,7 @@ pub struct LogHeader {
     pub boot: BootId,
     /// The node that wrote it.
     pub node: String,
-    /// When it was created.
+    /// The creation time.
     #[serde(with = "StoredMoment")]
     pub opened: Moment,
 }

@@ -16,7 +16,7 @@ use crate::frame;
 /// A fact, or an item of a snapshot, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its chapter.
+    /// The line's chapter.
     pub chapter: Cow<'static, str>,
     /// The version of its form.
     pub version: u32,

@@ -35,12 +35,15 @@ pub enum LockError {
 }
 
 impl Lock {
+    /// The name of the lock file. Whoever takes the lock writes to it.
+    pub const FILE: &str = "lock";
+
     /// Locks an existing directory; fails immediately if it is locked.
     ///
     /// # Errors
     /// [`LockError::Held`] names the process that has locked it.
     pub fn take(directory: &Path) -> Result<Self, LockError> {
-        let path = directory.join("lock");
+        let path = directory.join(Self::FILE);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -21,7 +21,7 @@ const LOST: &str = "lost";
 pub enum Mark {
     /// There is no mark, or it is from another boot: a reboot has ended every pod since.
     None,
-    /// What was last durable; `None` if an older daemon recorded only that there is a state.
+    /// The latest durable state; `None` if an older daemon recorded only that there is one.
     Seen(Option<Durable>),
     /// The previous state is lost, and facts have been written since without anyone confirming that the state is complete.
     Lost,
@@ -53,7 +53,7 @@ impl Mark {
         if of == boot.0 { mark } else { Self::None }
     }
 
-    /// What the state must contain to be complete, if that is known.
+    /// Returns the facts that a complete state must contain, if that is known.
     #[must_use]
     pub fn durable(&self) -> Option<&Durable> {
         match self {

@@ -23,9 +23,12 @@ use tokio::sync::oneshot;
 use crate::disk;
 use crate::line::Line;
 
-/// How often the writer looks at the disk without work: whether one that failed works again, and whether the log is still
-/// where a start would find it.
+/// How often the writer looks at a disk that refused, without work: it may have room again, or work.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often it looks without work whether the log is still where a start would find it. Each group of facts looks, too; this is for the
+/// node's conditions, and an idle node is not woken more often for it.
+const LOOK_IDLE: Duration = Duration::from_secs(4);
 
 /// The engine's end of the checkpoint.
 #[derive(Clone)]
@@ -95,7 +98,7 @@ pub(crate) struct Waiting {
     sender: oneshot::Sender<Result<(), Error>>,
 }
 
-struct State {
+struct StagedFacts {
     next: u64,
     waiting: Vec<Waiting>,
     /// A group is being written.
@@ -109,7 +112,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl StagedFacts {
     /// Why the disk refuses, if it does.
     fn trouble(&self) -> Option<&Error> {
         self.failed.as_ref().or(self.full.as_ref())
@@ -118,13 +121,13 @@ impl State {
 
 /// The queue between the engine and the writer.
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<StagedFacts>,
     wake: Condvar,
 }
 
 impl Queue {
     pub(crate) fn new(next: u64) -> Self {
-        let state = State {
+        let state = StagedFacts {
             next,
             waiting: Vec::new(),
             writing: false,
@@ -136,7 +139,7 @@ impl Queue {
         Self { state: Mutex::new(state), wake: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StagedFacts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -224,8 +227,9 @@ impl Queue {
             if state.stopping {
                 return false;
             }
+            let pause = if state.trouble().is_some() { LOOK_AGAIN } else { LOOK_IDLE };
             let (again, timeout) =
-                self.wake.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner);
+                self.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
             state = again;
             if timeout.timed_out() {
                 return true;

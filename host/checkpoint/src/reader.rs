@@ -19,7 +19,7 @@ pub enum LogItem {
     Segment(LogHeader),
     /// A fact. Its group may not be durable yet.
     Fact {
-        /// Its place in the log.
+        /// The fact's place in the log.
         place: u64,
         /// The places of the first and last fact of its group, which one sync makes durable.
         group: (u64, u64),

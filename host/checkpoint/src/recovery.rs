@@ -17,7 +17,7 @@
 //! | less than a [`Witness`](crate::Witness) has recorded | kept, and reported as lost: the caller must not serve new requests |
 //! | a segment begun after a failure, its snapshot not durable | quarantined: nothing was acknowledged since |
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
+use tenure_ledger::LedgerState;
 use tenure_types::{BootId, Moment};
 
 use crate::chapters::{Chapter, Chapters, NotTaken, Taken};
@@ -28,19 +28,19 @@ use crate::header::Base;
 use crate::names::Listing;
 use crate::report::Report;
 use crate::segment::{Next, Segment};
-use crate::v1::{Books, Choosing, Claiming, Delegating, Intending, Loading, Moving, Remembering};
+use crate::v1::RecoveringChapters;
 use crate::{Error, Result, names, quarantine, snapshot};
 
 /// How often a reader retries. A running daemon may sweep old files between the listing and the reading. A retry
 /// helps, since snapshots are rare in comparison; real damage stays.
 const MORE_LOOKS: u32 = 3;
 
-/// Where writing resumes.
+/// The position in the log at which writing resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tail {
     /// The last segment; 0 if there is none.
     pub(crate) number: u64,
-    /// Its length.
+    /// The segment's length.
     pub(crate) length: u64,
     /// The group at its end, or its header, as it was read.
     last_group: Vec<u8>,
@@ -64,39 +64,25 @@ impl Tail {
     }
 }
 
-/// The recovered state.
+/// The recovered state, and how it was found.
 pub struct Recovered {
-    /// The books, by network name.
-    pub books: Vec<Book>,
-    /// Which policy serves each network.
-    pub choices: Choices,
-    /// Which policies were loaded into the node.
-    pub components: Components,
-    /// What agents have claimed.
-    pub claims: Claims,
-    /// What policies remember on each network.
-    pub states: States,
-    /// What delegates were asked for.
-    pub delegations: Delegations,
-    /// What the host does outside the ledger.
-    pub effects: Effects,
-    /// What moves over from other IPAMs.
-    pub moves: Moves,
-    /// What was found and done.
+    /// The state.
+    pub state: LedgerState,
+    /// The findings of the recovery, and its repairs.
     pub report: Report,
-    /// Where writing resumes.
+    /// The position in the log at which writing resumes.
     pub tail: Tail,
 }
 
-/// What was found in the files, and the repairs to make; the state is in the chapters.
-struct Found {
+/// The findings in the files, and the repairs to make; the state is in the chapters.
+struct RecoveryFindings {
     report: Report,
     tail: Tail,
     reached: Reached,
-    repairs: Vec<Repair>,
+    repairs: Vec<FileRepair>,
 }
 
-enum Repair {
+enum FileRepair {
     /// Cut off the bytes after the last complete group.
     Cut { file: String, length: u64 },
     /// Remove a file without state.
@@ -148,29 +134,13 @@ fn rebuild(
     others: &mut [&mut dyn Chapter],
     read: impl FnOnce(&mut Chapters<'_, '_>) -> Result<(Report, Tail)>,
 ) -> Result<Recovered> {
-    let (mut books, mut choices, mut loading) = (Books::default(), Choosing::default(), Loading::default());
-    let (mut claiming, mut states) = (Claiming::default(), Remembering::default());
-    let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
-    let mut moving = Moving::default();
-    let mut all: Vec<&mut dyn Chapter> = vec![
-        &mut books,
-        &mut choices,
-        &mut loading,
-        &mut claiming,
-        &mut states,
-        &mut delegating,
-        &mut intending,
-        &mut moving,
-    ];
+    let mut chapters = RecoveringChapters::default();
+    let mut all = chapters.each();
     for other in others {
         all.push(&mut **other);
     }
     let (report, tail) = read(&mut Chapters::new(&mut all))?;
-    let (books, choices) = (books.into_books(), choices.into_choices());
-    let (components, claims) = (loading.into_components(), claiming.into_claims());
-    let (states, delegations) = (states.into_states(), delegating.into_delegations());
-    let (effects, moves) = (intending.into_effects(), moving.into_moves());
-    Ok(Recovered { books, choices, components, claims, states, delegations, effects, moves, report, tail })
+    Ok(Recovered { state: chapters.into_state(), report, tail })
 }
 
 fn recover_chapters(
@@ -205,7 +175,7 @@ fn recover_chapters(
 ///
 /// A daemon that was killed before a sync, or right after a failed one, leaves a group in the page cache that the
 /// disk may lack. No group follows one whose sync failed, so only the last group can be affected.
-fn look_through(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
+fn look_through(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<RecoveryFindings> {
     let mut unsynced_group = false;
     loop {
         let mut found = look(disk, chapters)?;
@@ -249,7 +219,7 @@ pub fn recover_read_only(disk: &dyn Disk, boot: &BootId, now: Moment) -> Result<
 }
 
 fn finish(
-    mut found: Found,
+    mut found: RecoveryFindings,
     chapters: &mut Chapters<'_, '_>,
     boot: &BootId,
     now: Moment,
@@ -269,16 +239,16 @@ fn finish(
 }
 
 /// Reads all files and decides.
-fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
+fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<RecoveryFindings> {
     chapters.clear();
     let listing = Listing::read(disk)?;
     let mut report = Report::default();
-    let repairs: Vec<_> = listing.temporaries.iter().cloned().map(Repair::Remove).collect();
+    let repairs: Vec<_> = listing.temporaries.iter().cloned().map(FileRepair::Remove).collect();
     report.unfinished_files = repairs.len();
     if listing.logs.is_empty() && listing.snapshots.is_empty() {
         report.fresh = true;
         let tail = Tail { next: 1, ..Tail::default() };
-        return Ok(Found { report, tail, reached: Reached::default(), repairs });
+        return Ok(RecoveryFindings { report, tail, reached: Reached::default(), repairs });
     }
     // Without a snapshot, everything starts with the first segment.
     let (mut base, mut reached, mut damage) = (1, Reached::default(), None);
@@ -298,7 +268,7 @@ fn look(disk: &dyn Disk, chapters: &mut Chapters<'_, '_>) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    let found = Found { report, tail: Tail::default(), reached, repairs };
+    let found = RecoveryFindings { report, tail: Tail::default(), reached, repairs };
     replay(disk, &listing, base, found, chapters, damage)
 }
 
@@ -307,10 +277,10 @@ fn replay(
     disk: &dyn Disk,
     listing: &Listing,
     base: u64,
-    mut found: Found,
+    mut found: RecoveryFindings,
     chapters: &mut Chapters<'_, '_>,
     mut damage: Option<Error>,
-) -> Result<Found> {
+) -> Result<RecoveryFindings> {
     let last = listing.logs.last().copied().unwrap_or(base).max(base);
     let mut torn: Option<Error> = None;
     for number in base..=last {
@@ -326,7 +296,7 @@ fn replay(
                 return Err(Error::Missing { file: names::snapshot(number) });
             }
             found.report.abandoned_segments += 1;
-            found.repairs.push(Repair::PutAside(names::log(number)));
+            found.repairs.push(FileRepair::PutAside(names::log(number)));
             continue;
         }
         if let Some(torn) = torn {
@@ -344,14 +314,14 @@ fn replay(
         // The next snapshot replaces it; until then no start should read it again.
         let file = damage.file().unwrap_or_default().to_owned();
         found.report.damaged_snapshot = Some(damage.to_string());
-        found.repairs.push(Repair::PutAside(file));
+        found.repairs.push(FileRepair::PutAside(file));
     }
     Ok(found)
 }
 
 /// Applies one segment. Returns the error that its torn end means if another segment follows.
 fn apply(
-    found: &mut Found,
+    found: &mut RecoveryFindings,
     chapters: &mut Chapters<'_, '_>,
     mut segment: Segment<'_>,
 ) -> Result<Option<Error>> {
@@ -382,7 +352,7 @@ fn apply(
             Next::Torn { bytes } => {
                 let (file, length) = (segment.file().to_owned(), segment.whole_length());
                 found.report.cut_bytes = bytes;
-                found.repairs.push(Repair::Cut { file: file.clone(), length });
+                found.repairs.push(FileRepair::Cut { file: file.clone(), length });
                 let why = "its last group is incomplete, and another segment follows".to_owned();
                 torn = Some(Error::Damaged { file, offset: length, why });
                 break;
@@ -399,9 +369,9 @@ fn apply(
 }
 
 /// Makes a repair. Bytes that are cut off a lost state may have been acknowledged, so a copy must succeed.
-fn mend(disk: &dyn Disk, repair: &Repair, lost: bool) -> Result<()> {
+fn mend(disk: &dyn Disk, repair: &FileRepair, lost: bool) -> Result<()> {
     match repair {
-        Repair::Cut { file, length } => {
+        FileRepair::Cut { file, length } => {
             if lost {
                 let copying = format!("quarantining {file} from byte {length} on");
                 quarantine::copy(disk, file, *length, *length).map_err(Error::io(copying))?;
@@ -413,8 +383,8 @@ fn mend(disk: &dyn Disk, repair: &Repair, lost: bool) -> Result<()> {
             log.truncate(*length).map_err(cutting())?;
             log.sync_data().map_err(cutting())
         }
-        Repair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
-        Repair::PutAside(file) => {
+        FileRepair::Remove(file) => disk.remove(file).map_err(Error::io(format!("removing {file}"))),
+        FileRepair::PutAside(file) => {
             quarantine::put_aside(disk, file).map_err(Error::io(format!("quarantining {file}")))
         }
     }

@@ -31,7 +31,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What a recovery found and did.
+/// The findings and repairs of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// There was neither a snapshot nor a log, so there was no state.

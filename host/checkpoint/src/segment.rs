@@ -21,13 +21,13 @@ pub(crate) struct Segment<'a> {
     /// The bytes of the last complete group, or of the header.
     last_group: Vec<u8>,
     /// The positions of the last complete group's facts in its bytes.
-    facts: Vec<Found>,
+    facts: Vec<FoundFact>,
     /// The buffer for the next group.
     spare: Vec<u8>,
 }
 
 /// A fact of a group.
-struct Found {
+struct FoundFact {
     /// The offset of its line in the file.
     offset: u64,
     chapter: Box<str>,
@@ -37,7 +37,7 @@ struct Found {
     json: Range<usize>,
 }
 
-/// What comes next in a segment.
+/// The next item of a segment.
 pub(crate) enum Next {
     /// A complete group; [`Segment::facts`] returns its facts.
     Group { first: u64 },
@@ -147,7 +147,7 @@ impl<'a> Segment<'a> {
             // The JSON is a slice of the line, so this is its offset in the line.
             let at = begins + json.as_ptr().addr() - line.bytes.as_ptr().addr();
             let (chapter, json) = (chapter.into(), at..at + json.len());
-            self.facts.push(Found { offset, chapter, version, optional, json });
+            self.facts.push(FoundFact { offset, chapter, version, optional, json });
             let is_last = last == place;
             place += 1;
             if is_last {
@@ -162,7 +162,7 @@ impl<'a> Segment<'a> {
     /// The facts of the last group that was read, each with the offset of its line.
     pub(crate) fn facts(&self) -> impl Iterator<Item = (u64, Given<'_>)> {
         self.facts.iter().map(|found| {
-            let Found { offset, chapter, version, optional, json } = found;
+            let FoundFact { offset, chapter, version, optional, json } = found;
             // These bytes were read as UTF-8.
             let json = self.last_group.get(json.clone()).and_then(|json| str::from_utf8(json).ok());
             let json = json.unwrap_or_default();

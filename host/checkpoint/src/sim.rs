@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::file::SimFile;
 use self::inode::Inode;
 pub use self::mark::Mark;
-use self::state::{Change, State, failure, stopped};
+use self::state::{SimChange, State, failure, stopped};
 use crate::disk::{Disk, File};
 
 /// How often operations fail, per thousand.
@@ -147,7 +147,7 @@ impl Disk for SimDisk {
         let mut state = self.lock();
         let inode = state.inodes.len();
         state.inodes.push(Inode::default());
-        state.change(Change::Create(name.to_owned(), inode))?;
+        state.change(SimChange::Create(name.to_owned(), inode))?;
         Ok(Box::new(SimFile { disk: self.clone(), inode, epoch: state.epoch }))
     }
 
@@ -170,13 +170,13 @@ impl Disk for SimDisk {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.inode(from)?;
-        state.change(Change::Rename(from.to_owned(), to.to_owned()))
+        state.change(SimChange::Rename(from.to_owned(), to.to_owned()))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.inode(name)?;
-        state.change(Change::Remove(name.to_owned()))
+        state.change(SimChange::Remove(name.to_owned()))
     }
 
     fn sync_dir(&self) -> io::Result<()> {

@@ -96,7 +96,7 @@ impl SnapshotWriter {
     }
 }
 
-/// What a snapshot says in addition to the state in the chapters.
+/// The content of a snapshot besides the state in the chapters.
 pub(crate) struct Read {
     /// Optional lines that no chapter here knows.
     pub(crate) skipped: Skipped,
@@ -170,7 +170,7 @@ pub(crate) fn read(disk: &dyn Disk, number: u64, chapters: &mut Chapters<'_, '_>
     Ok(read)
 }
 
-/// What may come next in a snapshot.
+/// The lines that may follow in a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Item,

@@ -11,7 +11,7 @@ use tenure_types::cni::{
 };
 use tenure_types::{Error, ErrorCode};
 
-use crate::daemon::{self, Failure, Service};
+use crate::daemon::{self, DaemonFailure, Service};
 use crate::deadline::Deadline;
 use crate::wait::Pauses;
 use crate::{input, netns};
@@ -29,19 +29,19 @@ const DEL_WAIT: Duration = Duration::from_secs(3);
 const MAIN_PLUGIN: &str = "tenure-eni";
 
 /// An error, and the spec version to report it in.
-pub(crate) struct Failed {
+pub(crate) struct FailedCall {
     pub(crate) report: ErrorReport,
     pub(crate) version: SpecVersion,
 }
 
-impl From<Error> for Failed {
+impl From<Error> for FailedCall {
     fn from(error: Error) -> Self {
         Self { report: ErrorReport::from(&error), version: SpecVersion::NEWEST }
     }
 }
 
 /// The text to print to standard output.
-pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
+pub(crate) fn answer(started: Duration) -> Result<String, FailedCall> {
     let environment = Environment::read(variable)?;
     let command = &environment.command;
     if *command == Command::Version {
@@ -76,7 +76,9 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         .and_then(|()| config.plugin_settings(command))
         .and_then(|settings| {
             let resolv_conf = settings.resolv_conf.as_deref().filter(|_| is_pod);
-            invocation.resolv_conf = resolv_conf.map(resolv_conf::read).transpose()?;
+            let text = resolv_conf.map(resolv_conf::read).transpose()?;
+            // For STATUS, it is enough that it can be read.
+            invocation.resolv_conf = text.filter(|_| *command == Command::Add);
             let service = match (&agent, command) {
                 (Some(_), _) => Service::AgentCni,
                 // These two end links under either name, with a daemon of any version.
@@ -88,7 +90,7 @@ pub(crate) fn answer(started: Duration) -> Result<String, Failed> {
         })
         .map_err(|error| ErrorReport::from(&error))
         .and_then(|way| way.ask(command, method, &invocation))
-        .map_err(|report| Failed { report: report.on_network(config.name()), version })
+        .map_err(|report| FailedCall { report: report.on_network(config.name()), version })
 }
 
 /// Whether the plugin was called by its other name.
@@ -147,7 +149,7 @@ impl Way {
         let wait = if *command == Command::Status { Duration::ZERO } else { self.wait };
         let is_spooled = *command == Command::Del && self.service == Service::Cni;
         let answer = self.answer(method, invocation, if is_spooled { wait.min(DEL_WAIT) } else { wait });
-        let Err(Failure::Away(why) | Failure::Unreachable(why)) = &answer else {
+        let Err(DaemonFailure::Away(why) | DaemonFailure::Unreachable(why)) = &answer else {
             return self.told(command, answer);
         };
         // An agent's DEL is repeated by the agent, which may not write on the node.
@@ -158,7 +160,7 @@ impl Way {
         let Err(error) = Spool::beside(&self.socket).write(invocation) else { return Ok(String::new()) };
         // It cannot be kept, so it waits as long as the others.
         match self.answer(method, invocation, wait) {
-            Err(Failure::Away(_) | Failure::Unreachable(_)) => {
+            Err(DaemonFailure::Away(_) | DaemonFailure::Unreachable(_)) => {
                 let cause = format!("{cause}; and the DEL could not be spooled: {error}");
                 Err(ErrorReport::from(&Error::new(ErrorCode::Unreachable, cause)))
             }
@@ -167,7 +169,7 @@ impl Way {
     }
 
     /// The daemon's answer. While a daemon is away, it is waited for; the wait began when the call did.
-    fn answer(&self, method: &str, invocation: &Invocation, wait: Duration) -> Result<Answer, Failure> {
+    fn answer(&self, method: &str, invocation: &Invocation, wait: Duration) -> Result<Answer, DaemonFailure> {
         let mut pauses = Pauses::until(self.deadline.within(wait));
         loop {
             let answer = daemon::ask(&self.socket, (self.service, method), invocation, self.deadline);
@@ -184,7 +186,7 @@ impl Way {
     }
 
     /// The output for an answer.
-    fn told(&self, command: &Command, answer: Result<Answer, Failure>) -> Result<String, ErrorReport> {
+    fn told(&self, command: &Command, answer: Result<Answer, DaemonFailure>) -> Result<String, ErrorReport> {
         let error = match answer {
             Ok(answer) => match String::from_utf8(answer.output) {
                 Ok(output) if *command == Command::Add && output.is_empty() => {
@@ -193,12 +195,12 @@ impl Way {
                 Ok(output) => return Ok(output),
                 Err(_) => Error::new(ErrorCode::Internal, "the daemon's answer is not UTF-8"),
             },
-            Err(Failure::Refused(report)) => return Err(report),
-            Err(Failure::Late) => {
+            Err(DaemonFailure::Refused(report)) => return Err(report),
+            Err(DaemonFailure::Late) => {
                 let cause = format_args!("tenured did not answer within {:?}", self.deadline.timeout());
                 Error::new(ErrorCode::DeadlineExceeded, cause)
             }
-            Err(Failure::Away(why) | Failure::Unreachable(why)) => {
+            Err(DaemonFailure::Away(why) | DaemonFailure::Unreachable(why)) => {
                 let code =
                     if *command == Command::Status { ErrorCode::Unavailable } else { ErrorCode::Unreachable };
                 Error::new(code, self.unreachable(&why))

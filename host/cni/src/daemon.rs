@@ -21,7 +21,7 @@ use tenure_types::cni::ErrorReport;
 use tenure_types::{Error, ErrorCode};
 
 use crate::deadline::Deadline;
-use crate::wait::{self, Socket};
+use crate::wait::{self, WaitSocket};
 
 /// The most bytes that an answer may have; a result has a few hundred.
 const LONGEST_ANSWER: usize = 4 << 20;
@@ -61,7 +61,7 @@ impl Service {
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum DaemonFailure {
     /// The daemon refused the request.
     #[error("{}", .0.cause)]
     Refused(ErrorReport),
@@ -76,18 +76,20 @@ pub(crate) enum Failure {
     Late,
 }
 
-impl Failure {
+impl DaemonFailure {
     /// Whether the same call may succeed soon. Every call may be repeated: the daemon answers a repeated one as it answered the first.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Away(_) => true,
-            Self::Refused(report) => report.reason == ErrorCode::Stopping.name(),
+            Self::Refused(report) => {
+                [ErrorCode::Stopping, ErrorCode::Preparing].iter().any(|code| report.reason == code.name())
+            }
             Self::Unreachable(_) | Self::Late => false,
         }
     }
 }
 
-impl From<h2::Error> for Failure {
+impl From<h2::Error> for DaemonFailure {
     fn from(error: h2::Error) -> Self {
         // The other errors are about bytes that no daemon sends.
         let is_gone = error.is_io() || error.is_remote();
@@ -96,7 +98,7 @@ impl From<h2::Error> for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for DaemonFailure {
     fn from(error: io::Error) -> Self {
         Self::Unreachable(error.to_string())
     }
@@ -108,35 +110,35 @@ pub(crate) fn ask(
     method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
-) -> Result<Answer, Failure> {
-    let socket = Socket::new(connect(path, deadline)?)?;
+) -> Result<Answer, DaemonFailure> {
+    let socket = WaitSocket::new(connect(path, deadline)?)?;
     let exchange = exchange(socket.clone(), method, invocation, deadline);
-    wait::drive(&socket, deadline, exchange)?.ok_or(Failure::Late)?
+    wait::drive(&socket, deadline, exchange)?.ok_or(DaemonFailure::Late)?
 }
 
 /// Connects; if the daemon's backlog is full, waits for a place in it.
-fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, Failure> {
+fn connect(path: &Path, deadline: Deadline) -> Result<UnixStream, DaemonFailure> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
-    let remaining = deadline.remaining().ok_or(Failure::Late)?;
+    let remaining = deadline.remaining().ok_or(DaemonFailure::Late)?;
     set_socket_timeout(&socket, Timeout::Send, Some(remaining)).map_err(io::Error::from)?;
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     match rustix::net::connect(&socket, &address) {
         Ok(()) => Ok(UnixStream::from(socket)),
-        Err(rustix::io::Errno::AGAIN) => Err(Failure::Late),
-        Err(rustix::io::Errno::CONNREFUSED) => Err(Failure::Away(NOBODY_LISTENS.to_owned())),
-        Err(rustix::io::Errno::NOENT) => Err(Failure::Away(NO_SOCKET.to_owned())),
+        Err(rustix::io::Errno::AGAIN) => Err(DaemonFailure::Late),
+        Err(rustix::io::Errno::CONNREFUSED) => Err(DaemonFailure::Away(NOBODY_LISTENS.to_owned())),
+        Err(rustix::io::Errno::NOENT) => Err(DaemonFailure::Away(NO_SOCKET.to_owned())),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
 async fn exchange(
-    socket: Socket,
+    socket: WaitSocket,
     method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, DaemonFailure> {
     let (sender, connection) = client::Builder::new().enable_push(false).handshake(socket).await?;
     let mut connection = pin!(connection);
     let mut call = pin!(call(sender, method, invocation, deadline));
@@ -147,11 +149,11 @@ async fn exchange(
         }
         let Poll::Ready(ended) = connection.as_mut().poll(context) else { return Poll::Pending };
         let answer = call.as_mut().poll(context);
-        let closed = || Failure::Away("the daemon closed the connection".to_owned());
+        let closed = || DaemonFailure::Away("the daemon closed the connection".to_owned());
         if answer.is_ready() {
             answer
         } else {
-            Poll::Ready(Err(ended.err().map_or_else(closed, Failure::from)))
+            Poll::Ready(Err(ended.err().map_or_else(closed, DaemonFailure::from)))
         }
     })
     .await
@@ -162,7 +164,7 @@ async fn call(
     method: (Service, &str),
     invocation: &Invocation,
     deadline: Deadline,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, DaemonFailure> {
     let mut sender = sender.ready().await?;
     let (response, mut body) = sender.send_request(request(method, deadline)?, false)?;
     body.send_data(framed(invocation)?, true)?;
@@ -187,8 +189,8 @@ async fn call(
     unframed(&message)
 }
 
-fn request((service, method): (Service, &str), deadline: Deadline) -> Result<Request<()>, Failure> {
-    let remaining = deadline.remaining().ok_or(Failure::Late)?;
+fn request((service, method): (Service, &str), deadline: Deadline) -> Result<Request<()>, DaemonFailure> {
+    let remaining = deadline.remaining().ok_or(DaemonFailure::Late)?;
     Request::builder()
         .version(Version::HTTP_2)
         .method(Method::POST)
@@ -198,10 +200,10 @@ fn request((service, method): (Service, &str), deadline: Deadline) -> Result<Req
         // At most eight digits are allowed; an hour has seven.
         .header("grpc-timeout", format!("{}m", remaining.as_millis().max(1)))
         .body(())
-        .map_err(|error| Failure::Unreachable(error.to_string()))
+        .map_err(|error| DaemonFailure::Unreachable(error.to_string()))
 }
 
-fn framed(invocation: &Invocation) -> Result<Bytes, Failure> {
+fn framed(invocation: &Invocation) -> Result<Bytes, DaemonFailure> {
     let length = invocation.encoded_len();
     let announced = u32::try_from(length).map_err(|_| garbage("the request is too long"))?;
     let mut bytes = BytesMut::with_capacity(PREFIX + length);
@@ -211,7 +213,7 @@ fn framed(invocation: &Invocation) -> Result<Bytes, Failure> {
     Ok(bytes.freeze())
 }
 
-fn unframed(bytes: &[u8]) -> Result<Answer, Failure> {
+fn unframed(bytes: &[u8]) -> Result<Answer, DaemonFailure> {
     match bytes.split_first_chunk::<PREFIX>() {
         Some((&[0, a, b, c, d], message)) if u32::from_be_bytes([a, b, c, d]) as usize == message.len() => {
             Answer::decode(message).map_err(garbage)
@@ -221,7 +223,7 @@ fn unframed(bytes: &[u8]) -> Result<Answer, Failure> {
 }
 
 /// Checks the call's gRPC status.
-fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
+fn check_status(headers: &HeaderMap) -> Result<(), DaemonFailure> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let code = text("grpc-status").and_then(|code| code.parse::<i32>().ok());
     let code = code.ok_or_else(|| garbage("it has no status"))?;
@@ -230,16 +232,16 @@ fn check_status(headers: &HeaderMap) -> Result<(), Failure> {
     }
     let details = text("grpc-status-details-bin").and_then(|details| base64().decode(details).ok());
     if let Some(report) = details.and_then(|details| status::report(&details)) {
-        return Err(Failure::Refused(report));
+        return Err(DaemonFailure::Refused(report));
     }
     let message =
         percent_encoding::percent_decode_str(text("grpc-message").unwrap_or_default()).decode_utf8_lossy();
     Err(match code {
-        CANCELLED | DEADLINE_EXCEEDED => Failure::Late,
-        UNAVAILABLE => Failure::Away(message.into_owned()),
+        CANCELLED | DEADLINE_EXCEEDED => DaemonFailure::Late,
+        UNAVAILABLE => DaemonFailure::Away(message.into_owned()),
         code => {
             let cause = format!("the daemon answered with gRPC status {code}: {message}");
-            Failure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))
+            DaemonFailure::Refused(ErrorReport::from(&Error::new(ErrorCode::Internal, cause)))
         }
     })
 }
@@ -250,6 +252,6 @@ fn base64() -> GeneralPurpose {
     GeneralPurpose::new(&alphabet::STANDARD, config)
 }
 
-fn garbage(why: impl std::fmt::Display) -> Failure {
-    Failure::Unreachable(format!("the daemon's answer is invalid: {why}"))
+fn garbage(why: impl std::fmt::Display) -> DaemonFailure {
+    DaemonFailure::Unreachable(format!("the daemon's answer is invalid: {why}"))
 }

@@ -1,4 +1,4 @@
-//! When the call started and when it must end, on the clock by which the daemon orders calls.
+//! The start and the deadline of the call, on the clock by which the daemon orders calls.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use tenure_rpc::LONGEST_CONFIG;
 use tenure_types::{Error, ErrorCode};
 
 use crate::deadline::Deadline;
-use crate::wait::{self, Readiness};
+use crate::wait::{self, WaitOutcome};
 
 /// Reads the network configuration.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn read(mut source: impl Read + AsFd, deadline: Deadline) -> Result<V
     let mut text = Vec::new();
     let mut chunk = [0; 16 << 10];
     loop {
-        if wait::until(&source, PollFlags::IN, deadline).map_err(failed)? == Readiness::Late {
+        if wait::until(&source, PollFlags::IN, deadline).map_err(failed)? == WaitOutcome::Late {
             let cause = format!("standard input was not closed within {:?}", deadline.timeout());
             return Err(Error::new(ErrorCode::DeadlineExceeded, cause));
         }

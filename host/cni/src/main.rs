@@ -1,6 +1,6 @@
 //! `tenure`, the CNI IPAM plugin: checks a call, forwards it to the daemon and prints the answer.
 //!
-//! It has no policy and no state. Whatever happens, it prints exactly once, at the very end: either a result or an error
+//! It has no policy and no state. In every case, it prints exactly once, at the very end: either a result or an error
 //! object. It starts no thread and no child process, so that nothing keeps its standard output open. It can be installed as
 //! `host-local`; under the name `tenure-eni` it is a main plugin, and asks the daemon to make the pod's link, too.
 

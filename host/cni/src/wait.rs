@@ -22,19 +22,23 @@ use crate::deadline::Deadline;
 
 /// The outcome of a wait.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Readiness {
+pub(crate) enum WaitOutcome {
     Ready,
     Late,
 }
 
 /// Waits until a descriptor is ready, broken or closed, or the deadline passes.
-pub(crate) fn until(descriptor: &impl AsFd, events: PollFlags, deadline: Deadline) -> io::Result<Readiness> {
+pub(crate) fn until(
+    descriptor: &impl AsFd,
+    events: PollFlags,
+    deadline: Deadline,
+) -> io::Result<WaitOutcome> {
     loop {
-        let Some(remaining) = deadline.remaining() else { return Ok(Readiness::Late) };
+        let Some(remaining) = deadline.remaining() else { return Ok(WaitOutcome::Late) };
         match poll(&mut [PollFd::new(descriptor, events)], Some(&timespec(remaining))) {
             // The loop checks the clock again.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => return Ok(Readiness::Ready),
+            Ok(_) => return Ok(WaitOutcome::Ready),
             Err(error) => return Err(error.into()),
         }
     }
@@ -69,7 +73,7 @@ impl Pauses {
 
 /// Runs a future that reads and writes one socket; `None` if the deadline passes first.
 pub(crate) fn drive<F: Future>(
-    socket: &Socket,
+    socket: &WaitSocket,
     deadline: Deadline,
     future: F,
 ) -> io::Result<Option<F::Output>> {
@@ -86,7 +90,7 @@ pub(crate) fn drive<F: Future>(
             continue;
         }
         let events = if socket.send() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        if until(socket, events, deadline)? == Readiness::Late {
+        if until(socket, events, deadline)? == WaitOutcome::Late {
             return Ok(None);
         }
     }
@@ -97,19 +101,19 @@ pub(crate) fn drive<F: Future>(
 /// Writes are buffered and sent when the future is waiting, so that the whole request is sent at once and wakes the daemon once.
 /// Flow control bounds the buffer.
 #[derive(Clone)]
-pub(crate) struct Socket {
-    shared: Rc<Shared>,
+pub(crate) struct WaitSocket {
+    shared: Rc<SocketBuffer>,
 }
 
-struct Shared {
+struct SocketBuffer {
     stream: UnixStream,
     outgoing: Cell<Vec<u8>>,
 }
 
-impl Socket {
+impl WaitSocket {
     pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { shared: Rc::new(Shared { stream, outgoing: Cell::default() }) })
+        Ok(Self { shared: Rc::new(SocketBuffer { stream, outgoing: Cell::default() }) })
     }
 
     /// Sends the buffered bytes; returns whether all of them were sent.
@@ -136,13 +140,13 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for WaitSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.stream.as_fd()
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for WaitSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -159,7 +163,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for WaitSocket {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.push(bytes);
         Poll::Ready(Ok(bytes.len()))

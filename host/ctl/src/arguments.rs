@@ -49,9 +49,15 @@ pub(crate) struct Arguments {
     /// The daemon's run directory, which contains its sockets.
     #[arg(long, global = true, env = RUN_DIR, default_value = "/run/tenure", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) run_dir: PathBuf,
-    /// Output format: a table for people, or JSON for programs.
-    #[arg(long, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
+    /// Output format: a table for people, with more columns if it is wide, or JSON for programs.
+    #[arg(long, short, global = true, value_enum, default_value_t = Output::Table, value_name = "FORM")]
     pub(crate) output: Output,
+    /// Sort a table's rows by this column, such as `age` or `last-heard`; JSON keeps the daemon's order.
+    #[arg(long, global = true, value_name = "COLUMN")]
+    pub(crate) sort_by: Option<String>,
+    /// Print a table's rows only, for `cut` and `awk`: no heads, and no text around it.
+    #[arg(long, global = true)]
+    pub(crate) no_headers: bool,
     /// Time limit for the daemon's answer, and for each further part of a streamed one.
     #[arg(long, global = true, default_value = "60", value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) timeout: Duration,
@@ -64,6 +70,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Output {
     /// For people.
     Table,
+    /// For people with wide terminals: tables have more columns.
+    Wide,
     /// For programs; the book's page on operations documents the fields.
     Json,
 }

@@ -19,7 +19,7 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(milliseconds).unwrap_or_default()
 }
 
-/// This moment.
+/// Returns the present moment.
 pub(crate) fn now() -> Moment {
     let boot = clock_gettime(ClockId::Boottime);
     let nanoseconds = boot.tv_sec.saturating_mul(1_000_000_000).saturating_add(boot.tv_nsec);

@@ -7,7 +7,7 @@ use tenure_types::ErrorCode;
 /// An exit code; clap itself uses 2 for an invalid command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Success.
+    /// The verb succeeded.
     Done,
     /// The command found problems, or the daemon refused the request.
     Problems,

@@ -1,7 +1,7 @@
 //! `tenurectl`: the command line for a node's operator.
 //!
 //! ```text
-//! arguments ─▶ verbs (call the daemon, read files) ─▶ report (plain data) ─▶ render or json ─▶ print
+//! arguments ─▶ verbs (call the daemon, read files) ─▶ report (plain data) ─▶ render (text, tables, JSON) ─▶ print
 //! ```
 //!
 //! A verb does not know how its report is rendered, and the renderers do not know where a report came from. Output that may be long
@@ -12,7 +12,6 @@ mod author;
 mod clock;
 mod daemon;
 mod exit;
-mod json;
 mod pages;
 mod print;
 mod progress;
@@ -27,9 +26,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use tenure_types::{Error, ErrorCode};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Output};
 use daemon::Daemon;
 use exit::Exit;
+use print::Format;
+use render::View;
 
 fn main() -> ExitCode {
     // The program runs itself as a child process to compile a policy and to speak to a registry; that process does nothing else.
@@ -40,42 +41,52 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    let output = arguments.output;
-    match run(arguments) {
+    let format = format(&arguments);
+    match run(arguments, &format) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            print::error(&error, output);
+            print::error(&error, &format);
             Exit::of(error.code).into()
         }
     }
 }
 
-fn run(Arguments { run_dir, output, timeout, command }: Arguments) -> Result<Exit, Error> {
+fn run(Arguments { run_dir, timeout, command, .. }: Arguments, format: &Format) -> Result<Exit, Error> {
     let daemon = Daemon::at(&run_dir, timeout);
     match command {
         Command::Ask(question) => {
             let report = block_on(verbs::ask(&daemon, question))??;
-            print::report(&report, output)?;
+            print::report(&report, format)?;
             return Ok(report.exit());
         }
         Command::Allocations { network } => {
             let network = network.unwrap_or_default();
-            let mut list = print::Allocations::new(&network, output);
+            let mut list = print::Allocations::new(&network, format);
             block_on(verbs::allocations(&daemon, network, |next| list.print(next)))??;
         }
         Command::Log { follow, state_dir } => {
-            let mut log = print::Log::new(output);
+            let mut log = print::Log::new(format);
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
         Command::Export { target } => {
             let report = verbs::export(&target, &run_dir)?;
-            print::report(&report, output)?;
+            print::report(&report, format)?;
             return Ok(report.exit());
         }
         Command::Completions { shell } => print::text(&pages::completions(shell)).map(drop)?,
         Command::Man { directory } => pages::manual(&directory)?,
     }
     Ok(Exit::Done)
+}
+
+/// How to print.
+fn format(arguments: &Arguments) -> Format {
+    let view = View {
+        is_wide: arguments.output == Output::Wide,
+        has_heads: !arguments.no_headers,
+        sort_by: arguments.sort_by.clone(),
+    };
+    if arguments.output == Output::Json { Format::Json } else { Format::Table(view) }
 }
 
 /// Runs a future on a runtime with I/O and timers.

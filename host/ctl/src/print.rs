@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
 
+use clap::CommandFactory as _;
 use tenure_checkpoint::LogItem;
 use tenure_rpc::v1;
 use tenure_types::{Error, ErrorCode, printable};
 
-use crate::arguments::Output;
+use crate::arguments::Arguments;
 use crate::clock::now_ms;
-use crate::report::Report;
-use crate::{json, render};
+use crate::render::{self, Report, View};
 
 /// The number of bytes of a list to buffer before printing.
 const PIECE: usize = 64 << 10;
@@ -22,100 +22,133 @@ pub(crate) fn text(text: &str) -> Result<bool, Error> {
     read_on(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What may be printed: every format passes through here, so that nothing from outside can deceive a reader. JSON keeps its values.
-fn harmless(text: &str, output: Output) -> Cow<'_, str> {
-    match output {
-        Output::Table => printable::lines(text),
-        Output::Json => printable::json(text),
+/// The chosen output format.
+#[derive(Debug, Clone)]
+pub(crate) enum Format {
+    Table(View),
+    Json,
+}
+
+impl Format {
+    /// Makes text harmless: every format passes through here, so that nothing from outside can deceive a reader. JSON keeps its values.
+    fn harmless<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self {
+            Self::Table(_) => printable::lines(text),
+            Self::Json => printable::json(text),
+        }
     }
 }
 
 /// Prints a report.
-pub(crate) fn report(report: &Report, output: Output) -> Result<(), Error> {
-    if let Report::Raw(bytes) = report {
-        let mut out = io::stdout().lock();
-        return read_on(out.write_all(bytes).and_then(|()| out.flush())).map(drop);
-    }
-    match output {
-        Output::Table => text(&harmless(&render::report(report, now_ms()), output)),
-        Output::Json => text(&harmless(&format!("{}\n", json::report(report)), output)),
-    }
-    .map(drop)
+pub(crate) fn report(report: &Report, format: &Format) -> Result<(), Error> {
+    let answer = match report {
+        Report::Raw(bytes) => {
+            let mut out = io::stdout().lock();
+            return read_on(out.write_all(bytes).and_then(|()| out.flush())).map(drop);
+        }
+        Report::Shown(answer) => answer,
+    };
+    let page = match format {
+        Format::Table(view) => answer.page(now_ms()).print(view),
+        Format::Json => Ok(format!("{}\n", answer.json()?)),
+    };
+    // What was done is printed also if it cannot be sorted.
+    let (all, problem) = match page {
+        Ok(all) => (all, None),
+        Err(words) => (answer.page(now_ms()).to_string(), Some(words)),
+    };
+    text(&format.harmless(&all))?;
+    problem.map_or(Ok(()), |words| invalid(&words))
 }
 
 /// Prints an error to standard error.
-pub(crate) fn error(error: &Error, output: Output) {
-    let text = match output {
-        Output::Table => render::error(error),
-        Output::Json => format!("{}\n", json::error(error)),
+pub(crate) fn error(error: &Error, format: &Format) {
+    let text = match format {
+        Format::Table(_) => render::error(error),
+        Format::Json => format!("{}\n", render::json_error(error)),
     };
     // A failure to write to standard error cannot be reported anywhere.
-    let _ = io::stderr().write_all(harmless(&text, output).as_bytes());
+    let _ = io::stderr().write_all(format.harmless(&text).as_bytes());
 }
 
-/// Prints allocations as they arrive, and buffers at most one piece.
+/// Ends the program as clap does when the command line is invalid.
+fn invalid(words: &str) -> ! {
+    Arguments::command().error(clap::error::ErrorKind::ValueValidation, words).exit()
+}
+
+/// Prints allocations as they arrive, and buffers at most one piece unless they are sorted.
 pub(crate) struct Allocations {
-    form: Form,
+    format: Format,
+    list: render::Allocations,
+    /// Whether JSON has begun.
+    has_begun: bool,
     text: String,
-}
-
-enum Form {
-    Table(render::Allocations),
-    Json(json::Allocations),
 }
 
 impl Allocations {
     /// A list of one network's allocations, or of all networks' if the name is empty.
-    pub(crate) fn new(network: &str, output: Output) -> Self {
-        let form = match output {
-            Output::Table => Form::Table(render::Allocations::new(network, now_ms())),
-            Output::Json => Form::Json(json::Allocations::default()),
-        };
-        Self { form, text: String::new() }
+    pub(crate) fn new(network: &str, format: &Format) -> Self {
+        let view = if let Format::Table(view) = format { view.clone() } else { View::default() };
+        let list = render::Allocations::new(network, view, now_ms());
+        let list = list.unwrap_or_else(|words| invalid(&words));
+        Self { format: format.clone(), list, has_begun: false, text: String::new() }
     }
 
     /// Prints the next allocation, or the end of the list; `false` if the reader has closed the pipe.
-    pub(crate) fn print(&mut self, next: Option<&v1::Allocation>) -> Result<bool, Error> {
-        match (&mut self.form, next) {
-            (Form::Table(table), Some(allocation)) => table.add(allocation, &mut self.text),
-            (Form::Json(list), Some(allocation)) => list.add(allocation, &mut self.text),
-            (Form::Table(table), None) => table.end(&mut self.text),
-            (Form::Json(list), None) => list.end(&mut self.text),
+    pub(crate) fn print(&mut self, next: Option<v1::Allocation>) -> Result<bool, Error> {
+        let is_last = next.is_none();
+        match (&self.format, next) {
+            (Format::Table(_), Some(allocation)) => self.list.add(allocation, &mut self.text),
+            (Format::Table(_), None) => self.list.end(&mut self.text),
+            (Format::Json, next) => self.add_json(next.as_ref())?,
         }
-        if next.is_some() && self.text.len() < PIECE {
+        if !is_last && self.text.len() < PIECE {
             return Ok(true);
         }
-        let output = if matches!(self.form, Form::Json(_)) { Output::Json } else { Output::Table };
-        let goes_on = text(&harmless(&self.text, output))?;
+        let goes_on = text(&self.format.harmless(&self.text))?;
         self.text.clear();
         Ok(goes_on)
+    }
+
+    fn add_json(&mut self, next: Option<&v1::Allocation>) -> Result<(), Error> {
+        self.text.push_str(match (self.has_begun, next) {
+            (false, _) => "{\"allocations\":[",
+            (true, Some(_)) => ",",
+            (true, None) => "",
+        });
+        self.has_begun = true;
+        self.text.push_str(&match next {
+            Some(allocation) => render::json(allocation)?.to_string(),
+            None => "]}\n".to_owned(),
+        });
+        Ok(())
     }
 }
 
 /// Prints the log's items as they are read.
 pub(crate) struct Log {
     lines: render::LogLines,
-    output: Output,
+    format: Format,
     out: BufWriter<Stdout>,
 }
 
 impl Log {
     /// A log, before its first item.
-    pub(crate) fn new(output: Output) -> Self {
-        Self { lines: render::LogLines::default(), output, out: BufWriter::new(io::stdout()) }
+    pub(crate) fn new(format: &Format) -> Self {
+        if let Format::Table(View { sort_by: Some(_), .. }) = format {
+            invalid("the log cannot be sorted: it is printed in its order");
+        }
+        Self { lines: render::LogLines::default(), format: format.clone(), out: BufWriter::new(io::stdout()) }
     }
 
     /// Prints the next item, or flushes if there is none for now; `false` if the reader has closed the pipe.
     pub(crate) fn print(&mut self, next: Option<&LogItem>) -> Result<bool, Error> {
-        read_on(match (next, self.output) {
-            (Some(item), Output::Table) => {
-                self.out.write_all(harmless(&self.lines.text(item), self.output).as_bytes())
-            }
-            (Some(item), Output::Json) => {
-                self.out.write_all(harmless(&self.lines.json(item), self.output).as_bytes())
-            }
-            (None, _) => self.out.flush(),
-        })
+        let Some(item) = next else { return read_on(self.out.flush()) };
+        let text = match self.format {
+            Format::Table(_) => self.lines.text(item),
+            Format::Json => self.lines.json(item),
+        };
+        read_on(self.out.write_all(self.format.harmless(&text).as_bytes()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Progress of a transfer, for whoever watches.
+//! Progress of a transfer, for a person at a terminal.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -20,7 +20,7 @@ mod reference;
 
 use std::time::Duration;
 
-use tenure_policy::{Limits, sha256};
+use tenure_policy::{CallLimits, sha256};
 use tenure_types::{Error, ErrorCode};
 
 pub(crate) use self::child::maybe_run_child;
@@ -38,7 +38,7 @@ const MANIFEST: usize = 4 << 20;
 pub(crate) struct Pulled {
     /// The component.
     pub(crate) bytes: Vec<u8>,
-    /// What it was pulled by, with the manifest's digest.
+    /// Reference that it was pulled by, with the manifest's digest.
     pub(crate) source: String,
     /// The policy's name, unless another is given: the repository's last part.
     pub(crate) name: String,
@@ -81,7 +81,7 @@ pub(crate) fn pull(text: &str, options: Pull) -> Result<Pulled, Error> {
     let pinned = reference.pinned(&digest);
     let wrong = |cause: String| Error::new(ErrorCode::RegistryMismatch, format_args!("{pinned}: {cause}"));
     let Artifact { layer, size, signature } = Artifact::read(&manifest).map_err(wrong)?;
-    let most = Limits::default().component;
+    let most = CallLimits::default().component;
     let size = usize::try_from(size).ok().filter(|size| *size <= most).ok_or_else(|| {
         wrong(format!(
             "its component has {} MiB, and the limit is {} MiB",

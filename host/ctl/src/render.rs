@@ -1,9 +1,11 @@
-//! Text for people: pure functions from a report to the printed text.
+//! Printing answers: pages of text and tables for people, and their fields as JSON for programs.
+//!
+//! Each kind of answer says both once, in [`Shown`]; nothing else knows which kinds there are.
 
 mod abandoned;
 mod address;
 mod allocations;
-mod author;
+mod cell;
 mod check;
 mod claims;
 mod cloud;
@@ -15,6 +17,7 @@ mod import;
 mod log;
 mod network;
 mod networks;
+mod page;
 mod parts;
 mod plan;
 mod policies;
@@ -24,50 +27,19 @@ mod reload;
 mod repair;
 mod replay;
 mod shadow;
+mod shown;
 mod states;
 mod status;
 mod table;
-
-use crate::report::Report;
+mod view;
+mod words;
 
 pub(crate) use allocations::Allocations;
-pub(crate) use error::error;
+pub(crate) use cell::Cell;
+pub(crate) use error::{error, json_error};
 pub(crate) use log::Lines as LogLines;
-
-/// A report's text; ages are relative to `now_ms`, the wall clock's time.
-pub(crate) fn report(report: &Report, now_ms: u64) -> String {
-    match report {
-        Report::Status(answer) => status::status(answer, now_ms),
-        Report::Networks(answer) => networks::networks(answer, now_ms),
-        Report::Address(address) => address::address(&address.address, &address.answer, now_ms),
-        Report::Check(answer) => check::check(answer),
-        Report::Release(release) => release::release(release),
-        Report::Claims(answer) => claims::claims(answer, now_ms),
-        Report::ReleasedClaim(released) => claims::released(released),
-        Report::Delegations(answer) => delegations::delegations(answer, now_ms),
-        Report::Cloud(answer) => cloud::cloud(answer, now_ms),
-        Report::Plan(answer) => plan::plan(answer),
-        Report::Repair(repair) => repair::repair(repair),
-        Report::Import(import) => import::import(import),
-        Report::Abandoned(abandoned) => abandoned::abandoned(abandoned),
-        Report::Export(export) => export::export(export),
-        Report::Adopted(answer) => status::adopted(answer),
-        Report::Policies(answer) => policies::policies(answer),
-        Report::Inspected(answer) => policy::inspected(answer, now_ms),
-        Report::Loaded(answer) => policy::loaded(answer),
-        Report::Unloaded(answer) => policy::unloaded(answer),
-        Report::Shadowed(shadowed) => shadow::shadow(&shadowed.network, &shadowed.answer, now_ms),
-        Report::History(answer) => policy::history(answer, now_ms),
-        Report::State(state) => states::state(state, now_ms),
-        Report::Exported(exported) => states::exported(exported),
-        Report::Imported(imported) => states::imported(imported),
-        // Printed as it is.
-        Report::Raw(_) => String::new(),
-        Report::Activated(activated) => policies::activated(&activated.network, &activated.answer),
-        Report::Defined(defined) => network::defined(defined),
-        Report::Removed(removed) => network::removed(removed),
-        Report::Reloaded(answer) => reload::reloaded(answer),
-        Report::Replayed(replayed) => replay::replayed(replayed),
-        Report::Work(work) => author::work(work),
-    }
-}
+pub(crate) use page::Page;
+pub(crate) use parts::{bytes, clean};
+pub(crate) use shown::{Report, Shown, json};
+pub(crate) use table::Table;
+pub(crate) use view::View;

@@ -1,90 +1,129 @@
-//! The result of a verb as plain data, which is rendered for people and for programs, and its exit code.
+//! The answers of verbs that are more than one message of the daemon, as plain data. Serialized, they are their JSON, whose names are a
+//! contract with programs.
+
+#[cfg(test)]
+mod filled;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use tenure_policy::decisions::{Decision, Outcome};
+use serde::{Deserialize, Serialize};
+use tenure_policy::decisions::{Decision, DecisionOutcome, Function};
 use tenure_rpc::v1;
-use tenure_types::PolicyName;
 
-use crate::author::Work;
-use crate::exit::Exit;
+/// The claims of agents.
+#[derive(Serialize)]
+pub(crate) struct Claims {
+    pub(crate) claims: Vec<ClaimOfAgent>,
+}
 
-/// The result of a verb.
-pub(crate) enum Report {
-    Status(v1::GetStatusResponse),
-    Networks(v1::ListNetworksResponse),
-    Address(Address),
-    Check(v1::CheckResponse),
-    Release(Box<Release>),
-    Claims(v1::ListAllClaimsResponse),
-    ReleasedClaim(ReleasedClaim),
-    Delegations(v1::ListDelegationsResponse),
-    Cloud(Box<v1::GetCloudResponse>),
-    Plan(Box<v1::ExplainPlanResponse>),
-    Repair(Repair),
-    Import(Import),
-    Abandoned(Abandoned),
-    Export(Export),
-    Adopted(v1::AdoptResponse),
-    Policies(v1::ListPoliciesResponse),
-    Inspected(v1::InspectPolicyResponse),
-    Loaded(Loaded),
-    Unloaded(v1::UnloadPolicyResponse),
-    Activated(Activated),
-    Shadowed(Shadowed),
-    History(v1::GetPolicyHistoryResponse),
-    State(Box<State>),
-    Exported(Exported),
-    Imported(Imported),
-    /// Bytes for standard output, as they are.
-    Raw(Vec<u8>),
-    Defined(Defined),
-    Removed(Removed),
-    Reloaded(v1::ReloadResponse),
-    Replayed(Replayed),
-    Work(Work),
+/// A claim, and how its agent stands to it.
+#[derive(Serialize)]
+pub(crate) struct ClaimOfAgent {
+    #[serde(flatten)]
+    pub(crate) claim: v1::Claim,
+    #[serde(flatten)]
+    pub(crate) standing: v1::AgentStanding,
+    /// Whether the daemon reported the standing, which an older one does not.
+    #[serde(skip)]
+    pub(crate) is_reported: bool,
+}
+
+impl From<v1::ListAllClaimsResponse> for Claims {
+    fn from(answer: v1::ListAllClaimsResponse) -> Self {
+        let standings = answer.standings.into_iter().map(Some).chain(iter::repeat(None));
+        let of_agent = |(claim, standing): (_, Option<v1::AgentStanding>)| ClaimOfAgent {
+            claim,
+            is_reported: standing.is_some(),
+            standing: standing.unwrap_or_default(),
+        };
+        Self { claims: answer.claims.into_iter().zip(standings).map(of_agent).collect() }
+    }
 }
 
 /// Recorded decisions that a component has made again.
+#[derive(Serialize)]
 pub(crate) struct Replayed {
-    /// The component's name and digest.
-    pub(crate) policy: PolicyName,
-    pub(crate) digest: String,
-    /// The names and digests of the policies that were recorded.
-    pub(crate) recorded: BTreeSet<(String, String)>,
+    /// The component.
+    pub(crate) policy: Stamp,
+    /// The policies that were recorded.
+    pub(crate) recorded: BTreeSet<Stamp>,
     /// How many decisions there are.
     pub(crate) decisions: u64,
-    /// Those that the component made otherwise.
+    /// Decisions that the component made otherwise.
     pub(crate) differences: Vec<Difference>,
     /// Lines of the record that could not be read.
     pub(crate) passed_over: u64,
 }
 
+/// A component's name and digest.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Stamp {
+    pub(crate) name: String,
+    pub(crate) sha256: String,
+}
+
 /// A decision that was made otherwise.
+#[derive(Serialize)]
 pub(crate) struct Difference {
-    pub(crate) decision: Decision,
+    pub(crate) network: String,
+    pub(crate) number: u64,
+    pub(crate) at_ms: u64,
+    pub(crate) function: Function,
+    pub(crate) pod_namespace: String,
+    pub(crate) pod_name: String,
+    /// The owner, in words.
+    #[serde(skip)]
+    pub(crate) who: String,
+    pub(crate) recorded: DecisionOutcome,
     /// The outcome of the replay.
-    pub(crate) now: Outcome,
+    pub(crate) now: DecisionOutcome,
+}
+
+impl Difference {
+    /// A recorded decision, and its outcome in the replay.
+    pub(crate) fn of(decision: Decision, now: DecisionOutcome) -> Self {
+        let attribute = |name| decision.attribute(name).unwrap_or_default().to_owned();
+        Self {
+            pod_namespace: attribute("pod.namespace"),
+            pod_name: attribute("pod.name"),
+            who: decision.who(),
+            network: decision.network,
+            number: decision.number,
+            at_ms: decision.at_ms,
+            function: decision.function,
+            recorded: decision.outcome,
+            now,
+        }
+    }
 }
 
 /// Everything about one address.
+#[derive(Serialize)]
 pub(crate) struct Address {
+    #[serde(skip)]
     pub(crate) address: IpAddr,
+    #[serde(flatten)]
     pub(crate) answer: v1::GetAddressResponse,
 }
 
 /// The result of a release, or of its dry run.
+#[derive(Serialize)]
 pub(crate) struct Release {
+    #[serde(skip)]
     pub(crate) address: IpAddr,
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
+    #[serde(flatten)]
     pub(crate) answer: v1::ReleaseResponse,
 }
 
 /// The result of releasing a claim, or of the dry run.
+#[derive(Serialize)]
 pub(crate) struct ReleasedClaim {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
@@ -93,17 +132,26 @@ pub(crate) struct ReleasedClaim {
 }
 
 /// The result of a repair, or of its dry run.
+#[derive(Serialize)]
 pub(crate) struct Repair {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     /// Each finding of a sandbox that is gone, with its outcome.
-    pub(crate) repaired: Vec<(Finding, v1::RepairOutcome)>,
+    pub(crate) repaired: Vec<RepairedFinding>,
     /// The findings left to the operator.
     pub(crate) left: Vec<Finding>,
 }
 
+/// A finding of a sandbox that is gone, and the daemon's decision about it.
+#[derive(Serialize)]
+pub(crate) struct RepairedFinding {
+    pub(crate) finding: Finding,
+    #[serde(flatten)]
+    pub(crate) outcome: v1::RepairOutcome,
+}
+
 /// The part of a check's finding that a repair needs.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     pub(crate) kind: String,
     pub(crate) network: String,
@@ -118,39 +166,48 @@ pub(crate) struct Finding {
 }
 
 /// The result of an import, or of its dry run.
+#[derive(Serialize)]
 pub(crate) struct Import {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
     /// Each attachment with its outcome.
+    #[serde(rename = "entries")]
     pub(crate) judged: Vec<Judged>,
     /// Files and rows that were left out.
+    #[serde(rename = "left_out")]
     pub(crate) passed_over: Vec<PassedOver>,
 }
 
 /// The imports of a network that were abandoned, or that would be.
+#[derive(Serialize)]
 pub(crate) struct Abandoned {
     pub(crate) network: String,
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
+    #[serde(flatten)]
     pub(crate) answer: v1::AbandonImportResponse,
 }
 
 /// An attachment to import and the daemon's decision about it.
+#[derive(Serialize)]
 pub(crate) struct Judged {
+    #[serde(flatten)]
     pub(crate) entry: Entry,
+    #[serde(flatten)]
     pub(crate) outcome: v1::ImportOutcome,
 }
 
 /// An attachment on a network, with its addresses.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Entry {
     pub(crate) network: String,
     /// The attachment; it has no container if the owner of the addresses is unknown.
+    #[serde(flatten)]
     pub(crate) entry: v1::ImportEntry,
 }
 
 /// A file, row or allocation that is not imported or exported.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct PassedOver {
     /// The file, the row of a file, or the address and its owner.
     pub(crate) what: String,
@@ -158,109 +215,85 @@ pub(crate) struct PassedOver {
 }
 
 /// Allocations that were written down for another IPAM.
+#[derive(Serialize)]
 pub(crate) struct Export {
     pub(crate) file: PathBuf,
     /// How many were written.
     pub(crate) written: usize,
-    /// Those that the other IPAM's file cannot express.
+    /// Allocations that the other IPAM's file cannot express.
     pub(crate) left_out: Vec<PassedOver>,
 }
 
 /// A policy that was loaded.
+#[derive(Serialize)]
 pub(crate) struct Loaded {
     /// The file, or the registry's reference with its digest.
     pub(crate) source: String,
+    #[serde(flatten)]
     pub(crate) answer: v1::LoadPolicyResponse,
 }
 
 /// The policy that serves a network now, and the one before.
+#[derive(Serialize)]
 pub(crate) struct Activated {
+    #[serde(skip)]
     pub(crate) network: String,
+    #[serde(flatten)]
     pub(crate) answer: v1::ActivatePolicyResponse,
 }
 
-/// What policies remember on a network.
+/// The state of a policy on a network.
+#[derive(Serialize)]
 pub(crate) struct State {
+    #[serde(skip)]
     pub(crate) network: String,
+    #[serde(flatten)]
     pub(crate) answer: v1::GetPolicyStateResponse,
 }
 
 /// A state that was written to a file.
+#[derive(Serialize)]
 pub(crate) struct Exported {
+    #[serde(skip)]
     pub(crate) network: String,
+    #[serde(rename = "now")]
     pub(crate) state: v1::PolicyState,
     pub(crate) file: PathBuf,
 }
 
 /// A state that was replaced.
+#[derive(Serialize)]
 pub(crate) struct Imported {
+    #[serde(skip)]
     pub(crate) network: String,
+    #[serde(flatten)]
     pub(crate) answer: v1::ReplacePolicyStateResponse,
 }
 
 /// The shadow run of a network.
+#[derive(Serialize)]
 pub(crate) struct Shadowed {
+    #[serde(skip)]
     pub(crate) network: String,
+    #[serde(flatten)]
     pub(crate) answer: v1::ShadowPolicyResponse,
 }
 
 /// The definition that a network has now, or would have.
+#[derive(Serialize)]
 pub(crate) struct Defined {
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
+    #[serde(flatten)]
     pub(crate) answer: v1::DefineNetworkResponse,
 }
 
 /// The result of removing a network, or of the dry run.
+#[derive(Serialize)]
 pub(crate) struct Removed {
     pub(crate) network: String,
     /// Whether changes were made, as opposed to a dry run.
     pub(crate) applied: bool,
+    #[serde(flatten)]
     pub(crate) answer: v1::RemoveNetworkResponse,
-}
-
-impl Report {
-    /// The program's exit code.
-    pub(crate) fn exit(&self) -> Exit {
-        let is_well = match self {
-            Self::Status(status) => status.state != "not-ready",
-            Self::Check(check) => check.findings.is_empty(),
-            Self::Release(release) => release.answer.outcome != "kept",
-            Self::Repair(repair) => {
-                repair.left.is_empty() && repair.repaired.iter().all(|(_, outcome)| outcome.outcome != "kept")
-            }
-            Self::Import(import) => {
-                let problem =
-                    |judged: &Judged| matches!(judged.outcome.outcome.as_str(), "refused" | "unknown");
-                import.passed_over.is_empty() && !import.judged.iter().any(problem)
-            }
-            Self::Export(export) => export.left_out.is_empty(),
-            Self::Replayed(replayed) => replayed.differences.is_empty(),
-            Self::Reloaded(reloaded) => reloaded.problems.is_empty(),
-            Self::Work(work) => work.is_well(),
-            Self::Networks(_)
-            | Self::Claims(_)
-            | Self::ReleasedClaim(_)
-            | Self::Delegations(_)
-            | Self::Cloud(_)
-            | Self::Plan(_)
-            | Self::Address(_)
-            | Self::Abandoned(_)
-            | Self::Adopted(_)
-            | Self::Policies(_)
-            | Self::Inspected(_)
-            | Self::Loaded(_)
-            | Self::Unloaded(_)
-            | Self::Activated(_)
-            | Self::Shadowed(_)
-            | Self::History(_)
-            | Self::State(_)
-            | Self::Exported(_)
-            | Self::Imported(_)
-            | Self::Raw(_)
-            | Self::Defined(_)
-            | Self::Removed(_) => true,
-        };
-        if is_well { Exit::Done } else { Exit::Problems }
-    }
 }

@@ -21,7 +21,8 @@ use tenure_types::{Error, ErrorCode};
 
 use crate::arguments::{Claims, ClaimsVerb, Network, Question};
 use crate::daemon::Daemon;
-use crate::report::{Address, Defined, Release, ReleasedClaim, Removed, Report};
+use crate::render::Report;
+use crate::report::{self, Address, Defined, Release, ReleasedClaim, Removed};
 
 pub(crate) use allocations::allocations;
 pub(crate) use export::export;
@@ -33,22 +34,22 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
         Question::Status { wait } => status::status(daemon, wait).await,
         Question::Networks => {
             let request = v1::ListNetworksRequest {};
-            daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::Networks)
+            daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::of)
         }
         Question::Network(Network::Define { file, apply, change_ranges }) => {
             let (_, config) = config::read_or_stdin(&file)?;
             let request = v1::DefineNetworkRequest { config, apply, change_ranges };
             let answer = daemon.call(async |mut admin| admin.define_network(request).await).await?;
-            Ok(Report::Defined(Defined { applied: apply, answer }))
+            Ok(Report::of(Defined { applied: apply, answer }))
         }
         Question::Network(Network::Remove { name, apply }) => {
             let request = v1::RemoveNetworkRequest { network: name.clone(), apply };
             let answer = daemon.call(async |mut admin| admin.remove_network(request).await).await?;
-            Ok(Report::Removed(Removed { network: name, applied: apply, answer }))
+            Ok(Report::of(Removed { network: name, applied: apply, answer }))
         }
         Question::Reload => {
             let request = v1::ReloadRequest {};
-            daemon.call(async |mut admin| admin.reload(request).await).await.map(Report::Reloaded)
+            daemon.call(async |mut admin| admin.reload(request).await).await.map(Report::of)
         }
         Question::Allocation { address } => {
             let request = v1::GetAddressRequest { address: address.to_string() };
@@ -57,11 +58,11 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
                 let cause = format!("{address} is in no range of any network on this node");
                 return Err(Error::new(ErrorCode::UnknownAddress, cause));
             }
-            Ok(Report::Address(Address { address, answer }))
+            Ok(Report::of(Address { address, answer }))
         }
         Question::Check => {
             let request = v1::CheckRequest {};
-            daemon.call(async |mut admin| admin.check(request).await).await.map(Report::Check)
+            daemon.call(async |mut admin| admin.check(request).await).await.map(Report::of)
         }
         Question::Release { address, network, generation, reason, force, apply } => {
             let request = v1::ReleaseRequest {
@@ -73,37 +74,35 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
                 force,
             };
             let answer = daemon.call(async |mut admin| admin.release(request).await).await?;
-            Ok(Report::Release(Box::new(Release { address, applied: apply, answer })))
+            Ok(Report::of(Release { address, applied: apply, answer }))
         }
         Question::Claims(Claims { agent, verb: None }) => {
             let request = v1::ListAllClaimsRequest { agent: agent.unwrap_or_default() };
-            daemon.call(async |mut admin| admin.list_all_claims(request).await).await.map(Report::Claims)
+            let answer = daemon.call(async |mut admin| admin.list_all_claims(request).await).await?;
+            Ok(Report::of(report::Claims::from(answer)))
         }
         Question::Claims(Claims {
-            verb: Some(ClaimsVerb::Release { agent, network, name, reason, apply }),
+            verb: Some(ClaimsVerb::Release { agent, network, name, reason, generation, apply }),
             ..
         }) => {
             let reason = reason.unwrap_or_default();
-            let request = v1::ReleaseClaimOfRequest { agent, network, name, reason, apply };
+            let request = v1::ReleaseClaimOfRequest { agent, network, name, reason, apply, generation };
             let answer = daemon.call(async |mut admin| admin.release_claim_of(request).await).await?;
-            Ok(Report::ReleasedClaim(ReleasedClaim { applied: apply, claim: answer.claim }))
+            Ok(Report::of(ReleasedClaim { applied: apply, claim: answer.claim }))
         }
         Question::Delegates => {
             let request = v1::ListDelegationsRequest {};
-            daemon
-                .call(async |mut admin| admin.list_delegations(request).await)
-                .await
-                .map(Report::Delegations)
+            daemon.call(async |mut admin| admin.list_delegations(request).await).await.map(Report::of)
         }
         Question::Cloud => {
             let request = v1::GetCloudRequest {};
             let answer = daemon.call(async |mut admin| admin.get_cloud(request).await).await?;
-            Ok(Report::Cloud(Box::new(answer)))
+            Ok(Report::of(answer))
         }
         Question::Plan { network, .. } => {
             let request = v1::ExplainPlanRequest { network: network.unwrap_or_default() };
             let answer = daemon.call(async |mut admin| admin.explain_plan(request).await).await?;
-            Ok(Report::Plan(Box::new(answer)))
+            Ok(Report::of(answer))
         }
         Question::Repair { from, apply } => repair::repair(daemon, &from, apply).await,
         Question::Import { source, config, apply } => {
@@ -111,7 +110,7 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
         }
         Question::Adopt { .. } => {
             let request = v1::AdoptRequest {};
-            daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::Adopted)
+            daemon.call(async |mut admin| admin.adopt(request).await).await.map(Report::of)
         }
         Question::Policy(verb) => policy::policy(daemon, verb).await,
     }

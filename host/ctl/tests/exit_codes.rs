@@ -275,7 +275,7 @@ async fn ask(arguments: &[&str]) -> Output {
     let door = Door::open(directory.path().join("admin.sock")).unwrap();
     let server = tonic::transport::Server::builder()
         .add_service(AdminServer::new(Fake::default()))
-        .serve_with_incoming(door.connections(|_| {}));
+        .serve_with_incoming(door.connections(std::future::pending, |_| {}));
     let server = tokio::spawn(server);
     let output = run(directory.path(), arguments).await;
     server.abort();
@@ -329,6 +329,23 @@ async fn a_daemon_that_is_not_there_ends_with_3() {
         let error = text(&output.stderr);
         assert!(error.starts_with("error: daemon-unreachable: ") && error.contains("\n next: "), "{error}");
         assert!(output.stdout.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn tables_are_wide_sorted_and_bare_if_asked() {
+    let output = ask(&["allocations", "-o", "wide", "--sort-by", "generation", "--no-headers"]).await;
+    assert_eq!(code(&output), 0, "{output:?}");
+    let rows: Vec<Vec<_>> =
+        text(&output.stdout).lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), 2, "neither heads nor a count: {rows:?}");
+    assert!(rows[0].contains(&"1") && rows[1].contains(&"2"), "{rows:?}");
+    let output = ask(&["status", "--wait", "30", "--sort-by", "age"]).await;
+    assert!(text(&output.stdout).starts_with("ready\n"), "what was answered is printed: {output:?}");
+    for arguments in [&["allocations", "--sort-by", "owners"][..], &["status", "--sort-by", "age"]] {
+        let output = ask(arguments).await;
+        assert_eq!(code(&output), 2, "{output:?}");
+        assert!(text(&output.stderr).contains("cannot sort by"), "{output:?}");
     }
 }
 

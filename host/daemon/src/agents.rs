@@ -30,7 +30,7 @@ pub(crate) struct ConfiguredAgents {
     /// Held while the runtime is asked. A `tokio::sync::Mutex`, because the answer is awaited: callers wait for each other's answers instead of
     /// asking at the same time.
     asking: tokio::sync::Mutex<()>,
-    refusals: Refusals,
+    refusals: RefusedCallers,
 }
 
 /// A pod's name, or when the runtime did not know it.
@@ -42,7 +42,8 @@ enum KnownPod {
 
 impl ConfiguredAgents {
     pub(crate) fn new(config: watch::Receiver<Arc<Config>>, runtime: Option<Runtime>) -> Self {
-        let (pods, asking, refusals) = (Mutex::default(), tokio::sync::Mutex::default(), Refusals::default());
+        let (pods, asking, refusals) =
+            (Mutex::default(), tokio::sync::Mutex::default(), RefusedCallers::default());
         Self { config, runtime, pods, asking, refusals }
     }
 
@@ -65,7 +66,7 @@ impl ConfiguredAgents {
         }
         let Some(runtime) = &self.runtime else { return Ok(None) };
         let _asking = self.asking.lock().await;
-        // Whoever asked before this one may have asked for the same pod.
+        // An earlier caller may have asked for the same pod meanwhile.
         if let Some(known) = self.known(uid) {
             return Ok(known);
         }
@@ -83,7 +84,7 @@ impl ConfiguredAgents {
         Ok(pod)
     }
 
-    /// What is remembered of a pod: its name, or that the runtime does not know it.
+    /// Returns a remembered pod: its name, or that the runtime does not know it.
     fn known(&self, uid: &str) -> Option<Option<PodName>> {
         match self.pods.lock().unwrap_or_else(PoisonError::into_inner).get(uid)? {
             KnownPod::Named(pod) => Some(Some(pod.clone())),
@@ -128,11 +129,11 @@ impl Agents for ConfiguredAgents {
 /// How often refused callers are logged.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
-/// The callers that were refused because they are no agents, of which the log hears once a minute.
+/// A count of refused callers that are not agents; the log reports it once a minute.
 #[derive(Debug, Default)]
-struct Refusals(Mutex<(Option<Duration>, u64)>);
+struct RefusedCallers(Mutex<(Option<Duration>, u64)>);
 
-impl Refusals {
+impl RefusedCallers {
     /// Counts a refused caller. Logs it, with the number of those before it that were not logged, unless one was logged less
     /// than a minute ago; returns that number if so.
     fn note(&self, now: Duration, cause: &str) -> Option<u64> {
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn refused_callers_are_logged_once_a_minute_with_their_number() {
-        let (refusals, second) = (Refusals::default(), Duration::from_secs);
+        let (refusals, second) = (RefusedCallers::default(), Duration::from_secs);
         assert_eq!(refusals.note(second(100), "no agent"), Some(0));
         assert_eq!([101, 120, 159].map(|at| refusals.note(second(at), "no agent")), [None; 3]);
         assert_eq!(refusals.note(second(160), "no agent"), Some(3));

@@ -1,7 +1,7 @@
-//! What the daemon adds to `tenure-cloud`, so that a node's AWS network interfaces serve a network: who the node is, the
-//! second witness, and what the interfaces are to the kernel.
+//! The daemon's additions to `tenure-aws`, so that a node's AWS network interfaces serve a network: the node's identity, the
+//! second witness, and the kernel's view of the interfaces.
 //!
-//! [`parts::Aws`](crate::parts::Aws) runs it. Without `[aws]` in the configuration, nothing here is used.
+//! [`parts::AwsPart`](crate::parts::AwsPart) runs it. Without `[aws]` in the configuration, nothing here is used.
 
 mod describing;
 mod ec2;

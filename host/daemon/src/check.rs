@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use tenure_checkpoint::{FileDisk, Mark, boot_id, recover_read_only};
+use tenure_checkpoint::{FileDisk, Mark, recover_read_only};
 use tenure_engine::ports::Clock as _;
-use tenure_policy::{CatalogueSource, Compiler, Contents, Runtime, sha256};
+use tenure_policy::{CatalogueSource, Compiler, Contents, PolicyRuntime, sha256};
 use tenure_types::printable;
 
 use crate::clock::KernelClock;
 use crate::config::Config;
 use crate::run_dir::RunDir;
-use crate::{Arguments, failed, policies, state_dir};
+use crate::{Arguments, failed, identity, policies, state_dir};
 
 /// Checks a configuration that was parsed.
 pub(crate) fn check(config: &Config, arguments: &Arguments) -> ExitCode {
     let Arguments { run_dir, state_dir, .. } = arguments;
     // In the order of a start.
-    let checked = RunDir::check(run_dir).map_err(Into::into).and_then(|()| state(run_dir, state_dir));
+    let checked = RunDir::check(run_dir).map_err(Into::into).and_then(|()| state(config, run_dir, state_dir));
     if let Err(error) = checked.and_then(|()| sandbox(config)) {
         return failed(&error, state_dir);
     }
@@ -32,7 +32,7 @@ pub(crate) fn check(config: &Config, arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a start would report as conditions: it can be put right while the daemon serves.
+/// Lists the problems that a start would report as conditions: they can be fixed while the daemon serves.
 fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     let most = policies::limits(config).map_or(0, |limits| limits.component);
@@ -63,14 +63,14 @@ fn warnings(config: &Config) -> Vec<String> {
 }
 
 /// Checks the state directory as a start would, and reads the state. A daemon may be running on it.
-fn state(run_dir: &Path, directory: &Path) -> anyhow::Result<()> {
+fn state(config: &Config, run_dir: &Path, directory: &Path) -> anyhow::Result<()> {
     match std::fs::metadata(directory) {
         // A start creates it.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return parent(directory),
         Err(error) => return Err(error).with_context(|| format!("state directory {}", directory.display())),
         Ok(_) => state_dir::check(directory)?,
     }
-    let boot = boot_id().context("cannot read the kernel's boot ID")?;
+    let boot = identity::boot(&config.node)?;
     let recovered = recover_read_only(&FileDisk::existing(directory), &boot, KernelClock.now());
     let report = recovered
         .with_context(|| {
@@ -102,7 +102,7 @@ fn parent(directory: &Path) -> anyhow::Result<()> {
 /// Checks that this machine can provide the configured sandbox.
 fn sandbox(config: &Config) -> anyhow::Result<()> {
     let limits = policies::limits(config)?;
-    Runtime::new(limits, Compiler::Child).map(drop).map_err(policies::unusable)?;
+    PolicyRuntime::new(limits, Compiler::Child).map(drop).map_err(policies::unusable)?;
     Ok(())
 }
 

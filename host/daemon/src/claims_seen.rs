@@ -1,6 +1,6 @@
 //! The witness of agents' claims: `<run-dir>/claims-seen` names every claim that was acknowledged in this boot, with its addresses.
 //!
-//! It outlives the state directory. Whoever confirms a lost state speaks of pods: an agent on the host still uses its addresses then,
+//! It outlives the state directory. A lost state is confirmed for pods: an agent on the host still uses its addresses then,
 //! and no runtime knows. So a confirmed state begins with the claims of this file, which are
 //! [restored](tenure_engine::Engine::await_claims) before a pod can get one of their addresses.
 //!
@@ -15,19 +15,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 use tenure_engine::{Engine, WitnessedClaim};
-use tenure_ledger::ClaimKey;
-use tenure_types::{AgentName, BootId, ClaimName, NetworkName};
+use tenure_ledger::{ClaimKey, Claimant};
+use tenure_types::{AgentName, BootId, ClaimName, HolderName, NetworkName, ScopeName};
 
 const NAME: &str = "claims-seen";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredClaims {
     boot: String,
-    claims: Vec<StoredClaim>,
+    claims: Vec<SeenClaim>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct StoredClaim {
+struct SeenClaim {
     agent: String,
     network: String,
     name: String,
@@ -35,6 +35,10 @@ struct StoredClaim {
     /// Whether it is to be restored.
     #[serde(default)]
     awaited: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<ScopeName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holder: Option<HolderName>,
 }
 
 /// Writes the file.
@@ -50,13 +54,14 @@ pub(crate) struct ClaimsSeen {
 /// The claims of this boot; `None` if they are not known, because the file is missing or cannot be read.
 pub(crate) fn read(run_dir: &Path, boot: &BootId) -> Option<Vec<WitnessedClaim>> {
     let stored: StoredClaims = serde_json::from_slice(&fs::read(run_dir.join(NAME)).ok()?).ok()?;
-    let claim = |stored: StoredClaim| {
+    let claim = |stored: SeenClaim| {
         let key = ClaimKey {
             agent: AgentName::new(&stored.agent).ok()?,
             network: NetworkName::new(&stored.network).ok()?,
             name: ClaimName::new(&stored.name).ok()?,
         };
-        Some(WitnessedClaim { key, addresses: stored.addresses, is_awaited: stored.awaited })
+        let claimant = Claimant { scope: stored.scope, holder: stored.holder };
+        Some(WitnessedClaim { key, addresses: stored.addresses, is_awaited: stored.awaited, claimant })
     };
     (stored.boot == boot.0).then(|| stored.claims.into_iter().map(claim).collect()).flatten()
 }
@@ -79,12 +84,14 @@ impl ClaimsSeen {
         if *written == Some(version) {
             return Ok(());
         }
-        let claim = |claim: WitnessedClaim| StoredClaim {
+        let claim = |claim: WitnessedClaim| SeenClaim {
             agent: claim.key.agent.to_string(),
             network: claim.key.network.to_string(),
             name: claim.key.name.to_string(),
             addresses: claim.addresses,
             awaited: claim.is_awaited,
+            scope: claim.claimant.scope,
+            holder: claim.claimant.holder,
         };
         let claims = engine.witnessed_claims().into_iter().map(claim).collect();
         let bytes = serde_json::to_vec(&StoredClaims { boot: self.boot.0.clone(), claims })?;
@@ -113,6 +120,11 @@ mod tests {
         let claims = read(one).unwrap();
         assert_eq!((claims.len(), claims[0].is_awaited), (1, false));
         assert_eq!(claims[0].key.to_string(), "claim router of cilium on network pods");
+        assert_eq!(claims[0].claimant, Claimant::default(), "written before there were scopes");
+        let scoped = one.replace("\"router\"", "\"router\",\"scope\":\"bgp\",\"holder\":\"pod-1\"");
+        let claimant = read(&scoped).unwrap().remove(0).claimant;
+        assert_eq!(claimant.scope.map(|scope| scope.to_string()), Some("bgp".to_owned()));
+        assert_eq!(claimant.holder.map(|holder| holder.to_string()), Some("pod-1".to_owned()));
         assert_eq!(read(r#"{"boot":"a","claims":[]}"#), Some(Vec::new()));
         for text in
             ["", "{}", &one[..one.len() - 1], &one.replace("\"a\"", "\"b\""), &one.replace("router", "/")]

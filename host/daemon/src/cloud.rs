@@ -13,41 +13,41 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_cloud::executor::{Handle, IntentStatus, Status};
+use tenure_aws::executor::{Handle, IntentStatus, Status};
 use tenure_engine::Engine;
 use tenure_observe::CloudFigures;
 use tenure_rpc::v1;
 use tenure_types::{Attributes, NetworkName, Result};
 
-use self::interfaces::{Stock, interfaces};
+use self::interfaces::{CloudStock, interfaces};
 
 /// The attribute of an effect in which the policy says why.
 const REASON: &str = "reason";
 
 /// The cloud interfaces of a node whose executor exists.
-pub(crate) struct Cloud<'a> {
+pub(crate) struct AwsCloud<'a> {
     pub(crate) handle: Handle,
     pub(crate) engine: &'a Arc<Engine>,
 }
 
-impl Cloud<'_> {
-    /// What scrapers see.
+impl AwsCloud<'_> {
+    /// Returns the figures for scrapers.
     pub(crate) async fn figures(&self) -> CloudFigures {
         let book = self.engine.book(self.handle.network()).await;
-        let stock = book.as_deref().map(Stock::of).unwrap_or_default();
+        let stock = book.as_deref().map(CloudStock::of).unwrap_or_default();
         figures::figures(&self.handle.status(), &stock)
     }
 }
 
 #[tonic::async_trait]
-impl tenure_rpc::admin::Cloud for Cloud<'_> {
+impl tenure_rpc::admin::Cloud for AwsCloud<'_> {
     fn network(&self) -> &NetworkName {
         self.handle.network()
     }
 
     async fn status(&self) -> v1::GetCloudResponse {
         let book = self.engine.book(self.handle.network()).await;
-        let stock = book.as_deref().map(Stock::of).unwrap_or_default();
+        let stock = book.as_deref().map(CloudStock::of).unwrap_or_default();
         status(self.handle.network(), &self.handle.status(), &stock)
     }
 
@@ -60,8 +60,8 @@ impl tenure_rpc::admin::Cloud for Cloud<'_> {
     }
 }
 
-/// What an executor knows, and what the ledger has of it.
-fn status(network: &NetworkName, status: &Status, stock: &Stock) -> v1::GetCloudResponse {
+/// Combines an executor's facts with the ledger's.
+fn status(network: &NetworkName, status: &Status, stock: &CloudStock) -> v1::GetCloudResponse {
     let age = |at: Duration| milliseconds(status.now.saturating_sub(at));
     v1::GetCloudResponse {
         network: network.to_string(),

@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenure_observe::http::Address;
+use tenure_observe::http::ListenAddress;
 use tenure_observe::logging::{Filter, Format};
 
-pub(crate) use self::agents::{AgentTable, Claims};
-pub(crate) use self::aws::Aws;
+pub(crate) use self::agents::{AgentTable, ClaimsTable};
+pub(crate) use self::aws::AwsTable;
 pub(crate) use self::compare::is_live;
 pub(crate) use self::delegates::DelegateTable;
 pub(crate) use self::networks::NetworkTable;
@@ -34,48 +34,50 @@ pub(crate) const DEFAULT_PATH: &str = "/etc/tenure/tenured.toml";
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// How the daemon treats addresses, whichever policy chose them.
-    pub(crate) addresses: Addresses,
+    pub(crate) addresses: AddressesTable,
     /// Limits on requests and networks.
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitsTable,
     /// Limits on running and compiling policies.
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxTable,
     /// Policies in addition to the built-in ones, by name, and bounds on what each policy may hand out. A network's configuration selects one with `"policy": "NAME"`.
     pub(crate) policies: BTreeMap<String, PolicyTable>,
-    /// What happens after a network's policy was exchanged.
-    pub(crate) exchange: Exchange,
+    /// Observation of a network's new policy after an exchange.
+    pub(crate) exchange: ExchangeTable,
     /// Signatures of policies.
-    pub(crate) signatures: Signatures,
-    /// Networks that exist without a CNI call, and bounds that apply to a network whoever defines it.
+    pub(crate) signatures: SignaturesTable,
+    /// Networks that exist without a CNI call, and bounds that apply to a network of any origin.
     pub(crate) networks: BTreeMap<String, NetworkTable>,
     /// Agents on the node that may claim addresses of their own, by name. A caller on the agents' socket is the agent whose `uid`, `gid` and `pod` all match; of several, one with a `pod`, and then the one that matches fewest callers. Tables between which that is not clear are refused.
     pub(crate) agents: BTreeMap<String, AgentTable>,
     /// The claims of agents, and the socket on which they make them; it exists as long as there is an agent.
-    pub(crate) claims: Claims,
+    pub(crate) claims: ClaimsTable,
     /// IPAM binaries of others that may be run, by name. `[networks.NAME]` names one as its `delegate`; no other binary is ever run for a network.
     pub(crate) delegates: BTreeMap<String, DelegateTable>,
+    /// Identity of this node. Each key defaults to what the machine says; set them to run several nodes on one machine.
+    pub(crate) node: NodeTable,
     /// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
-    pub(crate) aws: Aws,
+    pub(crate) aws: AwsTable,
     /// The container runtime, as a second source on which sandboxes exist.
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeTable,
     /// The CNI configurations of the node.
-    pub(crate) cni: Cni,
+    pub(crate) cni: CniTable,
     /// The host-local plugin that tenure replaces.
-    pub(crate) host_local: HostLocal,
+    pub(crate) host_local: HostLocalTable,
     /// Metrics and health over HTTP; off unless `listen` is set.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: MetricsTable,
     /// The daemon's own log.
-    pub(crate) log: Log,
+    pub(crate) log: LogTable,
 }
 
 /// How the daemon treats addresses, whichever policy chose them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Addresses {
+pub(crate) struct AddressesTable {
     /// Seconds that a freed address cools down before it is free again.
     pub(crate) cooldown_seconds: u32,
 }
 
-impl Default for Addresses {
+impl Default for AddressesTable {
     fn default() -> Self {
         Self { cooldown_seconds: 30 }
     }
@@ -84,7 +86,7 @@ impl Default for Addresses {
 /// Limits on requests and networks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Limits {
+pub(crate) struct LimitsTable {
     /// Requests served concurrently.
     #[schemars(range(min = 1))]
     pub(crate) in_flight: u32,
@@ -98,7 +100,7 @@ pub(crate) struct Limits {
     pub(crate) drain_seconds: u32,
 }
 
-impl Default for Limits {
+impl Default for LimitsTable {
     fn default() -> Self {
         Self { in_flight: 256, queue: 4096, networks: 4096, drain_seconds: 10 }
     }
@@ -107,7 +109,7 @@ impl Default for Limits {
 /// Limits on running and compiling policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Sandbox {
+pub(crate) struct SandboxTable {
     /// Milliseconds of CPU time that a call may take.
     #[schemars(range(min = 1))]
     pub(crate) deadline_ms: u32,
@@ -122,7 +124,7 @@ pub(crate) struct Sandbox {
     pub(crate) compile_seconds: u32,
 }
 
-impl Default for Sandbox {
+impl Default for SandboxTable {
     fn default() -> Self {
         Self { deadline_ms: 50, memory_mib: 16, concurrency: 32, compile_seconds: 20 }
     }
@@ -160,16 +162,16 @@ pub(crate) struct PolicyTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum World {
-    /// It plans changes of a network's supply.
+    /// The policy plans changes of a network's supply.
     Planner,
-    /// It keeps state.
+    /// The policy keeps state.
     Stateful,
 }
 
-/// What happens after a network's policy was exchanged.
+/// Observation of a network's new policy after an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Exchange {
+pub(crate) struct ExchangeTable {
     /// Seconds that a policy is watched after it began to serve a network. Meanwhile each request that it does not answer is put to the policy before it, too. 0: it is not watched.
     pub(crate) watch_seconds: u32,
     /// A watched policy is rolled back when it does not answer more than this percentage of the requests, and at least three, that the policy before would have answered. 100: never.
@@ -177,7 +179,7 @@ pub(crate) struct Exchange {
     pub(crate) worse_percent: u32,
 }
 
-impl Default for Exchange {
+impl Default for ExchangeTable {
     fn default() -> Self {
         Self { watch_seconds: 300, worse_percent: 1 }
     }
@@ -186,7 +188,7 @@ impl Default for Exchange {
 /// Signatures of policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Signatures {
+pub(crate) struct SignaturesTable {
     /// Public keys in minisign's format: the second line of a `.pub` file. With any, every policy but the built-in ones must be signed by one of them: a file by `FILE.minisig` beside it. Without any, signatures are not checked.
     pub(crate) keys: Vec<String>,
     /// Whether a signature must name the policy and its version, as those of `tenurectl policy sign` do. Otherwise one that does not is accepted for any name, as long as no version of that name was accepted. Without `keys`, this means nothing.
@@ -196,7 +198,7 @@ pub(crate) struct Signatures {
 /// The container runtime, as a second source on which sandboxes exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Runtime {
+pub(crate) struct RuntimeTable {
     /// The runtime's CRI socket, such as `unix:///run/containerd/containerd.sock`. Without it, only the runtime's CNI GC frees leaked addresses.
     pub(crate) socket: Option<String>,
     /// Seconds that a sandbox must be gone, according to both the runtime and its network namespace, before its addresses are freed.
@@ -205,31 +207,45 @@ pub(crate) struct Runtime {
     pub(crate) exclusive: bool,
 }
 
-impl Default for Runtime {
+impl Default for RuntimeTable {
     fn default() -> Self {
         Self { socket: None, grace_seconds: 60, exclusive: false }
     }
 }
 
-impl Runtime {
+impl RuntimeTable {
     /// The socket's path.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.socket.as_deref().map(|socket| Path::new(socket.strip_prefix("unix://").unwrap_or(socket)))
     }
 }
 
+/// Identity of this node. Each key defaults to what the machine says; set them to run several nodes on one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NodeTable {
+    /// The node's name, which is that of its Kubernetes Node. By default the host's name.
+    pub(crate) name: Option<String>,
+    /// The file with the id of the running boot, which must change with each boot and never otherwise. By default `/proc/sys/kernel/random/boot_id`.
+    pub(crate) boot_id_file: Option<PathBuf>,
+    /// The machine id. By default what `/etc/machine-id` has.
+    pub(crate) machine_id: Option<String>,
+    /// The machine's UUID. By default what `/sys/class/dmi/id/product_uuid` has, which only root can read.
+    pub(crate) system_uuid: Option<String>,
+}
+
 /// The CNI configurations of the node.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Cni {
-    /// The directory from which the runtime reads CNI configurations, such as `/etc/cni/net.d`. The networks in it whose `ipam.type` is `tenure` are defined before their first pod, so that agents can claim addresses of them, and defined anew when their file changes, by the same rules as an ADD. Of several files for one network, the first counts. Without it, a network waits for its first pod.
+pub(crate) struct CniTable {
+    /// The directory from which the runtime reads CNI configurations, such as `/etc/cni/net.d`. The networks in it whose `ipam.type` is `tenure` are defined before their first pod, so that agents can claim addresses of them, and defined again when their file changes, by the same rules as an ADD. Of several files for one network, the first counts. Without it, a network waits for its first pod.
     pub(crate) directory: Option<PathBuf>,
 }
 
 /// The host-local plugin that tenure replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct HostLocal {
+pub(crate) struct HostLocalTable {
     /// Whether to serve a network's first ADD while host-local still has addresses of it in `ipam.dataDir`. By default such an ADD is refused until `tenurectl import` has taken them over.
     pub(crate) ignore: bool,
 }
@@ -237,16 +253,16 @@ pub(crate) struct HostLocal {
 /// Metrics and health over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Metrics {
+pub(crate) struct MetricsTable {
     /// The address to listen on: a loopback address such as `127.0.0.1:9477`, or `unix:/run/tenure/metrics.sock`.
     #[schemars(with = "Option<String>")]
-    pub(crate) listen: Option<Address>,
+    pub(crate) listen: Option<ListenAddress>,
 }
 
 /// The daemon's own log.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Log {
+pub(crate) struct LogTable {
     /// The least severe level to write (`off`, `error`, `warn`, `info`, `debug`, `trace`), optionally by module: `info,tenure_policy=debug`.
     #[schemars(with = "String")]
     pub(crate) level: Filter,

@@ -7,12 +7,14 @@
 //!
 //! ```text
 //! no file, first daemon of this boot ──▶ all DELs are known: those of before are in the spool
-//! files of this boot                 ──▶ all DELs since the older one began are known
+//! files of this boot, by the daemon  ──▶ all DELs since the older one began are known
+//! before this one
 //! anything else                      ──▶ only DELs from now on are known
 //! ```
 //!
 //! The file is behind a `std::sync::Mutex`, held for one write of a line.
 
+mod daemon;
 mod file;
 
 use std::fs::{self, File};
@@ -23,7 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenure_engine::ports::{DELS_REMEMBERED, DelRecord, ServedDel};
 use tenure_types::{BootId, Moment, NetworkName, Owner};
 
-use self::file::{Found, Header};
+pub(crate) use self::daemon::{LockTime, LockTimes};
+use self::file::{DelsHeader, StoredDels};
 
 /// The most DELs of a file.
 const MOST: usize = 50_000;
@@ -43,14 +46,14 @@ pub(crate) struct DelFile {
     path: PathBuf,
     boot: BootId,
     most: usize,
-    written: Mutex<Written>,
+    written: Mutex<OpenDelFile>,
 }
 
 /// The file that is being written; `None` after a failure.
 #[derive(Debug, Default)]
-struct Written {
+struct OpenDelFile {
     file: Option<File>,
-    /// When the file was begun.
+    /// Time at which the file was begun.
     since: Moment,
     lines: usize,
     /// Whether the last failure was logged.
@@ -58,13 +61,19 @@ struct Written {
 }
 
 impl DelFile {
-    /// Reads the record, and goes on with it. `is_first` says that no other daemon has served in this boot.
-    pub(crate) fn open(run_dir: &Path, boot: &BootId, now: Moment, is_first: bool) -> (KnownDels, Arc<Self>) {
-        Self::with_most(run_dir, boot, now, is_first, MOST)
+    /// Reads the record, and continues it. `is_first` says that no other daemon has served in this boot.
+    pub(crate) fn open(
+        run_dir: &Path,
+        times: LockTimes,
+        boot: &BootId,
+        now: Moment,
+        is_first: bool,
+    ) -> (KnownDels, Arc<Self>) {
+        Self::with_most((run_dir, times), boot, now, is_first, MOST)
     }
 
     fn with_most(
-        run_dir: &Path,
+        (run_dir, times): (&Path, LockTimes),
         boot: &BootId,
         now: Moment,
         is_first: bool,
@@ -72,6 +81,9 @@ impl DelFile {
     ) -> (KnownDels, Arc<Self>) {
         let path = run_dir.join("dels");
         let record = Self { path, boot: boot.clone(), most, written: Mutex::default() };
+        if !is_first && !times.continue_from(run_dir) {
+            record.forget();
+        }
         let read = |path: &Path| {
             file::read(path, boot).inspect_err(|error| {
                 let path = path.display();
@@ -83,8 +95,8 @@ impl DelFile {
             (Ok(before), Ok(Some(found))) => {
                 let (since, lines) = (found.since, found.served.len());
                 match record.resume(&found) {
-                    Ok(file) => record.set(Written { file: Some(file), since, lines, told: false }),
-                    Err(error) => record.failed(&mut Written::default(), &error),
+                    Ok(file) => record.set(OpenDelFile { file: Some(file), since, lines, told: false }),
+                    Err(error) => record.failed(&mut OpenDelFile::default(), &error),
                 }
                 joined(before, Some(found), unknown)
             }
@@ -97,7 +109,20 @@ impl DelFile {
         if record.lock().file.is_none() {
             record.begin_again(&known);
         }
+        if let Err(error) = times.note(run_dir) {
+            record.failed(&mut record.lock(), &error);
+        }
         (known, Arc::new(record))
+    }
+
+    /// Removes what does not say everything, because a daemon has served that recorded nothing.
+    fn forget(&self) {
+        let removed = [self.before(), self.path.clone()].map(|path| fs::remove_file(path).is_ok());
+        if removed.contains(&true) {
+            tracing::warn!(
+                "an older daemon has served since DELs were last recorded; ADDs that began before this start are refused"
+            );
+        }
     }
 
     fn before(&self) -> PathBuf {
@@ -105,7 +130,7 @@ impl DelFile {
     }
 
     /// Opens the file behind its last whole line.
-    fn resume(&self, found: &Found) -> io::Result<File> {
+    fn resume(&self, found: &StoredDels) -> io::Result<File> {
         let file = File::options().append(true).open(&self.path)?;
         file.set_len(found.length)?;
         Ok(file)
@@ -125,25 +150,25 @@ impl DelFile {
         }
     }
 
-    fn begin(&self, written: &mut Written, since: Moment) -> io::Result<()> {
-        let header = Header { boot: self.boot.0.clone(), since: since.boot_ns };
+    fn begin(&self, written: &mut OpenDelFile, since: Moment) -> io::Result<()> {
+        let header = DelsHeader { boot: self.boot.0.clone(), since: since.boot_ns };
         // Renamed into place, so that a file is never without its first line.
         let draft = self.path.with_extension("draft");
         fs::write(&draft, file::header(&header))?;
         fs::rename(&draft, &self.path)?;
         let file = File::options().append(true).open(&self.path)?;
-        *written = Written { file: Some(file), since, lines: 0, told: written.told };
+        *written = OpenDelFile { file: Some(file), since, lines: 0, told: written.told };
         Ok(())
     }
 
-    fn append(&self, written: &mut Written, line: &[u8]) -> io::Result<()> {
+    fn append(&self, written: &mut OpenDelFile, line: &[u8]) -> io::Result<()> {
         let file = written.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         file.write_all(line)?;
         written.lines += 1;
         Ok(())
     }
 
-    fn record(&self, written: &mut Written, line: &[u8], now: Moment) -> io::Result<()> {
+    fn record(&self, written: &mut OpenDelFile, line: &[u8], now: Moment) -> io::Result<()> {
         if written.file.is_none() {
             self.begin(written, now)?;
         } else if written.lines >= self.most || now.since(written.since) >= DELS_REMEMBERED {
@@ -156,7 +181,7 @@ impl DelFile {
     }
 
     /// Gives up the files: without this DEL, they would say something that is not so.
-    fn failed(&self, written: &mut Written, error: &io::Error) {
+    fn failed(&self, written: &mut OpenDelFile, error: &io::Error) {
         // In this order, so that the older one is never alone, unless it has just been renamed.
         let _ = fs::remove_file(self.before());
         let _ = fs::remove_file(&self.path);
@@ -164,14 +189,14 @@ impl DelFile {
             let path = self.path.display();
             tracing::warn!(%path, %error, "cannot record a served DEL; after a restart, ADDs that began before it are refused");
         }
-        *written = Written { told: true, ..Written::default() };
+        *written = OpenDelFile { told: true, ..OpenDelFile::default() };
     }
 
-    fn set(&self, written: Written) {
+    fn set(&self, written: OpenDelFile) {
         *self.lock() = written;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Written> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenDelFile> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -186,10 +211,10 @@ impl DelRecord for DelFile {
     }
 }
 
-/// What both files say together; `otherwise` if there is neither.
-fn joined(before: Option<Found>, current: Option<Found>, otherwise: KnownDels) -> KnownDels {
+/// Combines both files; `otherwise` if there is neither.
+fn joined(before: Option<StoredDels>, current: Option<StoredDels>, otherwise: KnownDels) -> KnownDels {
     let found = [before, current].into_iter().flatten();
-    let joined = found.reduce(|older, newer| Found {
+    let joined = found.reduce(|older, newer| StoredDels {
         since: older.since.min(newer.since),
         served: older.served.into_iter().chain(newer.served).collect(),
         length: newer.length,

@@ -1,20 +1,14 @@
 //! The daemon's exit after a failure: whether a restart helps, and what the operator can do.
 
 use std::error::Error as StdError;
-use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use tenure_checkpoint::Error as Checkpoint;
+use tenure_supervise::exit::{self, Lasts};
 
-use crate::parts::{PartEnded, SocketUnusable};
+use crate::parts::SocketUnusable;
 use crate::run_dir::RunDirError;
 use crate::state_dir::StateDirUnsafe;
-
-/// A restart may help: for example, the disk failed, or another daemon has not exited yet.
-pub(crate) const TRANSIENT: u8 = 1;
-
-/// A restart does not help: the configuration, the command line, the state or a directory's permissions must be fixed.
-pub(crate) const PERMANENT: u8 = 2;
 
 /// A setting that this machine cannot provide.
 #[derive(Debug, thiserror::Error)]
@@ -22,41 +16,30 @@ pub(crate) const PERMANENT: u8 = 2;
 pub(crate) struct Setting {
     /// The keys concerned.
     pub(crate) keys: &'static str,
-    /// What is wrong.
+    /// Description of the fault.
     pub(crate) cause: String,
 }
 
 /// The exit code for an error.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
-    // If a part ended while the daemon served, a restart may help, whatever the cause; unless its socket is unusable.
-    let served = has::<PartEnded>(error) && !has::<SocketUnusable>(error);
-    if !served && error.chain().any(is_permanent) { PERMANENT } else { TRANSIENT }
+    exit::code(error, lasts)
 }
 
-/// Whether the error or one of its causes has type `T`.
-fn has<T: StdError + 'static>(error: &anyhow::Error) -> bool {
-    error.chain().any(<dyn StdError>::is::<T>)
-}
-
-fn is_permanent(cause: &(dyn StdError + 'static)) -> bool {
+/// Judges the causes that only the daemon knows.
+fn lasts(cause: &(dyn StdError + 'static)) -> Option<Lasts> {
     if let Some(error) = cause.downcast_ref::<Checkpoint>() {
-        return !matches!(error, Checkpoint::Io { .. });
+        let is_passing = matches!(error, Checkpoint::Io { .. });
+        return Some(if is_passing { Lasts::Shortly } else { Lasts::AtStart });
     }
-    if let Some(error) = cause.downcast_ref::<io::Error>() {
-        // Errors about the kind of a file or its permissions, which do not change by waiting.
-        return matches!(
-            error.kind(),
-            ErrorKind::PermissionDenied
-                | ErrorKind::NotADirectory
-                | ErrorKind::IsADirectory
-                | ErrorKind::AlreadyExists
-                | ErrorKind::InvalidInput
-                | ErrorKind::InvalidFilename
-        );
+    if let Some(socket) = cause.downcast_ref::<SocketUnusable>() {
+        // Serving begins after the part did: what keeps its socket from being made is for somebody to fix.
+        let is_lasting = exit::of_the_system(&socket.source) != Lasts::Shortly;
+        return Some(if is_lasting { Lasts::Always } else { Lasts::Shortly });
     }
-    cause.is::<Setting>()
+    let is_ours = cause.is::<Setting>()
         || cause.is::<StateDirUnsafe>()
-        || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }))
+        || matches!(cause.downcast_ref(), Some(RunDirError::Unsafe { .. }));
+    is_ours.then_some(Lasts::AtStart)
 }
 
 /// The operator's next step, if the error does not say it itself.
@@ -93,7 +76,11 @@ pub(crate) fn next_step(error: &anyhow::Error, state_dir: &Path) -> Option<Strin
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, ErrorKind};
+
     use anyhow::Context as _;
+    use tenure_supervise::PartEnded;
+    use tenure_supervise::exit::{PERMANENT, TRANSIENT};
 
     use super::*;
 
@@ -111,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_must_mend_is_permanent() {
+    fn what_a_person_must_fix_is_permanent() {
         let missing = Checkpoint::Missing { file: "log.0000000001".into() };
         let setting = Setting { keys: "sandbox.memory_mib", cause: "too much".into() };
         for error in [

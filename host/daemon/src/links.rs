@@ -7,19 +7,19 @@
 use std::sync::Arc;
 
 use tenure_engine::ports::{Answer, LinkKey, Links};
-use tenure_netlink::{Difference, Error as Refusal, Name, Netns, PodLink, Turns};
+use tenure_netlink::{Error as Refusal, LinkDifference, LinkName, LinkTurns, Netns, PodLink};
 use tenure_types::{
     Allocation, Attributes, Connected, Error, ErrorCode, Generation, Link, LinkEnd, NetworkName, Owner,
     PodIdentity, Result,
 };
 
 use crate::capabilities;
-use crate::parts::Kept;
+use crate::parts::DatapathResult;
 
 /// How the names of host ends begin unless the network says otherwise, as ipamd's do.
 const PREFIX: &str = "eni";
 
-/// The MTU of links if nobody says otherwise, in bytes: what every network carries.
+/// The default MTU of links, in bytes: one that every network carries.
 const MTU: u32 = 1500;
 
 /// The attributes of a definition that say how links are: how their names begin; and their MTU in bytes, of which the first that
@@ -38,13 +38,13 @@ const MOST_NAMED: usize = 16;
 
 /// Links in the kernel of the network namespace that the daemon runs in.
 pub(crate) struct KernelLinks {
-    turns: Turns,
-    kept: Arc<Kept>,
+    turns: LinkTurns,
+    kept: Arc<DatapathResult>,
 }
 
 impl KernelLinks {
-    pub(crate) fn new(kept: Arc<Kept>) -> Self {
-        Self { turns: Turns::default(), kept }
+    pub(crate) fn new(kept: Arc<DatapathResult>) -> Self {
+        Self { turns: LinkTurns::default(), kept }
     }
 
     async fn make(&self, allocation: &Allocation) -> Result<()> {
@@ -66,21 +66,22 @@ impl KernelLinks {
         };
         let differences = compared.await.map_err(|refusal| told(&refusal))?;
         if !differences.is_empty() {
-            let all: Vec<String> = differences.iter().take(MOST_NAMED).map(Difference::to_string).collect();
+            let all: Vec<String> =
+                differences.iter().take(MOST_NAMED).map(LinkDifference::to_string).collect();
             return Err(Error::new(ErrorCode::LinkDiffers, all.join("; ")));
         }
         self.kept.leads_to(link.host.as_str()).await
     }
 
     async fn remove(&self, link: &LinkKey) -> Result<()> {
-        let host = Name::new(&link.host).map_err(|refusal| told(&refusal))?;
+        let host = LinkName::new(&link.host).map_err(|refusal| told(&refusal))?;
         // A step that hangs is inside of the pod, and gives up what it is about before it goes on: it keeps no link from going.
         let turn = self.turns.enter(&host).await.ok();
         let removed = PodLink::remove(&host, &alias(&link.network, link.generation)).await;
         drop(turn);
         self.kept.ask();
         match removed {
-            // Whatever has the name now, it is not ours.
+            // A link that has the name now is not ours.
             Ok(()) | Err(Refusal::Taken(_)) => Ok(()),
             Err(refusal) => Err(told(&refusal)),
         }
@@ -97,9 +98,9 @@ impl Links for KernelLinks {
         };
         // No pod's name has a slash, so no other pod's first interface has this name.
         let name = match pod {
-            Some(pod) if interface == FIRST => Name::of(prefix, &pod.namespace, &pod.name),
-            Some(pod) => Name::of(prefix, &pod.namespace, &format!("{}/{interface}", pod.name)),
-            None => Name::of(prefix, container, &format!("/{interface}")),
+            Some(pod) if interface == FIRST => LinkName::of(prefix, &pod.namespace, &pod.name),
+            Some(pod) => LinkName::of(prefix, &pod.namespace, &format!("{}/{interface}", pod.name)),
+            None => LinkName::of(prefix, container, &format!("/{interface}")),
         };
         let host = name.map_or_else(|_| prefix.into(), |name| name.as_str().into());
         Link { host, mtu: mtu.or_else(of_network).unwrap_or(MTU) }
@@ -151,7 +152,7 @@ fn pod_link(allocation: &Allocation) -> Result<PodLink> {
     let link = allocation.link().ok_or_else(none)?;
     let (_, interface) = allocation.owner.attachment().ok_or_else(none)?;
     Ok(PodLink {
-        host: Name::new(&link.host).map_err(|refusal| told(&refusal))?,
+        host: LinkName::new(&link.host).map_err(|refusal| told(&refusal))?,
         owner: alias(&allocation.network, allocation.generation),
         inside: interface.as_str().to_owned(),
         addresses: allocation.addresses.iter().map(tenure_types::AssignedAddress::ip).collect(),
@@ -159,13 +160,13 @@ fn pod_link(allocation: &Allocation) -> Result<PodLink> {
     })
 }
 
-/// Whose a link is, as its alias says.
+/// Returns the owner of a link, as its alias says.
 fn alias(network: &NetworkName, generation: Generation) -> String {
     format!("{ALIAS}{network}/{generation}")
 }
 
 /// The link that an alias speaks of; `None` for one that is not ours.
-fn key(host: &Name, alias: &str) -> Option<LinkKey> {
+fn key(host: &LinkName, alias: &str) -> Option<LinkKey> {
     let (network, generation) = alias.strip_prefix(ALIAS)?.rsplit_once('/')?;
     Some(LinkKey {
         host: host.as_str().into(),
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_alias_is_read_as_it_was_written() {
-        let (host, network) = (Name::new("eni0").unwrap(), NetworkName::new("pods-1.a").unwrap());
+        let (host, network) = (LinkName::new("eni0").unwrap(), NetworkName::new("pods-1.a").unwrap());
         let found = key(&host, &alias(&network, Generation(17))).unwrap();
         assert_eq!(found, LinkKey { host: "eni0".into(), network, generation: Generation(17) });
         for other in ["", "tenure", "tenure pods", "tenure pods/x", "tenure /1", "web/eth0", "Tenure pods/1"]

@@ -2,9 +2,10 @@
 //!
 //! An invalid file changes nothing. A key that needs a restart keeps its value until then, and is reported.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tenure_conditions::Report;
 use tenure_delegate::Allowed;
 use tenure_engine::Engine;
 use tenure_observe::logging::Control;
@@ -16,15 +17,11 @@ use tenure_types::{ConditionName, Error, ErrorCode};
 use tokio::sync::{Mutex, watch};
 
 use crate::config::Config;
-use crate::parts::{NetworkSetup, PolicyFiles, Report};
+use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
 
-/// The current configuration, and everything that a reload changes.
-pub(crate) struct Live {
-    /// The file, unless it is the default one.
-    pub(crate) path: Option<PathBuf>,
-    /// The current configuration.
-    pub(crate) config: watch::Sender<Arc<Config>>,
+/// Everything that a reload changes.
+pub(crate) struct LiveParts {
     pub(crate) engine: Arc<Engine>,
     pub(crate) policies: Arc<Policies>,
     pub(crate) recorder: Arc<Recorder>,
@@ -32,13 +29,52 @@ pub(crate) struct Live {
     pub(crate) allowed: Arc<Allowed>,
     pub(crate) cni: CniService,
     pub(crate) log: Control,
-    pub(crate) files: Arc<PolicyFiles>,
+    pub(crate) files: Arc<FollowedFiles>,
     pub(crate) networks: Arc<NetworkSetup>,
+}
+
+/// The current configuration, and everything that a reload changes.
+pub(crate) struct Live {
+    /// The file, unless it is the default one.
+    path: Option<PathBuf>,
+    /// The current configuration.
+    pub(crate) config: watch::Sender<Arc<Config>>,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) recorder: Arc<Recorder>,
+    engine: Arc<Engine>,
+    allowed: Arc<Allowed>,
+    cni: CniService,
+    log: Control,
+    files: Arc<FollowedFiles>,
+    networks: Arc<NetworkSetup>,
     /// Held while the file is read and applied.
-    pub(crate) turn: Mutex<()>,
+    turn: Mutex<()>,
 }
 
 impl Live {
+    /// Puts the configuration of the start in force.
+    pub(crate) fn new(path: Option<&Path>, config: Config, parts: LiveParts) -> Self {
+        let LiveParts { engine, policies, recorder, allowed, cni, log, files, networks } = parts;
+        recorder.set(config.recorded());
+        allowed.set(config.allowed());
+        files.remember();
+        let config = watch::Sender::new(Arc::new(config));
+        let path = path.map(Path::to_owned);
+        Self {
+            path,
+            config,
+            policies,
+            recorder,
+            engine,
+            allowed,
+            cni,
+            log,
+            files,
+            networks,
+            turn: Mutex::default(),
+        }
+    }
+
     /// Reloads the configuration and applies it.
     ///
     /// # Errors
@@ -98,7 +134,7 @@ impl Live {
             .network_names()
             .into_iter()
             .filter_map(|network| Some((self.engine.policies_of(&network)?.now.policy, network)))
-            // What stands for a delegate is no policy that could be signed.
+            // A delegate's stand-in has no signature.
             .filter(|(policy, _)| policy.name.delegate().is_none())
             .collect();
         let serving: Vec<_> = networks.iter().map(|(policy, _)| policy.clone()).collect();

@@ -12,6 +12,7 @@ mod config;
 mod deferral;
 mod dels;
 mod fault;
+mod identity;
 mod links;
 mod live;
 mod node;
@@ -21,7 +22,6 @@ mod policies;
 mod reference;
 mod replay;
 mod run_dir;
-mod signals;
 mod state;
 mod state_dir;
 mod state_seen;
@@ -32,12 +32,12 @@ use std::sync::Arc;
 
 use clap::Parser;
 use tenure_policy::Compiler;
+use tenure_supervise::{Signals, exit, hangups};
 use tenure_types::printable;
 
-use crate::app::{App, Outside};
+use crate::app::{App, Surroundings};
 use crate::clock::KernelClock;
 use crate::config::Config;
-use crate::signals::Signals;
 
 const EXIT_CODES: &str = "Exit codes:
   0  stopped on request
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => {
             eprintln!("tenured: {}", printable::lines(&error.to_string()));
-            return ExitCode::from(fault::PERMANENT);
+            return ExitCode::from(exit::PERMANENT);
         }
     };
     if arguments.check_config {
@@ -112,14 +112,15 @@ fn start(arguments: &Arguments, config: Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let outside = Outside {
+        let outside = Surroundings {
             config_file: arguments.config.as_deref(),
             run_dir: &arguments.run_dir,
             state_dir: &arguments.state_dir,
+            identity: identity::read(&config.node)?,
             clock: Arc::new(KernelClock),
             compiler: Compiler::Child,
             log,
-            hangups: signals::hangups()?,
+            hangups: hangups()?,
         };
         App::build(config, outside)?.run(&mut signals).await
     });

@@ -1,42 +1,42 @@
-//! What the daemon knows about itself, for operators and scrapers.
+//! The daemon's facts about itself, for operators and scrapers.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_aws::executor::Handle;
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
-use tenure_cloud::executor::Handle;
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
 use tenure_ledger::Book;
 use tenure_observe::Metrics;
 use tenure_observe::http::Readiness;
 use tenure_rpc::admin::Reloaded;
-use tenure_runtime::{Sandboxes, Traces};
+use tenure_runtime::{SandboxEvidence, Sandboxes};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
 use tokio::sync::watch;
 
 use crate::clock::KernelClock;
-use crate::cloud::Cloud;
+use crate::cloud::AwsCloud;
 use crate::live::Live;
 use crate::state_seen::StateSeen;
 
 /// One node.
-pub(crate) struct Node {
+pub(crate) struct DaemonNode {
     pub(crate) engine: Arc<Engine>,
     pub(crate) disk: Arc<FileDisk>,
     pub(crate) boot: BootId,
     pub(crate) started: Duration,
     pub(crate) state_seen: Arc<StateSeen>,
-    pub(crate) sandboxes: Arc<Sandboxes>,
+    pub(crate) sandboxes: Sandboxes,
     pub(crate) live: Arc<Live>,
     /// The executor of plans about cloud interfaces, while one runs.
     pub(crate) cloud: watch::Receiver<Option<Handle>>,
 }
 
-impl Node {
+impl DaemonNode {
     /// The cloud interfaces, if the node uses any and it is known which.
-    fn cloud(&self) -> Result<Cloud<'_>, Error> {
+    fn cloud(&self) -> Result<AwsCloud<'_>, Error> {
         if self.live.config.borrow().aws.network.is_none() {
             return Err(Error::new(ErrorCode::NoCloud, "this node uses no cloud interfaces"));
         }
@@ -47,7 +47,7 @@ impl Node {
                 "it is not known yet which instance this is; see `tenurectl status`",
             )
         })?;
-        Ok(Cloud { handle, engine: &self.engine })
+        Ok(AwsCloud { handle, engine: &self.engine })
     }
 
     /// Confirms the current state after a loss, so that ADD is served again. Returns whether it was lost.
@@ -62,7 +62,7 @@ impl Node {
 }
 
 #[tonic::async_trait]
-impl tenure_rpc::admin::Node for Node {
+impl tenure_rpc::admin::Node for DaemonNode {
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
     }
@@ -97,11 +97,11 @@ impl tenure_rpc::admin::Node for Node {
 
     fn books_on_disk(&self) -> Result<Vec<Book>, Error> {
         recover_read_only(self.disk.as_ref(), &self.boot, KernelClock.now())
-            .map(|recovered| recovered.books)
+            .map(|recovered| recovered.state.books)
             .map_err(|error| Error::new(ErrorCode::CheckpointFailed, error))
     }
 
-    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>) {
+    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>) {
         self.sandboxes.look_for(held).await
     }
 
@@ -118,7 +118,7 @@ impl tenure_rpc::admin::Node for Node {
     }
 }
 
-impl tenure_observe::http::Node for Node {
+impl tenure_observe::http::NodeHealth for DaemonNode {
     async fn readiness(&self) -> Readiness {
         let wrong = self.engine.whats_wrong();
         let ready = wrong.iter().all(|condition| condition.name.severity() != Severity::NotReady);

@@ -23,9 +23,10 @@ impl Observer for Observing {
         let owner = owner.map(tracing::field::display);
         match error {
             None => tracing::debug!(verb, %network, owner, ?took, "served"),
-            // A plan is made each second while a request waits; whoever carries plans out logs what is new about it.
-            Some(error) if PLANS.contains(verb) => {
-                tracing::debug!(verb, %network, code = error.code.name(), cause = error.cause, "refused");
+            // A plan is made each second while a request waits; the executor logs what is new about it. The plugin
+            // repeats what is refused during preparations, which are conditions.
+            Some(error) if PLANS.contains(verb) || error.code == ErrorCode::Preparing => {
+                tracing::debug!(verb, %network, owner, code = error.code.name(), cause = error.cause, "refused");
             }
             Some(error) => {
                 let (code, next_step) = (error.code.name(), error.code.next_step());

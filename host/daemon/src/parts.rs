@@ -1,13 +1,4 @@
-//! The parts of the daemon. All of them have the same shape:
-//!
-//! | | |
-//! |---|---|
-//! | build | a constructor takes what the part needs, and starts nothing |
-//! | run | [`Part::run`] works until a stop is requested |
-//! | stop | `run` gets a cancellation token; a part that takes too long to stop is aborted |
-//! | condition | a part reports its problems through a [`Report`] on the node's list of conditions |
-//!
-//! The [supervisor] runs the parts, and stops each before those that it needs.
+//! The parts of the daemon, which the supervisor runs. A part's file, its type and its name in errors, conditions and the log agree.
 
 mod admin;
 mod adoption;
@@ -18,79 +9,42 @@ mod cni;
 mod cni_files;
 mod datapath;
 mod decisions;
+mod delegates;
 mod exchanges;
-mod gate;
 mod health;
 mod lapses;
 mod leaks;
 mod listening;
+mod metrics;
 mod networks;
 mod policy_files;
 mod ready;
 mod reload;
-mod report;
-mod scraping;
 mod spool;
 mod stat;
-mod supervisor;
-mod tidying;
 mod undo;
 mod vetting;
 
-use tokio_util::sync::CancellationToken;
-
-pub(crate) use self::admin::Admin;
-pub(crate) use self::adoption::Adoption;
-pub(crate) use self::aws::{Aws, Given};
-pub(crate) use self::checkpoint::Checkpoint;
-pub(crate) use self::claims::Claims;
-pub(crate) use self::cni::Cni;
-pub(crate) use self::cni_files::CniFiles;
-pub(crate) use self::datapath::{Datapath, Kept};
-pub(crate) use self::decisions::Decisions;
-pub(crate) use self::exchanges::Exchanges;
-pub(crate) use self::gate::Gate;
-pub(crate) use self::health::Health;
-pub(crate) use self::lapses::Lapses;
-pub(crate) use self::leaks::LeakWatch;
+pub(crate) use self::admin::AdminPart;
+pub(crate) use self::adoption::AdoptionPart;
+pub(crate) use self::aws::{AwsInputs, AwsPart};
+pub(crate) use self::checkpoint::CheckpointPart;
+pub(crate) use self::claims::ClaimsPart;
+pub(crate) use self::cni::CniPart;
+pub(crate) use self::cni_files::CniFilesPart;
+pub(crate) use self::datapath::{DatapathPart, DatapathResult};
+pub(crate) use self::decisions::DecisionsPart;
+pub(crate) use self::delegates::DelegatesPart;
+pub(crate) use self::exchanges::ExchangesPart;
+pub(crate) use self::health::HealthPart;
+pub(crate) use self::lapses::LapsesPart;
+pub(crate) use self::leaks::LeaksPart;
 pub(crate) use self::listening::SocketUnusable;
-pub(crate) use self::networks::{ConfiguredNetworks, NetworkSetup};
-pub(crate) use self::policy_files::{FollowedFiles, PolicyFiles};
-pub(crate) use self::ready::Ready;
-pub(crate) use self::reload::Hangups;
-pub(crate) use self::report::Report;
-pub(crate) use self::scraping::Scraping;
-pub(crate) use self::spool::SpoolReplay;
-pub(crate) use self::supervisor::{PartEnded, Supervisor};
-pub(crate) use self::tidying::Tidying;
-pub(crate) use self::undo::Undo;
-pub(crate) use self::vetting::Vetting;
-
-/// What happens when a part ends without being told to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The daemon cannot serve without it: it exits with an error that names the part, and the service manager restarts it.
-    Essential,
-    /// The daemon can serve without it: the part is restarted, and a condition reports it meanwhile.
-    Restarted,
-    /// Its work is done. If it fails, it is restarted.
-    Finite,
-}
-
-/// A part of the daemon.
-#[tonic::async_trait]
-pub(crate) trait Part: Send + 'static {
-    /// The part's name in errors, conditions and the log.
-    fn name(&self) -> &'static str;
-
-    /// What happens when it ends.
-    fn kind(&self) -> Kind;
-
-    /// Works until a stop is requested, and then finishes what it has begun.
-    ///
-    /// It may be called again after an error or panic, unless the part is [essential](Kind::Essential).
-    ///
-    /// # Errors
-    /// If the part cannot continue.
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()>;
-}
+pub(crate) use self::metrics::MetricsPart;
+pub(crate) use self::networks::{NetworkSetup, NetworksPart};
+pub(crate) use self::policy_files::{FollowedFiles, PolicyFilesPart};
+pub(crate) use self::ready::ReadyPart;
+pub(crate) use self::reload::ReloadPart;
+pub(crate) use self::spool::SpoolPart;
+pub(crate) use self::undo::UndoPart;
+pub(crate) use self::vetting::VettingPart;

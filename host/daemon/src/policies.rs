@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use tenure_engine::ports::Catalogue as _;
-use tenure_policy::{CatalogueSource, Compiler, Grants, Limits, Policies, Runtime, TrustedKey, TrustedKeys};
+use tenure_policy::{
+    CallLimits, CatalogueSource, Compiler, Grants, Policies, PolicyRuntime, TrustedKey, TrustedKeys,
+};
 use tenure_types::{EffectKind, PolicyName};
 use tokio::time::sleep;
 
@@ -16,20 +18,20 @@ use crate::fault::Setting;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The limits on a policy.
-pub(crate) fn limits(config: &Config) -> anyhow::Result<Limits> {
-    Ok(Limits {
+pub(crate) fn limits(config: &Config) -> anyhow::Result<CallLimits> {
+    Ok(CallLimits {
         deadline: Duration::from_millis(config.sandbox.deadline_ms.into()),
         memory: usize::try_from(config.sandbox.memory_mib)? << 20,
         concurrency: config.sandbox.concurrency,
         compile: Duration::from_secs(config.sandbox.compile_seconds.into()),
-        ..Limits::default()
+        ..CallLimits::default()
     })
 }
 
 /// The policy for AWS network interfaces.
 const AWS_ENI: &str = "aws-eni";
 
-/// What it may do, if the configuration says nothing else.
+/// The default grants of the AWS policy.
 const AWS_EFFECTS: [EffectKind; 6] = [
     EffectKind::AttachInterface,
     EffectKind::DetachInterface,
@@ -67,7 +69,7 @@ fn built_in(_: &Config) -> Option<(PolicyName, CatalogueSource)> {
     None
 }
 
-/// What the configuration grants each policy that it names.
+/// Returns the configured grants of each policy that the configuration names.
 pub(crate) fn grants(config: &Config) -> HashMap<PolicyName, Grants> {
     let granted = config.policies.iter().filter_map(|(name, table)| {
         let may = |world: World| match &table.worlds {
@@ -107,7 +109,7 @@ pub(crate) fn keys(config: &Config) -> TrustedKeys {
 
 /// The built-in policies and those of the configuration.
 pub(crate) fn open(config: &Config, compiler: Compiler, state_dir: &Path) -> anyhow::Result<Policies> {
-    let runtime = Runtime::new(limits(config)?, compiler).map_err(unusable)?;
+    let runtime = PolicyRuntime::new(limits(config)?, compiler).map_err(unusable)?;
     let runtime = runtime.with_cache(state_dir.join("compiled"));
     let policies = Policies::with_runtime(runtime, files(config), state_dir).map_err(unusable)?;
     policies.trust(keys(config));

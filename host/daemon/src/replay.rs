@@ -31,7 +31,7 @@ const AT_ONCE: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The spool, and the service that processes its DELs.
-pub(crate) struct Replay {
+pub(crate) struct SpoolReplay {
     spool: Spool,
     cni: CniService,
     metrics: Arc<Metrics>,
@@ -40,11 +40,11 @@ pub(crate) struct Replay {
     told: HashSet<PathBuf>,
     /// The DELs that have begun and not ended, each of which answers with its file.
     under_way: JoinSet<(PathBuf, Result<()>)>,
-    /// Their files.
+    /// Files of the recordings begun.
     begun: HashSet<PathBuf>,
 }
 
-impl Replay {
+impl SpoolReplay {
     pub(crate) fn new(
         spool: Spool,
         cni: CniService,
@@ -154,7 +154,7 @@ impl Replay {
                 }
                 true
             }
-            // The request is invalid whatever the state of the node, so retrying does not help.
+            // The request is invalid in any state of the node, so retrying does not help.
             Err(error) if grpc_code(error.code) == GrpcCode::InvalidArgument => {
                 self.set_aside(path, Aside::Refused, &error);
                 false

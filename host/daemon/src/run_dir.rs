@@ -9,10 +9,14 @@ use std::path::{Path, PathBuf};
 use tenure_checkpoint::{Lock, LockError};
 use tenure_rpc::run_dir;
 
+use crate::dels::{LockTime, LockTimes};
+
 /// A run directory that nobody else can write to, locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     _lock: Lock,
+    /// Times at which the directory was locked, now and before.
+    pub(crate) times: LockTimes,
 }
 
 /// Why a run directory cannot be used.
@@ -23,10 +27,10 @@ pub(crate) enum RunDirError {
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// Who can, and the command that prevents it.
+        /// Users with access, and the command that removes it.
         objection: String,
     },
-    /// It cannot be created or examined.
+    /// The directory cannot be created or examined.
     #[error("run directory {}: {source}", path.display())]
     Io {
         /// The directory.
@@ -48,7 +52,10 @@ impl RunDir {
         let io = |source| RunDirError::Io { path: path.into(), source };
         run_dir::create(path).map_err(io)?;
         Self::check(path)?;
-        Ok(Self { _lock: Lock::take(path)? })
+        let lock = path.join(Lock::FILE);
+        let before = LockTime::of(&lock);
+        let taken = Lock::take(path)?;
+        Ok(Self { _lock: taken, times: LockTimes { before, now: LockTime::of(&lock) } })
     }
 
     /// Checks who can write to the directory, if it exists.

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_checkpoint::{FileDisk, Lock, Mark, Recovered, boot_id, recover_after};
-use tenure_engine::ports::Clock;
+use tenure_checkpoint::{FileDisk, Lock, Mark, Recovered, recover_after};
 use tenure_observe::Metrics;
-use tenure_types::BootId;
+use tenure_types::{BootId, Clock};
 
 use crate::run_dir::RunDir;
 use crate::state_dir;
@@ -15,26 +14,26 @@ use crate::state_seen::StateSeen;
 
 /// The locks on both directories.
 pub(crate) struct Directories {
-    _run: RunDir,
+    pub(crate) run: RunDir,
     _state: Lock,
 }
 
 /// The state that was found at the start.
-pub(crate) struct State {
+pub(crate) struct RecoveredState {
     pub(crate) directories: Directories,
     pub(crate) disk: Arc<FileDisk>,
-    pub(crate) boot: BootId,
     pub(crate) recovered: Recovered,
     pub(crate) seen: Arc<StateSeen>,
     /// Whether no other daemon has served with this state or this run directory in this boot.
     pub(crate) is_first: bool,
 }
 
-impl State {
+impl RecoveredState {
     /// Locks the directories before it reads anything in them, and recovers the checkpoint. Fails if the checkpoint cannot be trusted.
     pub(crate) fn recover(
         run_dir: &Path,
         state_dir: &Path,
+        boot: &BootId,
         clock: &dyn Clock,
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
@@ -43,22 +42,20 @@ impl State {
             .with_context(|| format!("state directory {}", state_dir.display()))?;
         state_dir::check(state_dir)?;
         let lock = Lock::take(state_dir)?;
-        let boot = boot_id().context("cannot read the kernel's boot ID")?;
-        let mark = Mark::read(run_dir, &boot).context("cannot read the state mark in the run directory")?;
-        let recovered = recover_after(&disk, &boot, clock.now(), mark.durable());
+        let mark = Mark::read(run_dir, boot).context("cannot read the state mark in the run directory")?;
+        let recovered = recover_after(&disk, boot, clock.now(), mark.durable());
         let mut recovered = recovered.with_context(|| {
             format!("cannot trust the checkpoint in {}, so nothing is served", state_dir.display())
         })?;
         let is_unmarked = mark == Mark::None;
-        let seen = Arc::new(StateSeen::new(run_dir, &boot, mark, &recovered.report));
+        let seen = Arc::new(StateSeen::new(run_dir, boot, mark, &recovered.report));
         recovered.report.lost = seen.is_lost();
         recovered.report.findings().for_each(|found| metrics.recovered(found));
-        tracing::info!(networks = recovered.books.len(), "recovered: {}", recovered.report);
+        tracing::info!(networks = recovered.state.books.len(), "recovered: {}", recovered.report);
         Ok(Self {
-            directories: Directories { _run: run, _state: lock },
+            directories: Directories { run, _state: lock },
             disk: Arc::new(disk),
             is_first: is_unmarked && (recovered.report.fresh || recovered.report.new_boot),
-            boot,
             recovered,
             seen,
         })

@@ -11,7 +11,7 @@ use tenure_rpc::run_dir;
 #[error("state directory {}: {objection}", path.display())]
 pub(crate) struct StateDirUnsafe {
     path: PathBuf,
-    /// Who can, and the command that prevents it.
+    /// Users with access, and the command that removes it.
     objection: String,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn check(directory: &Path) -> anyhow::Result<()> {
         if !is_state("log.") && !is_state("snapshot.") {
             continue;
         }
-        // Not the target of a link: whoever can replace the link is seen at the directory.
+        // Not the target of a link: a user that can replace the link is seen at the directory.
         let metadata = match fs::symlink_metadata(entry.path()) {
             // A running daemon has removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

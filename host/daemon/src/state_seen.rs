@@ -25,18 +25,18 @@ use crate::claims_seen::ClaimsSeen;
 #[derive(Debug)]
 pub(crate) struct StateSeen {
     /// Held while the mark is written, once for each sync of the log.
-    known: Mutex<Known>,
+    known: Mutex<KnownState>,
     /// The witness of agents' claims, once there is an engine.
     claims: OnceLock<ClaimsSeen>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownState {
     pen: Pen,
     lost: bool,
     /// The last fact that was found at the start.
     found: u64,
-    /// What is currently durable.
+    /// Latest durable state.
     durable: Option<Durable>,
     /// Whether the last write of the mark succeeded.
     marked: bool,
@@ -47,7 +47,7 @@ impl StateSeen {
     pub(crate) fn new(run_dir: &Path, boot: &BootId, mark: Mark, report: &Report) -> Self {
         let lost = mark.is_lost(report);
         let pen = Pen::new(run_dir, boot);
-        let known = Known { pen, lost, found: report.last, durable: None, marked: true };
+        let known = KnownState { pen, lost, found: report.last, durable: None, marked: true };
         Self { known: Mutex::new(known), claims: OnceLock::new() }
     }
 
@@ -87,7 +87,7 @@ impl StateSeen {
         Ok(true)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,31 +7,31 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tenure_engine::ports::{Answer, Delegate as Port, DelegateFailure, Giving, Policy};
 use tenure_types::{DelegateCall, DelegateName, DelegateVerb};
 
-use crate::calls::Calls;
+use crate::calls::DelegateCalls;
 use crate::delegate::Delegate;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::proposer::Proposer;
-use crate::settings::Settings;
+use crate::settings::DelegateSettings;
 
 /// The delegates that may be run. A reload replaces them.
 #[derive(Debug)]
 pub struct Allowed {
-    /// Where each delegate has the file that its calls lock.
+    /// The directory of the lock files, one for each delegate.
     directory: PathBuf,
     /// A `std::sync::RwLock`, held for a look-up.
-    table: RwLock<Table>,
+    table: RwLock<AllowTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    delegates: BTreeMap<DelegateName, Arc<Entry>>,
+struct AllowTable {
+    delegates: BTreeMap<DelegateName, Arc<AllowedDelegate>>,
     /// The calls of every delegate that there has been: they go on when its settings change.
-    calls: BTreeMap<DelegateName, Arc<Calls>>,
+    calls: BTreeMap<DelegateName, Arc<DelegateCalls>>,
 }
 
 /// One delegate, with the policy that stands for it.
 #[derive(Debug)]
-struct Entry {
+struct AllowedDelegate {
     name: DelegateName,
     delegate: Delegate,
     proposer: Arc<Proposer>,
@@ -45,15 +45,15 @@ impl Allowed {
     }
 
     /// Replaces the delegates. One whose settings are the same stays, with what is known of it.
-    pub fn set(&self, settings: BTreeMap<DelegateName, Settings>) {
+    pub fn set(&self, settings: BTreeMap<DelegateName, DelegateSettings>) {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut table.delegates);
         for (name, settings) in settings {
             let same = before.get(&name).filter(|entry| *entry.delegate.settings() == settings);
             let entry = same.map(Arc::clone).unwrap_or_else(|| {
-                let file = || Arc::new(Calls::new(self.directory.join(name.as_str())));
+                let file = || Arc::new(DelegateCalls::new(self.directory.join(name.as_str())));
                 let calls = table.calls.entry(name.clone()).or_insert_with(file);
-                Arc::new(Entry::new(&name, settings, Arc::clone(calls)))
+                Arc::new(AllowedDelegate::new(&name, settings, Arc::clone(calls)))
             });
             table.delegates.insert(name, entry);
         }
@@ -71,19 +71,19 @@ impl Allowed {
         self.entry(name).map(|entry| Arc::clone(&entry.proposer) as Arc<dyn Policy>)
     }
 
-    fn entry(&self, name: &DelegateName) -> Option<Arc<Entry>> {
+    fn entry(&self, name: &DelegateName) -> Option<Arc<AllowedDelegate>> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).delegates.get(name).cloned()
     }
 }
 
-impl Entry {
-    fn new(name: &DelegateName, settings: Settings, calls: Arc<Calls>) -> Self {
+impl AllowedDelegate {
+    fn new(name: &DelegateName, settings: DelegateSettings, calls: Arc<DelegateCalls>) -> Self {
         let proposer = Arc::new(Proposer::new(name, settings.sha256.as_deref()));
         Self { name: name.clone(), delegate: Delegate::new(settings, calls), proposer }
     }
 }
 
-impl Port for Entry {
+impl Port for AllowedDelegate {
     fn add<'a>(&'a self, call: &'a DelegateCall) -> Giving<'a> {
         Box::pin(async {
             self.delegate.add(call).await.map_err(|failure| DelegateFailure {
@@ -98,7 +98,7 @@ impl Port for Entry {
         Box::pin(async move {
             match self.delegate.tell(call, verb).await {
                 Ok(()) => Ok(true),
-                Err(Failure::NoSuchVerb(..)) => Ok(false),
+                Err(CallFailure::NoSuchVerb(..)) => Ok(false),
                 Err(failure) => Err(failure.told(self.name.as_str())),
             }
         })
@@ -113,7 +113,7 @@ mod tests {
     fn a_reload_keeps_what_stays_the_same() {
         let allowed = Allowed::new("/run/tenure/delegates".into());
         let name = |text: &str| DelegateName::new(text).unwrap();
-        let settings = |path: &str| Settings::new(path.into());
+        let settings = |path: &str| DelegateSettings::new(path.into());
         allowed.set(BTreeMap::from([(name("a"), settings("/a")), (name("b"), settings("/b"))]));
         let before = ["a", "b"].map(|text| allowed.entry(&name(text)).unwrap());
         allowed.set(BTreeMap::from([(name("a"), settings("/a")), (name("b"), settings("/c"))]));

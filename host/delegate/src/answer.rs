@@ -4,11 +4,11 @@ use tenure_types::cni::{Received, Success};
 
 use crate::child::{NOT_STARTED, NotStarted};
 use crate::exchange::Printed;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::text::clean;
 
-/// The answer to an ADD. An error counts whatever the exit code is.
-pub(crate) fn success(printed: &Printed) -> Result<Success, Failure> {
+/// The answer to an ADD. An error object counts with any exit code.
+pub(crate) fn success(printed: &Printed) -> Result<Success, CallFailure> {
     started(printed)?;
     match Received::parse(&printed.output) {
         Ok(Received::Failure { code, message }) => Err(refused(code, &message)),
@@ -17,13 +17,13 @@ pub(crate) fn success(printed: &Printed) -> Result<Success, Failure> {
         Err(_) if !printed.status.success() => Err(died(printed)),
         Err(error) => {
             let (why, shown) = (clean(error.cause.as_bytes()), clean(&printed.output));
-            Err(Failure::Nonsense(format!("its answer is no result: {why}; it printed {shown:?}")))
+            Err(CallFailure::Nonsense(format!("its output is not a CNI result: {why}; it printed {shown:?}")))
         }
     }
 }
 
 /// The answer to a verb that prints nothing if it succeeds.
-pub(crate) fn silence(printed: &Printed) -> Result<(), Failure> {
+pub(crate) fn silence(printed: &Printed) -> Result<(), CallFailure> {
     started(printed)?;
     match Received::parse(&printed.output) {
         Ok(Received::Failure { code, message }) => Err(refused(code, &message)),
@@ -33,23 +33,23 @@ pub(crate) fn silence(printed: &Printed) -> Result<(), Failure> {
 }
 
 /// Whether the delegate ran at all.
-pub(crate) fn started(printed: &Printed) -> Result<(), Failure> {
+pub(crate) fn started(printed: &Printed) -> Result<(), CallFailure> {
     if printed.status.code() != Some(NOT_STARTED.into()) {
         return Ok(());
     }
     match serde_json::from_slice(&printed.output) {
-        Ok(NotStarted { why }) => Err(Failure::Unusable(clean(why.as_bytes()))),
+        Ok(NotStarted { why }) => Err(CallFailure::Unusable(clean(why.as_bytes()))),
         Err(_) => Ok(()),
     }
 }
 
-fn refused(code: u32, message: &str) -> Failure {
-    Failure::Refused { code, message: clean(message.as_bytes()) }
+fn refused(code: u32, message: &str) -> CallFailure {
+    CallFailure::Refused { code, message: clean(message.as_bytes()) }
 }
 
-fn died(printed: &Printed) -> Failure {
+fn died(printed: &Printed) -> CallFailure {
     let said =
         [&printed.errors, &printed.output].into_iter().map(|said| clean(said)).find(|said| !said.is_empty());
     let said = said.map_or_else(String::new, |said| format!(": {said}"));
-    Failure::Nonsense(format!("it ended with {} and without an answer{said}", printed.status))
+    CallFailure::Nonsense(format!("it ended with {} and without an answer{said}", printed.status))
 }

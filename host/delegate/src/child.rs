@@ -21,10 +21,10 @@ pub(crate) const ARGUMENT: &str = "--run-delegate";
 /// The exit code of a child that did not become the delegate.
 pub(crate) const NOT_STARTED: u8 = 126;
 
-/// What a child prints if it cannot become the delegate.
+/// The report that a child prints if it cannot become the delegate.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NotStarted {
-    /// Why.
+    /// The reason why it could not become the delegate.
     #[serde(rename = "tenureDelegateNotStarted")]
     pub(crate) why: String,
 }

@@ -9,11 +9,11 @@ use tenure_types::{DelegateCall, DelegateVerb};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::{silence, success};
-use crate::calls::Calls;
+use crate::calls::DelegateCalls;
 use crate::exchange::{self, Printed};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::input::{configuration, environment};
-use crate::settings::Settings;
+use crate::settings::DelegateSettings;
 use crate::version::{QUESTION, newest};
 
 /// A file as it was when its version was asked for: its device, inode, size, and times of modification and change.
@@ -22,8 +22,8 @@ type Identity = (u64, u64, i64, (i64, i64), (i64, i64));
 /// A delegate of the allow-list.
 #[derive(Debug)]
 pub struct Delegate {
-    settings: Arc<Settings>,
-    calls: Arc<Calls>,
+    settings: Arc<DelegateSettings>,
+    calls: Arc<DelegateCalls>,
     places: Arc<Semaphore>,
     /// The version that it speaks, and the file that said so. A `std::sync::Mutex`, held to read and to replace it.
     version: Mutex<Option<(Identity, SpecVersion)>>,
@@ -32,14 +32,14 @@ pub struct Delegate {
 impl Delegate {
     /// A delegate, whose calls those of earlier settings are among. Nothing is run or opened yet.
     #[must_use]
-    pub fn new(settings: Settings, calls: Arc<Calls>) -> Self {
+    pub fn new(settings: DelegateSettings, calls: Arc<DelegateCalls>) -> Self {
         let places = Arc::new(Semaphore::new(settings.parallel));
         Self { settings: Arc::new(settings), calls, places, version: Mutex::default() }
     }
 
-    /// Its settings.
+    /// The delegate's settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &DelegateSettings {
         &self.settings
     }
 
@@ -47,20 +47,20 @@ impl Delegate {
     /// the attachment waits for it.
     ///
     /// # Errors
-    /// [`Failure`]; unless [`may_have_run`](Failure::may_have_run) denies it, the delegate may have kept something for the
+    /// [`CallFailure`]; unless [`may_have_run`](CallFailure::may_have_run) denies it, the delegate may have kept something for the
     /// attachment.
-    pub async fn add(&self, call: &DelegateCall) -> Result<Success, Failure> {
+    pub async fn add(&self, call: &DelegateCall) -> Result<Success, CallFailure> {
         let version = self.version().await?;
         let input = configuration(&self.settings, version, call, None).map_err(|error| unusable(&error))?;
         success(&self.run(&Command::Add, Some(call), input).await?)
     }
 
     /// Has it carry out a verb that answers nothing. A verb that its version does not have fails with
-    /// [`Failure::NoSuchVerb`]. If the future is dropped, a call that has begun goes on.
+    /// [`CallFailure::NoSuchVerb`]. If the future is dropped, a call that has begun goes on.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub async fn tell(&self, call: &DelegateCall, verb: &DelegateVerb) -> Result<(), Failure> {
+    /// [`CallFailure`].
+    pub async fn tell(&self, call: &DelegateCall, verb: &DelegateVerb) -> Result<(), CallFailure> {
         let version = self.version().await?;
         let (command, name, since) = match verb {
             DelegateVerb::Del => (Command::Del, "DEL", SpecVersion::V0_1_0),
@@ -69,7 +69,7 @@ impl Delegate {
             DelegateVerb::Status => (Command::Status, "STATUS", SpecVersion::V1_1_0),
         };
         if version < since {
-            return Err(Failure::NoSuchVerb(version.as_str(), name));
+            return Err(CallFailure::NoSuchVerb(version.as_str(), name));
         }
         let input =
             configuration(&self.settings, version, call, Some(verb)).map_err(|error| unusable(&error))?;
@@ -79,8 +79,8 @@ impl Delegate {
     /// The newest version that both sides speak. Asked once for each file that is found at the path.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub async fn version(&self) -> Result<SpecVersion, Failure> {
+    /// [`CallFailure`].
+    pub async fn version(&self) -> Result<SpecVersion, CallFailure> {
         let identity = self.identity();
         let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, version)) = known.filter(|(known, _)| Some(*known) == identity) {
@@ -108,7 +108,7 @@ impl Delegate {
         command: &Command,
         call: Option<&DelegateCall>,
         input: Vec<u8>,
-    ) -> Result<Printed, Failure> {
+    ) -> Result<Printed, CallFailure> {
         self.calls.begin(self.settings.timeout).await?;
         let turn = self.calls.turn(command, call).await;
         let place = self.place().await?;
@@ -123,16 +123,16 @@ impl Delegate {
     }
 
     /// Waits for a place, for as long as a call may take.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, Failure> {
+    async fn place(&self) -> Result<OwnedSemaphorePermit, CallFailure> {
         let waited: Duration = self.settings.timeout;
         let place = tokio::time::timeout(waited, Arc::clone(&self.places).acquire_owned()).await;
         match place {
             Ok(Ok(place)) => Ok(place),
-            _ => Err(Failure::Busy { running: self.settings.parallel, waited }),
+            _ => Err(CallFailure::Busy { running: self.settings.parallel, waited }),
         }
     }
 }
 
-fn unusable(error: &impl std::fmt::Display) -> Failure {
-    Failure::Unusable(format!("cannot run it: {error}"))
+fn unusable(error: &impl std::fmt::Display) -> CallFailure {
+    CallFailure::Unusable(format!("cannot run it: {error}"))
 }

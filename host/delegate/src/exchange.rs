@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::process::Process;
-use crate::settings::Settings;
+use crate::settings::DelegateSettings;
 
 /// The most bytes that a delegate may print on its standard output.
 pub(crate) const MOST_OUTPUT: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub(crate) const MOST_OUTPUT: usize = 1 << 20;
 /// The most bytes that it may print on its standard error.
 pub(crate) const MOST_ERRORS: usize = 256 << 10;
 
-/// What a delegate printed, and how it ended.
+/// The output of a delegate, and its exit status.
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) output: Vec<u8>,
@@ -33,20 +33,25 @@ pub(crate) struct Printed {
 ///
 /// Blocks.
 pub(crate) fn run(
-    settings: &Settings,
+    settings: &DelegateSettings,
     lock: &Path,
     environment: &[(String, String)],
     input: &[u8],
-) -> Result<Printed, Failure> {
-    let broken = |error: io::Error| Failure::Unusable(format!("cannot run it: {error}"));
+) -> Result<Printed, CallFailure> {
+    let broken = |error: io::Error| CallFailure::Unusable(format!("cannot run it: {error}"));
     let process = Process::start(settings, lock, environment).map_err(broken)?;
     let deadline = now().saturating_add(settings.timeout);
-    let mut exchange =
-        Exchange { process, to_write: input, output: Vec::new(), errors: Vec::new(), open: (true, true) };
+    let mut exchange = ChildExchange {
+        process,
+        to_write: input,
+        output: Vec::new(),
+        errors: Vec::new(),
+        open: (true, true),
+    };
     loop {
         let left = deadline.saturating_sub(now());
         if left.is_zero() {
-            return Err(Failure::TimedOut(settings.timeout));
+            return Err(CallFailure::TimedOut(settings.timeout));
         }
         let ended = exchange.wait(left).map_err(broken)?;
         exchange.transfer().map_err(broken)?;
@@ -58,7 +63,7 @@ pub(crate) fn run(
 }
 
 /// The state of an exchange.
-struct Exchange<'a> {
+struct ChildExchange<'a> {
     process: Process,
     to_write: &'a [u8],
     output: Vec<u8>,
@@ -67,7 +72,7 @@ struct Exchange<'a> {
     open: (bool, bool),
 }
 
-impl Exchange<'_> {
+impl ChildExchange<'_> {
     /// Waits until something can be read or written, the delegate has ended, or the time is over; returns whether it has ended.
     fn wait(&self, left: Duration) -> io::Result<bool> {
         let process = &self.process;
@@ -89,7 +94,7 @@ impl Exchange<'_> {
         Ok(polled.first().is_some_and(|ended| !ended.revents().is_empty()))
     }
 
-    /// Writes and reads whatever can be written and read at once.
+    /// Writes and reads as much as is possible without blocking.
     fn transfer(&mut self) -> io::Result<()> {
         self.write();
         self.open.0 = self.open.0 && read(&mut self.process.output, &mut self.output, MOST_OUTPUT)?;
@@ -112,19 +117,19 @@ impl Exchange<'_> {
         }
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), CallFailure> {
         for (stream, read, most) in
             [("output", &self.output, MOST_OUTPUT), ("error", &self.errors, MOST_ERRORS)]
         {
             if read.len() > most {
-                return Err(Failure::TooMuch { stream, most });
+                return Err(CallFailure::TooMuch { stream, most });
             }
         }
         Ok(())
     }
 
     /// Kills what the delegate has left behind, reads what it had printed, and tells how it ended.
-    fn finish(mut self, broken: impl Fn(io::Error) -> Failure) -> Result<Printed, Failure> {
+    fn finish(mut self, broken: impl Fn(io::Error) -> CallFailure) -> Result<Printed, CallFailure> {
         self.process.kill();
         self.transfer().map_err(&broken)?;
         self.check()?;

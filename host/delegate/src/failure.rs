@@ -9,7 +9,7 @@ const TRY_AGAIN_LATER: u32 = 11;
 
 /// Why a call of a delegate failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum CallFailure {
     /// The binary cannot be run: it is missing, not the one that was allowed, or not safe to run.
     #[error("{0}")]
     Unusable(String),
@@ -21,10 +21,10 @@ pub enum Failure {
         /// How long this one has waited.
         waited: Duration,
     },
-    /// It did not end in time, and was killed.
+    /// The delegate exceeded its time limit and was killed.
     #[error("it did not end within {0:?} and was killed")]
     TimedOut(Duration),
-    /// It printed too much, and was killed.
+    /// The delegate exceeded its output limit and was killed.
     #[error("it printed more than {most} bytes on its standard {stream} and was killed")]
     TooMuch {
         /// `output` or `error`.
@@ -32,15 +32,15 @@ pub enum Failure {
         /// The limit.
         most: usize,
     },
-    /// It refused the call with an error of its own.
+    /// The delegate returned an error of its own.
     #[error("it refused with code {code}: {message}")]
     Refused {
         /// The error's code.
         code: u32,
-        /// Its message.
+        /// The delegate's message.
         message: String,
     },
-    /// It ended without an answer, or with one that is none.
+    /// The delegate exited without a valid answer.
     #[error("{0}")]
     Nonsense(String),
     /// The version that it speaks does not have the verb.
@@ -48,7 +48,7 @@ pub enum Failure {
     NoSuchVerb(&'static str, &'static str),
 }
 
-impl Failure {
+impl CallFailure {
     /// Whether the delegate itself refused the call, rather than failing it.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
@@ -61,7 +61,7 @@ impl Failure {
         !matches!(self, Self::Unusable(_) | Self::Busy { .. } | Self::NoSuchVerb(..))
     }
 
-    /// The error for whoever waits for the call.
+    /// Converts the failure into the error for the caller.
     #[must_use]
     pub fn told(&self, delegate: &str) -> Error {
         let code = match self {

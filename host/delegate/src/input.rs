@@ -1,4 +1,4 @@
-//! What a delegate gets: the environment of its call, and the configuration on its standard input.
+//! Input of a delegate: the environment of its call, and the configuration on its standard input.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tenure_types::cni::{Command, SpecVersion};
 use tenure_types::{DelegateCall, DelegateVerb, Error, PodIdentity};
 
-use crate::settings::{NO_NETNS, Settings};
+use crate::settings::{DelegateSettings, NO_NETNS};
 
 /// The keys of an `ipam` object that are tenure's own.
 const OWN: [&str; 3] = ["policy", "socket", "timeout"];
@@ -16,7 +16,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// The environment of a call. Nothing of the daemon's own is in it.
 pub(crate) fn environment(
-    settings: &Settings,
+    settings: &DelegateSettings,
     command: &Command,
     call: Option<&DelegateCall>,
 ) -> Vec<(String, String)> {
@@ -67,7 +67,7 @@ fn arguments(call: &DelegateCall) -> String {
 /// # Errors
 /// Those of a result that the version cannot express.
 pub(crate) fn configuration(
-    settings: &Settings,
+    settings: &DelegateSettings,
     version: SpecVersion,
     call: &DelegateCall,
     verb: Option<&DelegateVerb>,

@@ -1,7 +1,7 @@
 //! Delegates: CNI IPAM binaries of others, which the daemon runs on behalf of pods and agents.
 //!
 //! A delegate is never trusted with more than a call: it gets an environment of its own, its input on a pipe, a time limit,
-//! and a bounded place to print to, and whatever it starts is killed when the call has ended. What it answers is data; who owns
+//! and a bounded place to print to, and every process that it starts is killed when the call has ended. What it answers is data; who owns
 //! an address is decided elsewhere.
 //!
 //! [`WithDelegates`] adds them to the node's policies: a network's delegate stands where another network has a policy.
@@ -31,10 +31,10 @@ mod text;
 mod version;
 
 pub use allowed::Allowed;
-pub use calls::Calls;
+pub use calls::DelegateCalls;
 pub use catalogue::WithDelegates;
 pub use child::maybe_run_delegate_child;
 pub use delegate::Delegate;
-pub use failure::Failure;
+pub use failure::CallFailure;
 pub use opened::usable;
-pub use settings::Settings;
+pub use settings::DelegateSettings;

@@ -70,7 +70,7 @@ fn check_directories(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what is no program, and what others than root and the daemon's user may write.
+/// Refuses a file that is not a program, or that users other than root and the daemon's may write.
 fn check(file: &OwnedFd) -> Result<(), String> {
     let found = fstat(file).map_err(|error| io::Error::from(error).to_string())?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {

@@ -1,4 +1,4 @@
-//! What an earlier daemon has started and what still runs: found by the lock that each call holds, waited for, and killed if
+//! Calls of an earlier daemon that still run: found by the lock that each call holds, waited for, and killed if
 //! it does not end in time.
 //!
 //! The lock is a record lock (`fcntl(2)`): a process keeps it through `execve`, does not share it with what it forks, and

@@ -1,4 +1,16 @@
 //! One run of a delegate: its process group, its pipes and its end.
+//!
+//! ```text
+//! started: this program again, as the leader of a process group
+//!    │ locks the call's file, checks the binary, becomes it ── or cannot: says why, and exits ─┐
+//!    ▼                                                                                         │
+//! running ── exits ───────────────────────────────────────▶ ended: its pidfd is readable ◀─────┘
+//!    │                                                         │
+//!    └── out of time, printed too much, or dropped ─▶ group killed ─▶ leader waited for: gone
+//! ```
+//!
+//! The leader is waited for exactly once, and after the group has been killed: until then its number cannot be another process's.
+//! Dropping a [`Process`] in any state leads to the end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +22,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::child::ARGUMENT;
-use crate::settings::Settings;
+use crate::settings::DelegateSettings;
 
 /// A running delegate.
 pub(crate) struct Process {
@@ -22,7 +34,7 @@ pub(crate) struct Process {
     pub(crate) errors: ChildStderr,
 }
 
-/// The process group that a delegate leads. From the moment that it exists, whatever fails: when dropped, it is killed with
+/// The process group that a delegate leads, guarded from the moment that it exists: when dropped, it is killed with
 /// everything that the delegate has started, and the delegate is waited for.
 struct Group {
     leader: Child,
@@ -33,7 +45,7 @@ struct Group {
 impl Process {
     /// Starts a delegate with this environment and nothing else; it holds a lock on the file until it ends.
     pub(crate) fn start(
-        settings: &Settings,
+        settings: &DelegateSettings,
         lock: &Path,
         environment: &[(String, String)],
     ) -> io::Result<Self> {

@@ -11,7 +11,7 @@ use tenure_types::{
     NetworkConfig, NetworkName, Outcome, PolicyStamp, Pool, PoolName, Request, Result, Supply,
 };
 
-/// What stands in place of the digest of a delegate that is not pinned.
+/// Replaces the digest of a delegate that is not pinned.
 const UNPINNED: &str = "unpinned";
 
 /// The policy that stands for a delegate.
@@ -33,7 +33,7 @@ impl Proposer {
             Error::new(ErrorCode::InvalidConfig, format_args!("delegate {}: {error}", self.name))
         };
         let ipam: serde_json::Result<Map<String, Value>> = serde_json::from_str(&config.ipam);
-        ipam.map_err(|error| invalid(&format_args!("its configuration is no JSON object: {error}")))?;
+        ipam.map_err(|error| invalid(&format_args!("its configuration is not a JSON object: {error}")))?;
         let pool = |name: &str| {
             let name = PoolName::new(name).map_err(|error| invalid(&error))?;
             let pool = Pool { supply: Supply::Host, need: Need::Optional, ..Pool::new(name) };

@@ -1,4 +1,4 @@
-//! What the operator's configuration says about a delegate.
+//! Settings of a delegate in the operator's configuration.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub(crate) const NO_NETNS: &str = "/run/netns/tenure-claims";
 
 /// A delegate of the allow-list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct DelegateSettings {
     /// The binary's absolute path.
     pub path: PathBuf,
     /// The binary's SHA-256, in lower-case hexadecimal. The bytes that have it are those that run.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub netns: Option<String>,
 }
 
-impl Settings {
+impl DelegateSettings {
     /// A delegate with default limits.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {

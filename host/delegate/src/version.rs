@@ -5,7 +5,7 @@ use tenure_types::cni::SpecVersion;
 
 use crate::answer::started;
 use crate::exchange::Printed;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::text::clean;
 
 /// The input of the question.
@@ -13,15 +13,15 @@ pub(crate) const QUESTION: &[u8] = br#"{"cniVersion":"1.0.0"}"#;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct VersionAnswer {
     supported_versions: Vec<String>,
 }
 
 /// The newest version that both sides speak.
-pub(crate) fn newest(printed: &Printed) -> Result<SpecVersion, Failure> {
+pub(crate) fn newest(printed: &Printed) -> Result<SpecVersion, CallFailure> {
     started(printed)?;
-    let nonsense = |why: String| Failure::Nonsense(format!("its answer to VERSION is none: {why}"));
-    let answer: Answer = serde_json::from_slice(&printed.output).map_err(|error| {
+    let nonsense = |why: String| CallFailure::Nonsense(format!("its answer to VERSION is invalid: {why}"));
+    let answer: VersionAnswer = serde_json::from_slice(&printed.output).map_err(|error| {
         let said = clean(if printed.output.is_empty() { &printed.errors } else { &printed.output });
         nonsense(format!("{error}; it printed {said:?}"))
     })?;

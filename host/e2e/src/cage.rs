@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::{binaries, scratch};
 
-/// Where the directory of the node is mounted in the cage.
+/// The path of the node's directory in the cage.
 pub const MOUNTED: &str = "/run/tenure-agent";
 
-/// Where the cage lies in the mount namespace in which it is made: a directory that every user can reach.
+/// The path of the cage in the mount namespace in which it is made: a directory that every user can reach.
 const PLACE: &str = "/mnt";
 
 /// Mounts the cage in a mount namespace of its own, then gives up root, and enters a user namespace in which it is root again.

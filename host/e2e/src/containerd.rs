@@ -170,9 +170,9 @@ pub struct Pods {
 /// A running pod.
 #[derive(Debug, Clone)]
 pub struct Pod {
-    /// Its ID, which CNI plugins get as the container ID.
+    /// Identifier, which CNI plugins get as the container ID.
     pub id: String,
-    /// Its addresses, the primary one first.
+    /// Addresses, the primary one first.
     pub addresses: Vec<String>,
 }
 

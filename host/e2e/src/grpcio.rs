@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What is installed, as `pip` reads it.
+/// Packages to install, as `pip` reads them.
 const REQUIREMENT: &str = include_str!("../grpcio.txt");
 
 /// The version that the tests are written for.

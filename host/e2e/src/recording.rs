@@ -41,14 +41,14 @@ pub struct Recording {
     pub steps: Vec<Step>,
 }
 
-/// What a scenario starts with.
+/// The beginning of a scenario.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
     /// The scenario's name, which is also the file's.
     pub scenario: String,
-    /// What it shows.
+    /// Subject of the scenario.
     pub about: String,
-    /// What wrote it, as `tenured --version` prints it.
+    /// Program that wrote it, as `tenured --version` prints it.
     pub wrote: String,
     /// The directory that [`DIRECTORY`] stood for. Requests and answers have it in full.
     pub directory: String,
@@ -67,7 +67,7 @@ pub enum Step {
     Write(File),
     /// A file below [`DIRECTORY`] was removed.
     Remove {
-        /// Its path.
+        /// Path of the file.
         name: String,
     },
     /// The daemon was started or stopped, or lost its state.
@@ -91,9 +91,9 @@ pub enum Step {
 /// A text file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct File {
-    /// Its path, relative to [`DIRECTORY`] or to the spool.
+    /// Path, relative to [`DIRECTORY`] or to the spool.
     pub name: String,
-    /// Its contents.
+    /// Contents of the file.
     pub content: String,
 }
 
@@ -101,18 +101,18 @@ pub struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turn {
-    /// It stopped cleanly.
+    /// The daemon stopped cleanly.
     Stop,
-    /// It started and replayed the spool.
+    /// The daemon started and replayed the spool.
     Start,
-    /// Its state directory was deleted while it did not run.
+    /// The state directory was deleted while the daemon did not run.
     LoseState,
 }
 
 /// A call of the plugin.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PluginCall {
-    /// What the call is for.
+    /// Purpose of the call.
     pub about: String,
     /// The boot clock that the plugin saw.
     pub clock: BootClock,
@@ -142,7 +142,7 @@ pub enum BootClock {
 /// A call of `tenurectl`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CtlCall {
-    /// Its arguments, without those that name the daemon and the form of the output.
+    /// Arguments, without those that name the daemon and the form of the output.
     pub arguments: Vec<String>,
     /// The file below [`DIRECTORY`] that its JSON output goes to, for a later call to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,7 +158,7 @@ pub struct CtlCall {
     pub table: Printed,
 }
 
-/// What a program printed and how it ended.
+/// The output of a program, and its exit status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
     /// The exit code; `None` where a signal ended it.
@@ -204,7 +204,7 @@ impl Recording {
     }
 }
 
-/// Where the recordings are.
+/// Returns the folder of the recordings.
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings")

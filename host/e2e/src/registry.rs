@@ -81,7 +81,7 @@ impl Registry {
         Ok(Self { child, address, authorization, _directory: directory })
     }
 
-    /// Its address and port.
+    /// Returns the address and port of the registry.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address

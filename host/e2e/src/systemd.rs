@@ -71,7 +71,7 @@ fn try_out() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where groups are made: on a host with both versions, the second has a directory of its own.
+/// Returns the directory of control groups: on a host with both versions, the second has a directory of its own.
 pub(crate) fn hierarchy() -> anyhow::Result<&'static Path> {
     let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
     let found = places.into_iter().find(|place| place.join("cgroup.controllers").exists());

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tenure_e2e::daemon::Shared;
 use tenure_e2e::plugin::CniError;
 use tenure_e2e::{Attachment, Outcome, Plugin, Suite};
+use tenure_types::ErrorCode;
 
 const CASES: [&str; 6] = [
     include_str!("acceptance/calls.json"),
@@ -86,8 +87,8 @@ struct Expected {
     message: String,
     /// Part of its details, which must be present.
     details: Option<String>,
-    /// The complete error as libcni shows it: `msg; details`, or the message alone, which is all that callers compare of tenure's own
-    /// codes.
+    /// The complete error as libcni shows it: `msg; details`. With tenure's own codes, it is the message, which callers compare, and
+    /// the details are the rest of the error: its name, the network and the next step.
     exactly: Option<String>,
 }
 
@@ -96,13 +97,21 @@ impl Expected {
         self.code.is_none_or(|code| code == error.code)
             && error.msg.contains(&self.message)
             && self.details.as_ref().is_none_or(|part| !part.is_empty() && error.details.contains(part))
-            && self.exactly.as_ref().is_none_or(|text| *text == shown(error))
+            && self.exactly.as_ref().is_none_or(|text| is_exactly(text, error))
     }
 }
 
-/// An error as libcni shows it, which is what callers compare.
-fn shown(CniError { code, msg, details }: &CniError) -> String {
-    if details.is_empty() || *code > LAST_OF_REFERENCE { msg.clone() } else { format!("{msg}; {details}") }
+/// Whether an error is this text as libcni shows it, or this message with the rest of an error of tenure's own.
+fn is_exactly(text: &str, CniError { code, msg, details }: &CniError) -> bool {
+    if *code <= LAST_OF_REFERENCE {
+        return if details.is_empty() { msg == text } else { format!("{msg}; {details}") == text };
+    }
+    let mut of_code = ErrorCode::ALL.iter().filter(|known| known.cni() == *code);
+    let is_rest = of_code.any(|code| {
+        let rest = details.strip_prefix(code.name()).and_then(|rest| rest.strip_prefix(": network "));
+        rest.is_some_and(|rest| rest.ends_with(code.next_step()))
+    });
+    msg == text && is_rest && !details.contains(text)
 }
 
 fn main() -> ExitCode {

@@ -2,6 +2,8 @@
 
 #[path = "agent_clients/caged.rs"]
 mod caged;
+#[path = "agent_clients/components.rs"]
+mod components;
 #[path = "agent_clients/example.rs"]
 mod example;
 #[path = "agent_clients/golang.rs"]
@@ -34,11 +36,15 @@ fn main() -> ExitCode {
             same(&sdk("agent-rust/src/v1/generated.rs"), RUST_STUBS)
         })
         .test("the_example_in_rust_keeps_its_claims", &[], || keeps(&rust()?))
+        .test("components_in_rust_keep_their_own_claims", &[], || components::keep_their_own(&rust()?))
         .test("caged_agents_keep_their_addresses_whoever_is_killed", &[Need::Root], || {
             caged::rounds(&rust()?, 200)
         })
         .test("the_stubs_in_go_are_those_of_the_protocol", &[Need::GO], golang::stubs)
         .test("the_example_in_go_keeps_its_claims", &[Need::GO], || keeps(&golang::example()?))
+        .test("components_in_go_keep_their_own_claims", &[Need::GO], || {
+            components::keep_their_own(&golang::example()?)
+        })
         .test("caged_agents_in_go_keep_their_addresses_whoever_is_killed", &[Need::Root, Need::GO], || {
             caged::rounds(&golang::example()?, 50)
         })

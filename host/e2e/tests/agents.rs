@@ -2,6 +2,8 @@
 
 #[path = "agents/agent.rs"]
 mod agent;
+#[path = "agents/scopes.rs"]
+mod scopes;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::ExitCode;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         .test("what_an_agent_may_not_claim_is_refused_by_its_rule", &[], denied)
         .test("a_watch_tells_what_changes_and_a_stop_ends_it", &[], watched)
         .test("a_lease_that_nobody_renews_runs_out", &[], leased)
+        .test("components_of_one_agent_have_claims_of_their_own", &[], scopes::apart)
+        .test("a_run_that_ends_takes_nothing_from_its_successor", &[], scopes::succeeded)
         .test("the_socket_comes_and_goes_with_the_agents_and_others_stay_closed", &[Need::Root], socket)
         .run()
 }

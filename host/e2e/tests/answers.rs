@@ -76,8 +76,11 @@ fn woken() -> anyhow::Result<()> {
         let told = calling.does(async move |agent| {
             let ensure = |number: u32| {
                 let mut agent = agent.0.clone();
-                let request =
-                    EnsureClaimRequest { claim: Some(claim(&format!("claim-{number}"))), wait_ms: 110_000 };
+                let request = EnsureClaimRequest {
+                    claim: Some(claim(&format!("claim-{number}"))),
+                    wait_ms: 110_000,
+                    ..Default::default()
+                };
                 async move { agent.ensure(request).await.map(drop) }
             };
             let all = futures_util::future::join_all((0..200).map(ensure)).await;
@@ -178,7 +181,8 @@ fn explained() -> anyhow::Result<()> {
         let told = raw.says(path, bytes, None)?;
         ensure!(told.reason == reason && !told.message.is_empty(), "{path}: {told:?}");
     }
-    let late = EnsureClaimRequest { claim: Some(claim("late")), wait_ms: 60_000 }.encode_to_vec();
+    let late = EnsureClaimRequest { claim: Some(claim("late")), wait_ms: 60_000, ..Default::default() };
+    let late = late.encode_to_vec();
     let told = raw.says("/tenure.v1.Claims/Ensure", &late, Some("300m"))?;
     ensure!(told.reason == "deadline-exceeded", "{told:?}");
     Ok(())
@@ -243,7 +247,7 @@ fn apart() -> anyhow::Result<()> {
         let request = WatchClaimsRequest { routes_apart: true, ..Default::default() };
         let mut watch = agent.0.watch(request).await.map_err(failed)?.into_inner();
         let watched = next(&mut watch).await?;
-        let request = ListClaimsRequest { routes_apart: true };
+        let request = ListClaimsRequest { routes_apart: true, ..Default::default() };
         let list = agent.0.list(request).await.map_err(failed)?.into_inner();
         let sizes = [declared.encoded_len(), watched.encoded_len(), list.encoded_len()];
         ([&declared.routes, &watched.routes].iter().all(|routes| **routes == list.routes))
@@ -258,7 +262,7 @@ fn apart() -> anyhow::Result<()> {
     // Who does not ask for that gets what it always got.
     let router = claim("claim-0");
     let told = agent.does(async move |agent| {
-        let request = EnsureClaimRequest { claim: Some(router), wait_ms: 0 };
+        let request = EnsureClaimRequest { claim: Some(router), ..Default::default() };
         agent.0.ensure(request).await.map_err(|status| Error::new(ErrorCode::Internal, status))
     })??;
     ensure!(told.into_inner().claim.is_some_and(|claim| claim.routes.len() == ROUTES), "its routes are gone");

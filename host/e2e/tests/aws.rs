@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         .test("an_interface_without_pods_is_given_back", NEEDS, shrinking)
         .test("a_node_is_ready_once_it_has_addresses", NEEDS, readiness)
         .test("a_label_brings_its_targets_with_a_reload", NEEDS, labels)
+        .test("what_the_node_is_reaches_the_plan_with_a_reload", NEEDS, node_state)
         .test("a_network_has_the_cooldown_that_its_settings_ask_for", NEEDS, cooldown)
         .test("a_daemon_killed_at_each_call_of_growth_goes_on", NEEDS, crashes::growing)
         .test("what_became_of_a_call_whose_answer_is_lost_is_found_out", NEEDS, crashes::lost_answers)
@@ -157,6 +158,40 @@ fn cooldown() -> anyhow::Result<()> {
     let left = found["states"][0]["cooling_for_ms"].as_u64();
     ensure!(left.is_some_and(|left| left > 500_000), "{found:#}");
     ensure!(node.add("next")? != address);
+    node.all_is_well()
+}
+
+/// A node that pods are not scheduled to keeps nothing warm, and one that is about to end requests nothing.
+fn node_state() -> anyhow::Result<()> {
+    let config = node::config("warm = { addresses = 2 }", "");
+    let cordoned = config.replace("[aws]", "[aws]\nschedulable = false\nready_addresses = 0");
+    let mut node = AwsNode::prepare("t3.small", &cordoned)?;
+    node.node.start_daemon()?;
+    let told = |node: &AwsNode, name: &str, value: &str| {
+        wait::holds("what the policy learns of the node", LIMIT, || {
+            let explained = node.node.daemon.ctl(&["plan", "--explain"]);
+            Ok(explained.is_ok_and(|explained| explained["attributes"][name] == value))
+        })
+    };
+    told(&node, "schedulable", "false")?;
+    node.add("pod-0")?;
+    let assigned = |node: &AwsNode| {
+        let interfaces = node.double.interfaces()?;
+        // One is the interface's own.
+        anyhow::Ok(interfaces[0]["ipv4"].as_array().map_or(0, Vec::len).saturating_sub(1))
+    };
+    ensure!(assigned(&node)? == 1, "only what the pod needs");
+    let in_use = cordoned.replace("schedulable = false", "terminating = true\nmax_pods = 4");
+    node.node.daemon.configure(&in_use)?;
+    let reloaded = node.node.daemon.ctl(&["reload"])?;
+    let live = serde_json::json!(["aws.max_pods", "aws.schedulable", "aws.terminating"]);
+    ensure!(reloaded["applied"] == live, "{reloaded:#}");
+    told(&node, "terminating", "true")?;
+    told(&node, "pods.max", "4")?;
+    ensure!(assigned(&node)? == 1, "nothing is requested for a node that is about to end");
+    node.node.daemon.configure(&in_use.replace("terminating = true", ""))?;
+    node.node.daemon.ctl(&["reload"])?;
+    wait::holds("warm addresses", LIMIT, || Ok(assigned(&node)? == 3))?;
     node.all_is_well()
 }
 

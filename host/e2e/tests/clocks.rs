@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         .test("a_wall_clock_that_jumps_moves_no_cooldown", &[FAKETIME], wall_clock)
         .test("a_cooldown_goes_on_while_the_machine_is_suspended", NAMESPACES, suspend)
         .test("a_boot_begins_every_cooldown_anew", NAMESPACES, boot)
+        .test("a_cooldown_outlives_its_network", &[FAKETIME], outlives)
         .test("a_wall_clock_that_jumps_moves_no_del", &[FAKETIME], dels)
         .test("a_wall_clock_that_jumps_ends_no_grace_period", CONTAINERD, leaks)
         .run()
@@ -169,6 +170,33 @@ fn boot() -> anyhow::Result<()> {
     node.cool(1)?;
     node.start_again()?;
     node.come_back(&[252, 253, 254])
+}
+
+/// Its network is removed and defined again, and so is another one with its range, over restarts and with a clock that jumps back.
+fn outlives() -> anyhow::Result<()> {
+    let mut node = Node::start(AN_HOUR)?;
+    let freed = node.expect(254)?;
+    node.del(&freed)?;
+    let remove = |node: &Node, name: &str| node.victim.daemon.ctl(&["network", "remove", name, "--apply"]);
+    remove(&node, "net")?;
+    let pod = node.expect(253)?;
+    node.start_again()?;
+    node.del(&pod)?;
+    remove(&node, "net")?;
+    node.clocks.set_wall(-DAY)?;
+    node.start_again()?;
+    node.expect(252)?;
+    let other = Pod { network: "other".to_owned(), container: "other".to_owned() };
+    let mut config = config();
+    *config.pointer_mut("/name").context("no name")? = json!("other");
+    let client = node.victim.client()?;
+    let address = node.victim.block_on(client.add(&other, &config))?;
+    ensure!(address == "10.93.0.252/24", "{address}");
+    drop(client);
+    // They come back when their time is over.
+    node.cool(1)?;
+    node.start_again()?;
+    node.come_back(&[253, 254])
 }
 
 /// The machine's uptime, including time suspended.

@@ -20,6 +20,7 @@ use script::Script;
 use serde_json::json;
 use tenure_e2e::random::{self, Random};
 use tenure_e2e::{Daemon, Need, Suite, wait};
+use tenure_rpc::v1::{ClaimSpec, Family};
 use tenure_types::ErrorCode;
 
 fn main() -> ExitCode {
@@ -340,6 +341,13 @@ fn declared() -> anyhow::Result<()> {
     script.mode("")?;
     let made = agent.declares(vec![claim("a"), claim("b")], false)??;
     ensure!(made.created.len() == 2 && script.given()?.len() == 2, "{made:?}");
+    // Nobody can know whether the delegate would give the family that is missing.
+    let both = ClaimSpec { optional_families: vec![Family::Ipv6.into()], ..claim("b") };
+    agent.ensures(both)??;
+    let listed = agent.lists()??;
+    let missing = listed.iter().flat_map(|claim| &claim.missing_families);
+    let missing: Vec<_> = missing.map(|missing| missing.reason.as_str()).collect();
+    ensure!(missing == ["unknown"], "{listed:?}");
     let kept = agent.declares(vec![claim("b")], false)??;
     ensure!(kept.kept.len() == 1 && kept.released.len() == 1, "{kept:?}");
     wait::holds("what is no longer declared goes back", LIMIT, || Ok(script.given()?.len() == 1))?;

@@ -12,10 +12,19 @@ mod ask;
 mod component;
 #[path = "matrix/enter.rs"]
 mod enter;
+#[path = "matrix/full.rs"]
+mod full;
+#[path = "matrix/importing.rs"]
+mod importing;
 #[path = "matrix/node.rs"]
 mod node;
 #[path = "matrix/owners.rs"]
 mod owners;
+#[path = "delegates/script.rs"]
+#[expect(dead_code, reason = "the suite of delegates uses more of it")]
+mod script;
+#[path = "matrix/starting.rs"]
+mod starting;
 
 use std::process::ExitCode;
 
@@ -23,6 +32,7 @@ use anyhow::{Context, ensure};
 use tenure_e2e::matrix::{Cell, Effect, Situation, Verb, row};
 use tenure_e2e::{Need, Suite};
 
+use self::ask::Asked;
 use self::node::Node;
 use self::owners::Owners;
 
@@ -32,7 +42,7 @@ fn main() -> ExitCode {
     let needs = |situation: Situation| match situation {
         Situation::DiskFull => &[Need::Root][..],
         Situation::DiskFailing => &[Need::Root, STRACE],
-        Situation::SourceGone => &[Need::Root, Need::UTIL_LINUX],
+        Situation::SourceGone | Situation::Rebooted => &[Need::Root, Need::UTIL_LINUX],
         _ => &[],
     };
     let suite = Situation::ALL.iter().fold(Suite::new(), |suite, situation| {
@@ -49,7 +59,12 @@ fn every_verb(situation: Situation) -> anyhow::Result<()> {
     let mut course =
         Course { held: node.owners()?.unwrap_or_else(|| node.before.clone()), ..Course::default() };
     for (verb, cell) in Verb::ALL.iter().zip(row(situation)) {
-        course.ask(*verb, cell, &node).with_context(|| format!("cannot ask {verb:?}"))?;
+        let asked = match situation {
+            Situation::TwoAtOnce => ask::ask_twice(*verb, &node),
+            _ => ask::ask(*verb, &node),
+        };
+        let asked = asked.with_context(|| format!("cannot ask {verb:?}"))?;
+        course.compare(*verb, cell, &asked, &node).with_context(|| format!("cannot ask {verb:?}"))?;
     }
     course.report()?;
     node.end()?;
@@ -72,26 +87,39 @@ struct Course {
 }
 
 impl Course {
-    fn ask(&mut self, verb: Verb, cell: Cell, node: &Node) -> anyhow::Result<()> {
-        let mut expected = self.held.clone();
+    /// Compares an answer, and what the ledger holds after it, with the cell.
+    fn compare(&mut self, verb: Verb, cell: Cell, asked: &Asked, node: &Node) -> anyhow::Result<()> {
+        let (mut expected, mut fresh) = (self.held.clone(), self.held.clone());
+        fresh.complete(verb.of());
+        fresh.apply(verb.effects());
         match cell {
-            Cell::Done => expected.apply(verb.effects()),
-            Cell::Doubtful => expected.apply(&[Effect::Gains(owners::UNKNOWN)]),
+            Cell::Done | Cell::Once(_) | Cell::Overtaken(_) => expected.apply(verb.effects()),
+            Cell::Fresh => expected.clone_from(&fresh),
+            Cell::Doubtful => expected.apply(&[Effect::Gains(owners::DOUBTED)]),
             Cell::Later => self.later.note(verb.effects()),
             Cell::Unconfirmed(_) => self.unsure.note(verb.effects()),
             Cell::Nothing | Cell::Refused(_) => {}
         }
-        let asked = ask::ask(verb, node)?;
         // A daemon that does not answer shows no difference now; the kill at the end does.
         let held = node.owners()?.unwrap_or_else(|| expected.clone());
         let found = match (asked.cell, cell) {
             (Cell::Done, Cell::Later) if held == self.held => Cell::Later,
             (Cell::Done, _) if held == self.held && !verb.effects().is_empty() => Cell::Nothing,
             (Cell::Done, _)
-                if self.held.address(owners::UNKNOWN).is_none()
-                    && held.address(owners::UNKNOWN).is_some() =>
+                if self.held.address(owners::DOUBTED).is_none()
+                    && held.address(owners::DOUBTED).is_some() =>
             {
                 Cell::Doubtful
+            }
+            (Cell::Done, _)
+                if held == fresh && verb.of().iter().any(|owner| self.held.address(owner).is_none()) =>
+            {
+                Cell::Fresh
+            }
+            (Cell::Done | Cell::Once(_), Cell::Overtaken(code))
+                if asked.cell == Cell::Done || asked.cell == Cell::Once(code) =>
+            {
+                Cell::Overtaken(code)
             }
             (Cell::Refused(code), Cell::Unconfirmed(_)) => Cell::Unconfirmed(code),
             (found, _) => found,

@@ -2,9 +2,18 @@
 //! source is gone, and the runtime deletes pods before the import has reached them. No live address is handed out, and none that
 //! is over stays held.
 
+#[path = "moving_over/broken.rs"]
+mod broken;
+#[path = "moving_over/gone.rs"]
+mod gone;
+#[path = "moving_over/killed.rs"]
+mod killed;
+#[path = "moving_over/returned.rs"]
+mod returned;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Output};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -27,6 +36,28 @@ fn main() -> ExitCode {
         )
         .test("an_import_that_was_cut_off_ends_with_an_empty_source", &[], empty_source)
         .test("a_del_before_or_during_an_import_ends_its_row", &[], deleted_meanwhile)
+        .test(
+            "what_has_ended_does_not_return_after_its_network_was_removed",
+            &[Need::Root, Need::UTIL_LINUX],
+            returned::not_after_removal,
+        )
+        .test("an_import_whose_tenurectl_is_killed_is_continued", &[], killed::in_the_middle)
+        .test(
+            "a_file_that_cannot_be_read_is_held_and_said",
+            &[Need::Root, Need::UTIL_LINUX],
+            broken::files_of_host_local,
+        )
+        .test(
+            "a_directory_that_cannot_be_read_imports_nothing",
+            &[Need::Root, Need::UTIL_LINUX],
+            broken::directory_of_host_local,
+        )
+        .test("a_broken_row_of_ipamd_imports_nothing", &[], broken::row_of_ipamd)
+        .test(
+            "an_imported_row_whose_container_is_gone_is_said_and_not_freed",
+            &[Need::Root, Need::CONTAINERD, Need::PLUGINS],
+            gone::container,
+        )
         .run()
 }
 
@@ -38,23 +69,30 @@ struct Moving {
     daemon: Daemon,
     directory: PathBuf,
     config: PathBuf,
+    subnet: &'static str,
 }
 
 impl Moving {
     fn start() -> anyhow::Result<Self> {
+        Self::with("", "10.83.0.0/29")
+    }
+
+    /// With more configuration of the daemon, and this network.
+    fn with(more: &str, subnet: &'static str) -> anyhow::Result<Self> {
         let mut daemon = Daemon::prepare()?;
-        daemon.configure("[host_local]\nignore = false\n")?;
+        daemon.configure(&format!("{more}[host_local]\nignore = false\n"))?;
         daemon.start_again()?;
-        let moving = Self { directory: daemon.path("networks"), config: daemon.path("pods.conf"), daemon };
+        let (directory, config) = (daemon.path("networks"), daemon.path("pods.conf"));
+        let moving = Self { directory, config, subnet, daemon };
         fs::create_dir_all(moving.directory.join("pods"))?;
         fs::write(&moving.config, moving.configuration().to_string())?;
         Ok(moving)
     }
 
-    /// The network's configuration: six addresses, 10.83.0.1 is the gateway's.
+    /// The network's configuration; in the usual one of six addresses, 10.83.0.1 is the gateway's.
     fn configuration(&self) -> Value {
         json!({ "cniVersion": "1.0.0", "name": "pods", "ipam": {
-            "type": "tenure", "dataDir": self.directory, "ranges": [[{ "subnet": "10.83.0.0/29" }]] } })
+            "type": "tenure", "dataDir": self.directory, "ranges": [[{ "subnet": self.subnet }]] } })
     }
 
     fn file(&self, address: &str) -> PathBuf {
@@ -77,15 +115,7 @@ impl Moving {
         let directory = directory.to_str().context("the path is not UTF-8")?;
         let config = self.config.to_str().context("the path is not UTF-8")?;
         let arguments = ["import", "--apply", "host-local", directory, "--config", config];
-        let output = self.daemon.ctl_output(&arguments)?;
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
-        let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
-        let outcome = |entry: &Value| {
-            let address = entry.pointer("/addresses/0")?.as_str()?.to_owned();
-            Some((address, entry.get("outcome")?.clone()))
-        };
-        Ok(Value::Object(entries.iter().filter_map(outcome).collect()))
+        outcomes(&self.daemon.ctl_output(&arguments)?)
     }
 
     fn call(&self, verb: &str, container: &str) -> anyhow::Result<Outcome> {
@@ -153,6 +183,18 @@ impl Moving {
             then(self)
         })
     }
+}
+
+/// The outcomes of an import by address.
+fn outcomes(printed: &Output) -> anyhow::Result<Value> {
+    let report: Value = serde_json::from_slice(&printed.stdout)
+        .with_context(|| String::from_utf8_lossy(&printed.stderr).into_owned())?;
+    let entries = report.get("entries").and_then(Value::as_array).context("no entries")?;
+    let outcome = |entry: &Value| {
+        let address = entry.pointer("/addresses/0")?.as_str()?.to_owned();
+        Some((address, entry.get("outcome")?.clone()))
+    };
+    Ok(Value::Object(entries.iter().filter_map(outcome).collect()))
 }
 
 fn added_after_the_import() -> anyhow::Result<()> {

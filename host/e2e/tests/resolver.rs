@@ -57,6 +57,8 @@ fn blocking_files() -> anyhow::Result<()> {
         let error = shim.call("ADD", &Attachment::of("pod"), &config)?.error_code(INVALID_CONFIG)?;
         let expected = format!("ipam.resolvConf: {}: not a regular file", path.display());
         ensure!(error.msg == expected, "{error:?}");
+        let status = shim.call("STATUS", &Attachment::of("pod"), &config)?.error_code(INVALID_CONFIG)?;
+        ensure!(status.msg == expected, "STATUS says otherwise than ADD: {status:?}");
         let refusals = (0..CALLERS).map(|number| {
             let (client, config) = (client.clone(), config.clone());
             let pod = Pod { network: "net".to_owned(), container: format!("pod-{number}") };

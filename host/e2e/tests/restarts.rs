@@ -1,14 +1,21 @@
 //! Restarts of the daemon that no pod feels: its plugin waits for the next daemon, which knows what the one before has answered.
 
+#[path = "support/component.rs"]
+mod component;
+
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
-use rustix::process::{Signal, kill_process};
+use component::{build, digest, entry};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tenure_e2e::bomb;
 use tenure_e2e::strace::Fault;
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, Victim, wait};
 
@@ -32,6 +39,8 @@ fn main() -> ExitCode {
         .test("an_add_that_began_before_the_first_start_is_served", BOOT, before_the_first_start)
         .test("an_add_that_a_spooled_del_has_overtaken_is_refused", &[], overtaken_by_a_spooled_del)
         .test("an_add_whose_dels_nobody_remembers_is_told_so", &[], forgotten)
+        .test("an_add_over_a_daemon_that_records_no_dels_is_told_so", &[], older_daemon)
+        .test("an_add_waits_for_a_policy_that_is_still_being_compiled", &[Need::Root], compiled_late)
         .test("status_does_not_wait_and_a_del_does_not_wait_long", &[], who_waits)
         .run()
 }
@@ -211,6 +220,73 @@ fn forgotten() -> anyhow::Result<()> {
     ensure!(!error.details.contains("abandoned"), "the runtime has not given it up: {error:?}");
     shim.call("ADD", &Attachment::of("pod"), &config())?.address()?;
     Ok(())
+}
+
+/// A daemon from before DELs were recorded has served in between: it took the lock of the run directory, and knew nothing of the record.
+fn older_daemon() -> anyhow::Result<()> {
+    let mut daemon = Daemon::start()?;
+    let shim = daemon.shim()?;
+    let pod = Attachment::of("pod");
+    let mut late = shim.begin("ADD", &pod)?;
+    late.rests()?;
+    daemon.stop()?;
+    fs::write(daemon.run_directory().join("lock"), "1\n")?;
+    daemon.start_again()?;
+    late.send(config().to_string().as_bytes())?;
+    let error = late.finish()?.error_code(TRY_AGAIN)?;
+    ensure!(error.msg.contains("the oldest DEL that the daemon can remember"), "another cause: {error:?}");
+    shim.call("ADD", &pod, &config())?.address()?;
+    Ok(())
+}
+
+/// The compiled form of a policy is gone, as after an upgrade, and to compile it takes longer than the socket waits for it.
+fn compiled_late() -> anyhow::Result<()> {
+    let mut daemon = Daemon::prepare()?;
+    let policy = bomb::within(fs::read(build("tenure-highest-first", &daemon)?)?)?;
+    let file = daemon.path("late.wasm");
+    fs::write(&file, policy)?;
+    let settings = "[sandbox]\ncompile_seconds = 600\n[log]\nlevel = \"info,tenured=debug\"\n";
+    daemon.configure(&format!("{settings}{}", entry("late", &file)?))?;
+    daemon.start_again()?;
+    let shim = daemon.shim()?;
+    let patient = config_with(json!({ "timeout": 120, "policy": "late" }));
+    shim.call("ADD", &Attachment::of("before"), &patient)?.address()?;
+    daemon.kill()?;
+    let digest = digest(&file)?;
+    for compiled in fs::read_dir(daemon.state_directory().join("compiled"))? {
+        let compiled = compiled?;
+        if compiled.file_name().to_string_lossy().starts_with(&digest) {
+            fs::remove_file(compiled.path())?;
+        }
+    }
+    daemon.spawn()?;
+    let compiler = wait::until("the compiler", LIMIT, || child(daemon.pid()?))?;
+    kill_process(compiler, Signal::STOP)?;
+    let socket = daemon.run_directory().join("cni.sock");
+    wait::holds("the socket to open all the same", LIMIT, || Ok(UnixStream::connect(&socket).is_ok()))?;
+    let hasty = config_with(json!({ "wait": 0, "policy": "late" }));
+    let error = shim.call("ADD", &Attachment::of("hasty"), &hasty)?.error_code(TRY_AGAIN)?;
+    ensure!(error.msg.contains("policy late@") && error.msg.contains("still being compiled"), "{error:?}");
+    ensure!(error.details.contains("preparing"), "{error:?}");
+    shim.call("STATUS", &Attachment::of("status"), &patient)?.error_code(50)?;
+    let waits = shim.start("ADD", &Attachment::of("pod-that-waits"), patient.to_string().as_bytes())?;
+    wait::holds("a refusal that the plugin takes for passing", LIMIT, || {
+        Ok(!daemon.log("pod-that-waits").is_empty())
+    })?;
+    kill_process(compiler, Signal::CONT)?;
+    waits.finish()?.address()?;
+    ensure!(containers(&daemon)? == ["before", "pod-that-waits"].map(str::to_owned).into(), "other pods");
+    Ok(())
+}
+
+/// A child of a process.
+fn child(parent: Pid) -> anyhow::Result<Option<Pid>> {
+    let parent = format!("PPid:\t{}\n", parent.as_raw_nonzero());
+    Ok(fs::read_dir("/proc")?.flatten().find_map(|process| {
+        let status = fs::read_to_string(process.path().join("status")).ok()?;
+        let number = process.file_name().to_str()?.parse().ok()?;
+        status.contains(&parent).then(|| Pid::from_raw(number)).flatten()
+    }))
 }
 
 fn who_waits() -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::state::Time;
 
-/// What a virtual clock calls the moment 0: 2026-01-01T00:00:00Z, in milliseconds since 1970.
+/// The moment 0 of a virtual clock: 2026-01-01T00:00:00Z, in milliseconds since 1970.
 const EPOCH_MS: i64 = 1_767_225_600_000;
 
 /// A clock.
@@ -39,7 +39,7 @@ impl Clock {
         Self { kind: Kind::Real(Instant::now()), epoch: wall_clock() - start }
     }
 
-    /// What time it is.
+    /// Returns the present time.
     #[must_use]
     pub fn now(&self) -> Time {
         match &self.kind {
@@ -86,7 +86,7 @@ impl Clock {
     }
 }
 
-/// The machine's own time, in milliseconds since 1970. Callers sign with it, whatever the double's clock says.
+/// The machine's own time, in milliseconds since 1970. Callers sign with it, even if the double's clock differs.
 #[must_use]
 pub(crate) fn wall_clock() -> i64 {
     let now = clock_gettime(ClockId::Realtime);

@@ -12,7 +12,7 @@ use crate::doors::Doors;
 use crate::http::{Answer, Asked, Service};
 use crate::world::Shared;
 
-/// What the control port can do.
+/// The commands of the control port.
 pub const HELP: &str = "\
 The control port (JSON over HTTP):
   GET    /state                     the account: instances, interfaces, subnets, settings
@@ -28,7 +28,7 @@ The control port (JSON over HTTP):
                                     lost_before, lost_after, reset, half_body, wrong_xml; until_ms ends it
   DELETE /faults, /faults/NUMBER    takes faults back
   GET    /held?wait_ms=T            the calls that a delay holds; waits up to T for the first
-  DELETE /held/NUMBER               lets one go on, whatever the clock says
+  DELETE /held/NUMBER               lets one go on, at any time of the clock
   PUT    /consistency               {\"describe_lag_ms\": 0, \"describe_frozen_at\": null, \"describe_hides\": [], \"call_lag_ms\": 0,
                                     \"subnet_lag_ms\": 0, \"imds_lag_ms\": 0, \"imds_frozen_at\": {\"i-1\": 3605000},
                                     \"imds_shows\": {\"eni-1\": \"missing\", \"eni-2\": \"no_fields\", \"eni-3\": \"flapping\"}}
@@ -51,7 +51,7 @@ pub(crate) struct Control {
     doors: Arc<Doors>,
 }
 
-/// What was asked, or why it cannot be done.
+/// The answer to a command, or the reason why it failed.
 type Outcome = Result<Value, Wrong>;
 
 /// Why something cannot be done.

@@ -47,7 +47,7 @@ impl Doors {
         Ok(address)
     }
 
-    /// Where each instance's door is.
+    /// The listening address of each instance's metadata service.
     #[must_use]
     pub(crate) fn addresses(&self) -> BTreeMap<String, SocketAddr> {
         self.lock().addresses.clone()

@@ -24,10 +24,10 @@ use crate::state::Time;
 use crate::wire::Wire;
 use crate::world::{Shared, Signature, World};
 
-/// Where the faces listen; port 0 leaves the choice to the kernel.
+/// The addresses that the faces listen on; port 0 leaves the choice to the kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
-    /// EC2.
+    /// The address of the EC2 API.
     pub ec2: SocketAddr,
     /// The metadata service of the first instance; that of each further one has the next port, or any if this is 0.
     pub imds: SocketAddr,
@@ -173,7 +173,7 @@ impl Double {
         self.with(|world, now| world.oracle.verdict(&world.state, world.journal.busiest_minute(), now))
     }
 
-    /// What the faces share.
+    /// The state that the faces share.
     #[must_use]
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared

@@ -29,7 +29,7 @@ use parameters::Parameters;
 /// The version of the protocol.
 const VERSION: &str = "2016-11-15";
 
-/// What an action works with.
+/// The account and the caller that an action works with.
 pub(crate) struct Context<'a> {
     state: &'a mut State,
     now: Time,

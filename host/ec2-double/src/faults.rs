@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::Time;
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Kind {
@@ -50,7 +50,7 @@ const fn bad_request() -> u16 {
 /// A fault, and when it strikes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Its number, which the double sets.
+    /// The fault's number, which the double sets.
     #[serde(default)]
     pub id: u64,
     /// An EC2 action, or `*` for each; or the beginning of an IMDS path, such as `/latest/api/token`.
@@ -64,7 +64,7 @@ pub struct Fault {
     /// Only until this moment of the double's clock.
     #[serde(default)]
     pub until_ms: Option<u64>,
-    /// What goes wrong.
+    /// The kind of fault.
     #[serde(flatten)]
     pub kind: Kind,
 }

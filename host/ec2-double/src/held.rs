@@ -11,7 +11,7 @@ use crate::state::Time;
 /// A call that is held.
 #[derive(Debug, Clone, Serialize)]
 pub struct Held {
-    /// Its number among all that were held.
+    /// The call's number among all held calls.
     pub number: u64,
     /// An action, or a path.
     pub call: String,

@@ -43,10 +43,10 @@ impl Asked {
     }
 }
 
-/// What happens to an answer on its way.
+/// The fate of an answer on its way to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives.
+    /// The caller gets the answer.
     Arrives,
     /// The connection is closed instead.
     Lost,
@@ -61,13 +61,13 @@ pub(crate) enum Fate {
 pub(crate) struct Answer {
     /// The status.
     pub status: u16,
-    /// What the body is.
+    /// The body's media type.
     pub content_type: &'static str,
     /// Further headers.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// What happens to it.
+    /// The answer's fate.
     pub fate: Fate,
 }
 

@@ -108,7 +108,7 @@ impl Imds {
     }
 }
 
-/// What everything is.
+/// The media type of every entry.
 const TEXT: &str = "text/plain";
 
 /// Gives a token out.

@@ -14,11 +14,11 @@ pub enum Face {
     Ec2,
     /// The instance metadata service.
     Imds,
-    /// What the double's user did, such as terminating an instance.
+    /// A change by the double's user, such as terminating an instance.
     Control,
 }
 
-/// What a caller got.
+/// The answer that a caller got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
@@ -33,9 +33,9 @@ pub enum Told {
 pub struct Entry {
     /// Counts up from 1.
     pub number: u64,
-    /// When it was applied or refused.
+    /// The time at which the call was applied or refused.
     pub at: Time,
-    /// Where it came in.
+    /// The face that received the call.
     pub face: Face,
     /// The instance whose credentials or metadata service it used; otherwise the access key.
     pub caller: String,
@@ -46,16 +46,16 @@ pub struct Entry {
     pub parameters: BTreeMap<String, String>,
     /// Why it was refused: EC2's code, or IMDS's status.
     pub refused: Option<String>,
-    /// What the caller got.
+    /// The answer that the caller got.
     pub told: Told,
 }
 
 /// A call that is about to be written down.
 #[derive(Debug)]
 pub struct Call {
-    /// Where it came in.
+    /// The face that received the call.
     pub face: Face,
-    /// Who called.
+    /// The caller.
     pub caller: String,
     /// An action, or a path.
     pub call: String,
@@ -63,7 +63,7 @@ pub struct Call {
     pub parameters: BTreeMap<String, String>,
     /// Why it was refused.
     pub refused: Option<String>,
-    /// What the caller got.
+    /// The answer that the caller got.
     pub told: Told,
 }
 

@@ -115,7 +115,7 @@ fn setup(arguments: &Arguments) -> Result<Setup> {
     Ok(setup)
 }
 
-/// What the flags describe.
+/// Builds the setup that the flags describe.
 fn described(arguments: &Arguments) -> Result<Setup> {
     let mut subnets: Vec<NewSubnet> = arguments.subnets.iter().copied().map(NewSubnet::new).collect();
     if subnets.is_empty() {

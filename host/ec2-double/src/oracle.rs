@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::{State, Time};
 
-/// What the oracle takes for granted.
+/// The assumptions of the oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Terms {
@@ -40,7 +40,7 @@ pub enum Violation {
         instance: String,
         /// The call.
         call: String,
-        /// When.
+        /// The time of the violation.
         at: Time,
     },
     /// A pod has an address that is not on its node.
@@ -49,18 +49,18 @@ pub enum Violation {
         address: IpAddr,
         /// The pod's node.
         instance: String,
-        /// When.
+        /// The time of the violation.
         at: Time,
     },
     /// Two nodes use an address at the same time, or one so soon after the other.
     TwoNodes {
         /// The address.
         address: IpAddr,
-        /// Who had it first, and who has it now.
+        /// The first holder and the present one.
         instances: [String; 2],
         /// How long after the first, in milliseconds; 0 if at the same time.
         after_ms: u64,
-        /// When.
+        /// The time of the violation.
         at: Time,
     },
     /// An interface is attached to nothing.
@@ -79,14 +79,14 @@ pub enum Violation {
     },
 }
 
-/// What the oracle knows.
+/// The history from which the oracle judges.
 #[derive(Debug, Default)]
 pub struct Oracle {
-    /// What it takes for granted.
+    /// The oracle's assumptions.
     pub terms: Terms,
-    /// Who uses an address.
+    /// The pod that uses each address.
     pods: BTreeMap<IpAddr, String>,
-    /// Who used an address last, and until when.
+    /// The pod that last used each address, and the time at which it stopped.
     before: BTreeMap<IpAddr, (String, Time)>,
     found: Vec<Violation>,
     /// Violations are noted once for each pod.
@@ -151,7 +151,7 @@ impl Oracle {
     #[must_use]
     pub fn verdict(&self, state: &State, busiest: usize, now: Time) -> Vec<Violation> {
         let mut found = self.found.clone();
-        // What took these away was no call, but its late effect.
+        // These were taken away by the late effect of a call, not by a call itself.
         let missing = self.pods.iter().filter(|(address, instance)| {
             !self.missing.contains(address) && !is_on(state, **address, instance)
         });

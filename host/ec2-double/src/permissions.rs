@@ -30,7 +30,7 @@ pub struct Denial {
     pub unless_request_tag: Option<Tag>,
 }
 
-/// What callers may not do. By default, they may do everything.
+/// The actions denied to callers. By default, none is denied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Permissions {

@@ -1,4 +1,4 @@
-//! What a double begins with.
+//! The account and rules that a double starts with.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::state::{Account, Refusal, Reservation, Rules, State, Subnet, Time, Ti
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewSubnet {
-    /// Its identifier; without one, `subnet-` and its number.
+    /// The subnet's identifier; without one, `subnet-` and its number.
     #[serde(default)]
     pub id: Option<String>,
-    /// Its availability zone; without one, the region's first.
+    /// The subnet's availability zone; without one, the region's first.
     #[serde(default)]
     pub zone: Option<String>,
-    /// Its IPv4 addresses.
+    /// The subnet's IPv4 addresses.
     pub cidr: Ipv4Net,
-    /// Its IPv6 addresses, a /64.
+    /// The subnet's IPv6 addresses, a /64.
     #[serde(default)]
     pub ipv6: Option<Ipv6Net>,
-    /// Its tags.
+    /// The subnet's tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// Its reserved parts.
+    /// The subnet's reserved parts.
     #[serde(default)]
     pub reservations: Vec<Reservation>,
 }
@@ -42,13 +42,13 @@ impl NewSubnet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewInstance {
-    /// Its type.
+    /// The instance's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// The subnet of its primary interface; without one, the first.
     #[serde(default)]
     pub subnet: Option<String>,
-    /// Its tags.
+    /// The instance's tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// The network namespace in which the wire plugs its interfaces; without one, the double's own.
@@ -64,13 +64,13 @@ impl NewInstance {
     }
 }
 
-/// What a double begins with.
+/// The account and rules that a double starts with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Setup {
     /// Equal seeds give equal identifiers and addresses.
     pub seed: u64,
-    /// Who and where. Without IPv4 addresses, the VPC has those of its subnets.
+    /// The account, region and VPC. Without IPv4 addresses, the VPC has those of its subnets.
     pub account: Account,
     /// The subnets.
     pub subnets: Vec<NewSubnet>,
@@ -78,7 +78,7 @@ pub struct Setup {
     pub instances: Vec<NewInstance>,
     /// How long things take.
     pub timing: Timing,
-    /// What the account may do.
+    /// The account's quotas and rules.
     pub rules: Rules,
     /// Whether the clock stands still until it is moved.
     pub virtual_time: bool,

@@ -51,7 +51,7 @@ use create::Tokens;
 use events::Events;
 use names::Names;
 
-/// Who owns everything, and where.
+/// The account that owns everything, with its region and VPC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Account {
@@ -85,13 +85,13 @@ impl Default for Account {
 /// All of an account.
 #[derive(Debug)]
 pub struct State {
-    /// Who and where.
+    /// The account, region and VPC.
     pub account: Account,
     /// How long things take.
     pub timing: Timing,
-    /// What the account may do.
+    /// The account's quotas and rules.
     pub rules: Rules,
-    /// What readers see.
+    /// The consistency window of reads.
     pub consistency: Consistency,
     /// The account's buckets of calls.
     pub throttle: Throttle,

@@ -1,4 +1,4 @@
-//! What the faces share: the account, what goes wrong, what was called and what the oracle saw.
+//! State that the faces share: the account, the faults, the journal of calls and the oracle.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,13 +19,13 @@ use crate::state::{State, Time};
 pub struct World {
     /// The account.
     pub state: State,
-    /// What goes wrong.
+    /// The faults to inject.
     pub faults: Faults,
-    /// What was called.
+    /// The journal of calls.
     pub journal: Journal,
-    /// What must not be done.
+    /// The actions denied to callers.
     pub permissions: Permissions,
-    /// What must never happen.
+    /// The oracle, which records what must never happen.
     pub oracle: Oracle,
     /// The instances by the access keys that their metadata services give out.
     pub keys: BTreeMap<String, String>,
@@ -58,7 +58,7 @@ const fn yes() -> bool {
 pub struct Shared {
     /// Held only for the time of a call, and never while something waits.
     world: Mutex<World>,
-    /// What time it is.
+    /// The double's clock.
     pub clock: Clock,
     /// Counts the calls and the other changes, for those who wait for one.
     changes: watch::Sender<u64>,

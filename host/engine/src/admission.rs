@@ -39,7 +39,7 @@ pub struct Load {
 pub(crate) struct Admission {
     lines: Mutex<Lines>,
     tombstones: Mutex<Tombstones>,
-    /// Where the DELs are recorded for the next engine; nowhere in a simulation.
+    /// Record of the DELs for the next engine; not set in a simulation.
     record: OnceLock<Arc<dyn DelRecord>>,
     places: Arc<Semaphore>,
     limits: Mutex<Limits>,

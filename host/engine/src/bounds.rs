@@ -1,4 +1,4 @@
-//! The operator's bounds on what networks and policies hand out, whatever ranges a policy derives from a configuration.
+//! The operator's bounds on the addresses that networks and policies assign, for any ranges that a policy derives from a configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tenure_types::{Definition, Error, ErrorCode, InvalidName, NetworkName, Polic
 /// The bounds of one network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkBounds {
-    /// Its ranges must lie within these subnets. Empty: no restriction.
+    /// Subnets that must contain the ranges. Empty: no restriction.
     pub within: Vec<IpNet>,
     /// The policies that may serve it. Empty: any policy.
     pub policies: Vec<PolicyName>,

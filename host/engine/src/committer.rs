@@ -2,29 +2,17 @@
 //! order in which the state changed.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use tenure_ledger::{
-    Book, Choice, Choices, Claims, Components, Delegations, Effects, Fact, LedgerFact, Moves, States,
-};
-use tenure_types::{Error, ErrorCode, NetworkName, Result};
+use tenure_ledger::{Book, Choice, Fact, LedgerFact, NodeChapters, Page, RemovedNetworks};
+use tenure_types::{Error, ErrorCode, Moment, NetworkName, Result};
 
 use crate::claims::Feed;
 use crate::live::Shadows;
 use crate::lock::hold;
 use crate::ports::{Journal, Ticket};
-
-/// The durable state that belongs to no single network's book.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct NodeState {
-    pub(crate) choices: Choices,
-    pub(crate) components: Components,
-    pub(crate) claims: Claims,
-    pub(crate) states: States,
-    pub(crate) delegations: Delegations,
-    pub(crate) effects: Effects,
-    pub(crate) moves: Moves,
-}
 
 /// The journal, and the state that belongs to no single network.
 ///
@@ -32,15 +20,65 @@ pub(crate) struct NodeState {
 /// is held only to read or to change memory.
 pub(crate) struct Committer {
     pub(crate) journal: Arc<dyn Journal>,
-    node: Mutex<NodeState>,
+    node: Mutex<NodeChapters>,
+    /// The networks that were removed. A `std::sync::Mutex`, held only to read or to change memory; taken last.
+    removed: Mutex<RemovedNetworks>,
     shadows: Arc<Shadows>,
-    /// What agents that watch their claims have to hear.
+    /// Changes for agents that watch their claims.
     pub(crate) feed: Feed,
 }
 
 impl Committer {
-    pub(crate) fn new(journal: Arc<dyn Journal>, node: NodeState, shadows: Arc<Shadows>, feed: Feed) -> Self {
-        Self { journal, node: Mutex::new(node), shadows, feed }
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        node: NodeChapters,
+        removed: RemovedNetworks,
+        shadows: Arc<Shadows>,
+        feed: Feed,
+    ) -> Self {
+        Self { journal, node: Mutex::new(node), removed: Mutex::new(removed), shadows, feed }
+    }
+
+    /// Applies a fact to its book, as [`commit`](Self::commit) does after it has staged it.
+    fn change(&self, book: &mut Arc<Book>, place: u64, fact: &LedgerFact) -> Result<()> {
+        let book = Arc::make_mut(book);
+        book.apply(place, fact).map_err(defect)?;
+        if RemovedNetworks::concerns(fact) {
+            hold(&self.removed).follow(place, fact, book);
+        }
+        Ok(())
+    }
+
+    /// Applies a fact to a copy of a book.
+    pub(crate) fn try_out(&self, draft: &mut Book, fact: &LedgerFact) -> Result<()> {
+        draft.apply(draft.through() + 1, fact).map_err(defect)?;
+        if RemovedNetworks::concerns(fact) {
+            hold(&self.removed).tell(fact, draft);
+        }
+        Ok(())
+    }
+
+    /// The page of a snapshot of each network that was removed, if there are facts of it at or after this place or an address
+    /// that cools down; forgets the others.
+    pub(crate) fn removed_since(&self, first: u64) -> Vec<Page> {
+        let mut removed = hold(&self.removed);
+        removed.forget_before(first);
+        removed.names().filter_map(|name| page(&removed, name)).collect()
+    }
+
+    /// The same of one network.
+    pub(crate) fn gone(&self, name: &NetworkName) -> Option<Page> {
+        page(&hold(&self.removed), name)
+    }
+
+    /// Whether exactly this claim of an address had ended when its network was removed.
+    pub(crate) fn was_settled(&self, network: &NetworkName, address: IpAddr, claim: &str) -> bool {
+        hold(&self.removed).is_settled(network, address, claim)
+    }
+
+    /// Forgets the addresses of removed networks that have cooled down.
+    pub(crate) fn expire_removed(&self, now: Moment, cooldown: Duration) {
+        hold(&self.removed).expire(now, cooldown);
     }
 
     /// Stages facts that must become durable together and applies them; the caller holds the lock on the book.
@@ -51,7 +89,7 @@ impl Committer {
         let mut last = first;
         for (place, fact) in (first..).zip(facts) {
             match (fact, &mut node) {
-                (Fact::Ledger(fact), _) => Arc::make_mut(book).apply(place, fact).map_err(defect)?,
+                (Fact::Ledger(fact), _) => self.change(book, place, fact)?,
                 (fact, Some(node)) => node.apply(place, fact),
                 // There is one whenever there is a fact of these chapters.
                 (_, None) => {}
@@ -76,7 +114,7 @@ impl Committer {
         for (place, fact) in (first..).zip(facts) {
             match (fact, fact.network().and_then(|network| books.get_mut(network))) {
                 (Fact::Ledger(of_book), Some(book)) => {
-                    Arc::make_mut(book).apply(place, of_book).map_err(defect)?;
+                    self.change(book, place, of_book)?;
                     if self.shadows.any() {
                         self.shadows.changed(book.name(), place, std::slice::from_ref(fact));
                     }
@@ -107,7 +145,7 @@ impl Committer {
     /// if it makes none.
     pub(crate) fn commit_node<F: Into<Fact>>(
         &self,
-        make: impl FnOnce(&NodeState) -> Option<F>,
+        make: impl FnOnce(&NodeChapters) -> Option<F>,
     ) -> Option<Ticket> {
         let mut node = self.node();
         let fact = make(&node)?.into();
@@ -117,7 +155,7 @@ impl Committer {
     }
 
     /// The state that belongs to no single network.
-    pub(crate) fn node(&self) -> MutexGuard<'_, NodeState> {
+    pub(crate) fn node(&self) -> MutexGuard<'_, NodeChapters> {
         hold(&self.node)
     }
 
@@ -127,20 +165,8 @@ impl Committer {
     }
 }
 
-impl NodeState {
-    fn apply(&mut self, place: u64, fact: &Fact) {
-        match fact {
-            Fact::Choices(fact) => self.choices.apply(place, fact),
-            Fact::Components(fact) => self.components.apply(place, fact),
-            Fact::Claims(fact) => self.claims.apply(place, fact),
-            Fact::States(fact) => self.states.apply(place, fact),
-            Fact::Delegations(fact) => self.delegations.apply(place, fact),
-            Fact::Effects(fact) => self.effects.apply(place, fact),
-            Fact::Moves(fact) => self.moves.apply(place, fact),
-            // A book's.
-            Fact::Ledger(_) => {}
-        }
-    }
+fn page(removed: &RemovedNetworks, name: &NetworkName) -> Option<Page> {
+    Some(Page::Gone { network: name.clone(), removed: removed.get(name)? })
 }
 
 /// The error for a fact that conflicts with its book: a defect, never the caller's fault.

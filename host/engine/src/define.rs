@@ -13,6 +13,7 @@ use crate::bounds::Bounds;
 use crate::engine::Engine;
 use crate::ports::Policy;
 use crate::redefine::{Redefined, Wanted};
+use crate::strikes::Requester;
 
 /// A network to define without a request.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ pub struct Define {
     pub policy: PolicyName,
     /// The configuration that the policy derives the definition from.
     pub config: Arc<NetworkConfig>,
-    /// Who defines it: an operator or the daemon's configuration.
+    /// Origin of the definition: an operator or the daemon's configuration.
     pub by: Definer,
     /// Whether to make the changes; false for a dry run.
     pub apply: bool,
@@ -37,7 +38,7 @@ impl Engine {
     ///
     /// # Errors
     /// `UnknownPolicy`, `PolicyUnloadable`, `OutOfBounds`, `RangesWouldChange` and the policy's own errors about the
-    /// configuration.
+    /// configuration; `NotReady` while an operator's policy is being compiled.
     pub async fn define_network(&self, define: &Define) -> Result<Redefined> {
         self.observed("define", &define.network, None, self.serve_define(define)).await
     }
@@ -49,7 +50,10 @@ impl Engine {
         }
         let slot = self.networks.get_or_create(name)?;
         // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
-        let loaded = self.load_named(&define.policy).await;
+        let loaded = match define.by {
+            Definer::Configuration => self.load_named(&define.policy).await,
+            Definer::Operator | Definer::Request => self.loaded_by_now(&define.policy).await,
+        };
         let alone = slot.alone().await;
         let chosen = self.committer.choice(name);
         let watched = self.ports.catalogue.is_watched(&define.policy);
@@ -65,7 +69,12 @@ impl Engine {
         };
         let by = chosen.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
         let (config, why) = (Arc::clone(&define.config), String::new());
-        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer: define.by };
+        let requester = match define.by {
+            Definer::Operator => Requester::Operator,
+            Definer::Configuration | Definer::Request => Requester::Node,
+        };
+        let mut wanted =
+            Wanted { policy, by, why, empty_state: false, config, definer: define.by, requester };
         if define.apply {
             return self.exchange(alone, name, wanted, define.change_ranges).await;
         }
@@ -77,8 +86,20 @@ impl Engine {
         Ok(redefined)
     }
 
+    /// The policy that a name stands for. If loading it has failed before, it is tried again; a compilation that is under way is not
+    /// waited for, since it may take minutes in which a caller would be told nothing.
+    ///
+    /// # Errors
+    /// `Preparing` while it is being compiled.
+    pub(crate) async fn loaded_by_now(&self, policy: &PolicyName) -> Result<Arc<dyn Policy>> {
+        match self.ports.catalogue.find(policy) {
+            Err(error) if error.code != ErrorCode::Preparing => self.load_named(policy).await,
+            found => found,
+        }
+    }
+
     /// Loads the policy that a name stands for, and waits for it.
-    pub(crate) async fn load_named(&self, policy: &PolicyName) -> Result<Arc<dyn Policy>> {
+    async fn load_named(&self, policy: &PolicyName) -> Result<Arc<dyn Policy>> {
         let stamp = self.ports.catalogue.resolve(&policy.clone().into())?;
         self.ports.catalogue.load(&stamp).await
     }
@@ -110,7 +131,7 @@ impl Engine {
     /// cannot change it.
     ///
     /// # Errors
-    /// `NotReady` when the daemon's configuration names the network but has not defined it yet.
+    /// When the daemon's configuration names the network but has not defined it yet: `Preparing` while that is under way, and `NotReady` once it has failed.
     pub(crate) fn is_fixed(
         &self,
         bounds: &Bounds,
@@ -121,9 +142,10 @@ impl Engine {
             if !bounds.is_configured(name) {
                 return Ok(false);
             }
-            let told = self.conditions.message(ConditionName::NetworkUndefined, name.as_str());
-            let why = told.unwrap_or_else(|| format!("networks.{name} is being defined"));
-            return Err(Error::new(ErrorCode::NotReady, why));
+            let failed = self.conditions.message(ConditionName::NetworkUndefined, name.as_str());
+            let being_defined =
+                || Error::new(ErrorCode::Preparing, format_args!("networks.{name} is being defined"));
+            return Err(failed.map_or_else(being_defined, |why| Error::new(ErrorCode::NotReady, why)));
         };
         Ok(network.defined_by != Definer::Request || bounds.is_configured(name))
     }
@@ -155,7 +177,8 @@ impl Engine {
         let policy = wanted.policy.as_ref();
         let bounds = self.bounds();
         bounds.check_policy(name, &policy.stamp().name)?;
-        let definition = self.ask(name, policy, || policy.define(name, &wanted.config)).await?;
+        let define = || policy.define(name, &wanted.config);
+        let definition = self.ask_for(&wanted.requester, name, policy, define).await?;
         check_definition(&definition).map_err(|invalid| {
             self.rejected(
                 policy,

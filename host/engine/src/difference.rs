@@ -9,9 +9,9 @@ pub enum Verdict {
     Same,
     /// Other addresses.
     OtherAddress,
-    /// It refuses where the other answered, or the other way around, or with another code.
+    /// The candidate refuses where the other policy answered, or the other way around, or with another code.
     OtherRefusal,
-    /// It failed, or the ledger would have rejected its proposal.
+    /// The candidate failed, or the ledger would have rejected its proposal.
     Failed,
 }
 
@@ -31,14 +31,14 @@ impl Verdict {
 /// A request that was decided differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// When the request was decided.
+    /// Time of the decision.
     pub at: Moment,
-    /// Whose request it was.
+    /// Owner that the request was for.
     pub owner: String,
     /// How the candidate differs.
     pub verdict: Verdict,
-    /// What was answered.
+    /// Answer of the serving policy.
     pub served: String,
-    /// What the candidate would have answered.
+    /// Answer of the candidate.
     pub candidate: String,
 }

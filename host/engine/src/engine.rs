@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use tenure_ledger::{Book, Choices, Claims, Components, Delegations, Effects, Moves, States};
+use tenure_conditions::Conditions;
+use tenure_ledger::LedgerState;
 use tenure_types::{AgentName, Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
 use crate::admission::Admission;
 use crate::bounds::Bounds;
 use crate::claims::{Feed, Heard, Turns, Witnessed};
-use crate::committer::{Committer, NodeState};
-use crate::conditions::Conditions;
+use crate::committer::Committer;
 use crate::delegates::Delegates;
 use crate::effects::Demands;
 use crate::live::{Reports, Runs, Shadows, Vetting};
@@ -39,27 +39,6 @@ pub struct Ports {
     pub links: Arc<dyn Links>,
     /// Receives the outcome of each request.
     pub observer: Arc<dyn Observer>,
-}
-
-/// The state that an engine starts with.
-#[derive(Debug, Default)]
-pub struct Recovered {
-    /// The networks' books.
-    pub books: Vec<Book>,
-    /// Which policy serves each network.
-    pub choices: Choices,
-    /// Which policies were loaded into the node.
-    pub components: Components,
-    /// What agents have claimed.
-    pub claims: Claims,
-    /// What policies remember on each network.
-    pub states: States,
-    /// What delegates were asked for.
-    pub delegations: Delegations,
-    /// What the host does outside the ledger.
-    pub effects: Effects,
-    /// What moves over from other IPAMs.
-    pub moves: Moves,
 }
 
 /// The operator's settings; they can change while the engine serves.
@@ -119,7 +98,7 @@ pub struct Engine {
     defining: Mutex<()>,
     pub(crate) undo: undo::Sender,
     pub(crate) strikes: Strikes,
-    /// What the shadows have to follow.
+    /// Requests and facts for the shadows.
     pub(crate) shadows: Arc<Shadows>,
     /// The reports of the shadow runs. A `std::sync::Mutex`, held to read and to replace them.
     pub(crate) reports: Mutex<Reports>,
@@ -152,13 +131,12 @@ impl Engine {
     /// Creates an engine over recovered state, and the task that undoes abandoned ADDs. Run the task for as long as
     /// the engine serves.
     #[must_use]
-    pub fn new(recovered: Recovered, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
-        let Recovered { books, choices, components, claims, states, delegations, effects, moves } = recovered;
-        let node = NodeState { choices, components, claims, states, delegations, effects, moves };
+    pub fn new(state: LedgerState, ports: Ports, settings: Settings) -> (Arc<Self>, Abandoned) {
+        let LedgerState { books, removed, node } = state;
         let shadows = Arc::new(Shadows::default());
         let began = ports.clock.now();
         let feed = Feed::new(began, node.claims.through());
-        let committer = Committer::new(Arc::clone(&ports.journal), node, Arc::clone(&shadows), feed);
+        let committer = Committer::new(Arc::clone(&ports.journal), node, removed, Arc::clone(&shadows), feed);
         let committer = Arc::new(committer);
         let (clock, links) = (Arc::clone(&ports.clock), Arc::clone(&ports.links));
         let (undo, abandoned) = undo::channel(Arc::clone(&committer), clock, links);

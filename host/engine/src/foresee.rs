@@ -18,7 +18,7 @@ pub struct Foreseen {
 }
 
 impl Engine {
-    /// Brings a network in line with a CNI configuration, by the same rules as an ADD with it, although nobody asks for an
+    /// Brings a network in line with a CNI configuration, by the same rules as an ADD with it, but without a request for an
     /// address yet; durable when this returns. Returns whether anything changed.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use tenure_ledger::Book;
 
-/// What to say about each range of a network whose reserved addresses are held.
+/// Describes each range of a network whose reserved addresses are held.
 pub(crate) fn held(book: &Book) -> Vec<String> {
     let ranges = (0..book.pools().len()).flat_map(|pool| book.ranges(pool)).map(|view| view.range);
     let mut told: Vec<String> = ranges

@@ -27,6 +27,7 @@ use crate::committer::defect;
 use crate::engine::Engine;
 use crate::redefine::Wanted;
 use crate::slot::{Alone, Served};
+use crate::strikes::Requester;
 
 /// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;
@@ -36,7 +37,7 @@ const AT_ONCE: usize = 256;
 pub struct Import {
     /// The network.
     pub network: NetworkName,
-    /// Where its addresses come from.
+    /// Source of the addresses.
     pub origin: ImportOrigin,
     /// The policy and configuration to define or redefine it with, if any.
     pub definition: Option<(PolicyName, Arc<NetworkConfig>)>,
@@ -47,12 +48,12 @@ pub struct Import {
     pub apply: bool,
 }
 
-/// Where an import comes from.
+/// The source of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportOrigin {
     /// The IPAM and the location of its state. Another import from the same source is the same move.
     pub source: String,
-    /// Who imports, for people.
+    /// User who imports, for people.
     pub by: String,
     /// How many claims there are in all; 0 if that is not known.
     pub entries: u64,
@@ -89,14 +90,14 @@ impl Engine {
     /// Works while ADD is refused because the state was lost: an import is one way to restore it.
     ///
     /// # Errors
-    /// `UnknownNetwork` when the network does not exist and `import` does not define it, and the policy's own errors
-    /// about the configuration.
+    /// `UnknownNetwork` when the network does not exist and `import` does not define it, `NotReady` while the policy that has to
+    /// define it is being compiled, and the policy's own errors about the configuration.
     pub async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
         if let Some((policy, _)) = &import.definition {
             // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
             // the policy is needed at all.
-            drop(self.load_named(policy).await);
+            drop(self.loaded_by_now(policy).await);
         }
         let slot = match import.definition {
             Some(_) => self.networks.get_or_create(&import.network)?,
@@ -148,7 +149,7 @@ impl Engine {
         };
         if let Some(Wished { wanted, definition, .. }) = &defined {
             for fact in self.ledger_facts(&draft, wanted, definition)? {
-                draft.apply(draft.through() + 1, &fact).map_err(defect)?;
+                self.committer.try_out(&mut draft, &fact)?;
             }
         }
         draft.expire(self.now(), self.settings().cooldown);
@@ -278,8 +279,8 @@ impl Engine {
             }
         };
         let (config, why) = (Arc::clone(config), String::new());
-        let definer = Definer::Request;
-        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer };
+        let (definer, requester) = (Definer::Request, Requester::Operator);
+        let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
         let definition = self.defined(name, &wanted).await?;
         let inherited = self.inherited(alone, name, &mut wanted).await?;
         Ok(Some(Wished { wanted, definition, inherited }))

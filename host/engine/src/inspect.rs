@@ -94,7 +94,7 @@ impl Engine {
         policies
     }
 
-    /// What a loaded policy can do, may do and has done.
+    /// Returns a loaded policy's abilities, grants and use.
     #[must_use]
     pub fn policy_details(&self, policy: &PolicyStamp) -> Option<Details> {
         self.ports.catalogue.details(policy)

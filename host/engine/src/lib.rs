@@ -13,7 +13,6 @@ mod asking;
 mod bounds;
 mod claims;
 mod committer;
-mod conditions;
 mod define;
 mod delegates;
 mod difference;
@@ -49,15 +48,14 @@ mod wrong;
 pub use admission::Load;
 pub use bounds::{Bounds, NetworkBounds, NetworkPattern, PolicyBounds};
 pub use claims::{
-    Agent, AgentStanding, Ask, Changes, ClaimFigures, Claimed, Declared, Place as ClaimedPlace, Watching,
-    WitnessedClaim,
+    Agent, AgentStanding, Ask, Changes, ClaimFigures, ClaimFilter, Claimed, Declared, MissingFamily,
+    Place as ClaimedPlace, Precondition, Watching, WhyMissing, WitnessedClaim,
 };
-pub use conditions::Conditions;
 pub use define::Define;
 pub use delegates::{Pending, Phase};
 pub use difference::{Difference, Verdict};
-pub use effects::{Attending, Demand, Outlook, Planned};
-pub use engine::{Engine, ExchangeSettings, Ports, Recovered, Settings};
+pub use effects::{Attending, Begun, Demand, EffectTarget, Outlook, Planned, Refusal};
+pub use engine::{Engine, ExchangeSettings, Ports, Settings};
 pub use foresee::Foreseen;
 pub use import::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
 pub use inspect::Listed;

@@ -1,6 +1,6 @@
 //! The links of allocations: made once the allocation is durable, removed once it has ended.
 //!
-//! The ledger says which links there shall be; the kernel shows which there are. Nothing else is recorded, so a crash at any point is
+//! The ledger says which links must exist; the kernel shows which do. Nothing else is recorded, so a crash at any point is
 //! repaired from the two:
 //!
 //! ```text
@@ -157,7 +157,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What an allocation grants.
+    /// Returns the grant of an allocation.
     pub(crate) fn grant(&self, allocation: &Allocation) -> Grant {
         Grant {
             generation: allocation.generation,
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// What an owner has.
+    /// Returns an owner's allocation.
     pub(crate) fn allocation_of(&self, network: &NetworkName, owner: &Owner) -> Option<Arc<Allocation>> {
         let slot = self.networks.get(network)?;
         let state = slot.state();

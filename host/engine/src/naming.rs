@@ -11,10 +11,10 @@ use crate::ports::Policy;
 impl Engine {
     /// The policy that a network's configuration names. Until another version of it is loaded and has passed the
     /// conformance suite, the version that serves the network keeps serving; for a watched file, until the change is
-    /// applied; and if an operator loaded the other version, until one activates it: a load is no exchange.
+    /// applied; and if an operator loaded the other version, until one activates it: a load is not an exchange.
     ///
     /// # Errors
-    /// `UnknownPolicy`; if no version of it serves the network, `NotReady`, `PolicyUnloadable`, `PolicyUntrusted` and
+    /// `UnknownPolicy`; if no version of it serves the network, `Preparing`, `PolicyUnloadable`, `PolicyUntrusted` and
     /// `PolicyNonconforming`.
     pub(crate) fn named(
         &self,

@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tenure_ledger::{Book, Page};
 use tenure_types::{Error, ErrorCode, NetworkName};
 
-use crate::lock::hold;
 use crate::slot::Slot;
 
 /// All networks that have a book.
@@ -18,9 +17,6 @@ pub(crate) struct Networks {
     slots: RwLock<BTreeMap<NetworkName, Arc<Slot>>>,
     /// The maximum number of networks; recovered ones stay even if they exceed it.
     most: AtomicUsize,
-    /// Removed networks, with the place of the removal in the log. A snapshot must list those that its log still has
-    /// facts of.
-    gone: Mutex<BTreeMap<NetworkName, u64>>,
     removals: AtomicU64,
 }
 
@@ -35,29 +31,21 @@ impl Networks {
     pub(crate) fn restore(books: Vec<Book>, most: usize) -> Self {
         let slots = books.into_iter().map(|book| (book.network().name.clone(), Arc::new(Slot::of(book))));
         let (slots, most) = (RwLock::new(slots.collect()), AtomicUsize::new(most));
-        Self { slots, most, gone: Mutex::default(), removals: AtomicU64::new(0) }
+        Self { slots, most, removals: AtomicU64::new(0) }
     }
 
     pub(crate) fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Records that a network was removed at a place in the log, until a snapshot's log begins after that place.
-    pub(crate) fn bury(&self, name: &NetworkName, place: u64) {
+    /// Counts a removal.
+    pub(crate) fn removed_one(&self) {
         self.removals.fetch_add(1, Ordering::Relaxed);
-        hold(&self.gone).insert(name.clone(), place);
     }
 
     /// How many networks were removed since the start.
     pub(crate) fn removals(&self) -> u64 {
         self.removals.load(Ordering::Relaxed)
-    }
-
-    /// The networks removed at or after this place; forgets the others.
-    pub(crate) fn gone_since(&self, first: u64) -> Vec<NetworkName> {
-        let mut gone = hold(&self.gone);
-        gone.retain(|_, place| *place >= first);
-        gone.keys().cloned().collect()
     }
 
     pub(crate) fn get(&self, name: &NetworkName) -> Option<Arc<Slot>> {
@@ -105,13 +93,10 @@ impl Networks {
         self.all().into_iter().filter(|(_, slot)| slot.state().is_some()).map(|(name, _)| name).collect()
     }
 
-    /// A network's page of a snapshot; `None` if the network has no state yet and was not removed.
+    /// A network's page of a snapshot; `None` if the network has no state.
     pub(crate) fn page(&self, name: &NetworkName) -> Option<Page> {
-        if let Some(image) = self.get(name).and_then(|slot| slot.image()) {
-            return Some(Page::Book(Box::new(image)));
-        }
-        let through = hold(&self.gone).get(name).copied()?;
-        Some(Page::Gone { network: name.clone(), through })
+        let image = self.get(name)?.image()?;
+        Some(Page::Book(Box::new(image)))
     }
 
     pub(crate) fn all(&self) -> Vec<(NetworkName, Arc<Slot>)> {

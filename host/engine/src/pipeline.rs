@@ -15,6 +15,7 @@ use crate::ports::{Policy, Ticket};
 use crate::redefine::Wanted;
 use crate::slot::{Alone, Served};
 use crate::states::kept;
+use crate::strikes::Requester;
 use crate::undo::{Changed, Undo};
 
 /// An ADD: the request and the network's configuration that came with it.
@@ -41,10 +42,10 @@ impl Engine {
         let mut add = add;
         let answer = async {
             loop {
-                let supply = self.demands.seen();
+                let supply = self.demands.seen(&network);
                 add.request.supply_full = self.demands.is_full(&network);
                 match self.serve_add(&mut add, &fits).await {
-                    // It holds nothing while it waits, and begins anew, so that a DEL meanwhile is told from one before.
+                    // It holds nothing while it waits, and starts again from the beginning, so that a DEL meanwhile is told from one before.
                     Err(error) if error.code == ErrorCode::NotYet => {
                         self.demands.wait(&network, supply, error).await?;
                     }
@@ -135,7 +136,7 @@ impl Engine {
         Ok(granted)
     }
 
-    /// What an owner already has. A repeat that began later renews the allocation, durably.
+    /// Returns an owner's existing allocation. A repeat that began later renews the allocation, durably.
     fn repeat(
         &self,
         served: Option<&mut Served>,
@@ -197,6 +198,7 @@ impl Engine {
             empty_state: false,
             config: Arc::clone(config),
             definer: Definer::Request,
+            requester: Requester::Node,
         };
         if up_to_date {
             self.check_within(alone, &bounds)?;

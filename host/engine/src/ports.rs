@@ -14,26 +14,19 @@ use std::time::Duration;
 
 use tenure_ledger::{Book, Component, Fact, Page, StepKind};
 use tenure_types::{
-    Definition, DelegateName, Effect, Error, ErrorCode, IntentId, Meter, Moment, NetworkConfig, NetworkName,
-    Outcome, Owner, PlanState, PolicyFailure, PolicyName, PolicySelector, PolicyStamp, Request,
+    Definition, DelegateName, Effect, Error, ErrorCode, IntentId, Meter, NetworkConfig, NetworkName, Outcome,
+    Owner, PlanState, PolicyFailure, PolicyName, PolicySelector, PolicyStamp, Request,
 };
 use tokio::sync::oneshot;
 
 use crate::difference::Difference;
 
+pub use tenure_types::Clock;
+
 pub use self::delegate::{Delegate, DelegateFailure, Giving};
 pub use self::dels::{DELS_REMEMBERED, DelRecord, ServedDel};
 pub use self::links::{LinkKey, Links};
 pub use self::other_ipams::{Compared, IsKnown, OtherIpams, Reservation};
-
-/// A time source.
-pub trait Clock: Send + Sync + 'static {
-    /// The current time: `CLOCK_BOOTTIME` for decisions, wall-clock time for people.
-    fn now(&self) -> Moment;
-
-    /// A monotonic reading, to measure durations.
-    fn monotonic(&self) -> Duration;
-}
 
 /// Receives the outcome of each request, for metrics and the log.
 pub trait Observer: Send + Sync + 'static {
@@ -46,7 +39,7 @@ pub trait Observer: Send + Sync + 'static {
     /// A policy failed a call, or the ledger refused what it answered.
     fn policy_failed(&self, _policy: &PolicyStamp, _failure: PolicyFailure) {}
 
-    /// This many log lines of a policy were dropped.
+    /// Reports that this many log lines of a policy were dropped.
     fn policy_silenced(&self, _policy: &PolicyStamp, _lines: u64) {}
 
     /// Something happened to a policy on a network.
@@ -83,7 +76,7 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 
 
 /// One loaded policy. Each call runs in a fresh instance and shares no state with other calls.
 pub trait Policy: Send + Sync + 'static {
-    /// Its name and digest.
+    /// Name and digest of the policy.
     fn stamp(&self) -> &Arc<PolicyStamp>;
 
     /// How many of its log lines were dropped since the last call of this method.
@@ -100,7 +93,7 @@ pub trait Policy: Send + Sync + 'static {
         None
     }
 
-    /// What its calls have used and how they ended, since it was loaded.
+    /// Returns the policy's use and the outcomes of its calls since it was loaded.
     fn meter(&self) -> Meter {
         Meter::default()
     }
@@ -169,7 +162,7 @@ pub trait Policy: Send + Sync + 'static {
     }
 }
 
-/// Whoever carries out effects outside the ledger.
+/// The port to the executor of effects outside the ledger.
 pub trait Outside: Send + Sync {
     /// An id for a new intent, unique among all nodes for ever.
     fn new_id(&self) -> IntentId;
@@ -191,7 +184,7 @@ pub trait Catalogue: Send + Sync + 'static {
     /// Looks up a policy. If it is not loaded, this starts loading it and does not wait.
     ///
     /// # Errors
-    /// `UnknownPolicy` when the catalogue has no such name, `NotReady` while it is being compiled, `PolicyUnloadable`
+    /// `UnknownPolicy` when the catalogue has no such name, `Preparing` while it is being compiled, `PolicyUnloadable`
     /// when loading it has failed.
     fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error>;
 
@@ -255,7 +248,7 @@ pub trait Catalogue: Send + Sync + 'static {
     /// The catalogue's policies and their state.
     fn list(&self) -> Vec<CatalogueEntry>;
 
-    /// What a loaded policy can do, may do and has done.
+    /// Returns a loaded policy's abilities, grants and use.
     fn details(&self, _policy: &PolicyStamp) -> Option<Details> {
         None
     }
@@ -265,7 +258,7 @@ pub trait Catalogue: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What is still loading before the node can serve all networks that it served before, as text for people.
+    /// Names the policies that are still loading before the node can serve all networks that it served before, for people.
     fn awaited(&self) -> Option<String>;
 }
 
@@ -276,11 +269,11 @@ pub struct Offered {
     pub name: PolicyName,
     /// The component.
     pub bytes: Vec<u8>,
-    /// Its expected SHA-256, in lower-case hexadecimal; empty if the caller has none.
+    /// Expected SHA-256, in lower-case hexadecimal; empty if the caller has none.
     pub sha256: String,
-    /// Its signature file; empty if it has none.
+    /// Signature file; empty if there is none.
     pub signature: String,
-    /// Where it comes from, for people.
+    /// Source of the component, for people.
     pub source: String,
     /// Whether it may be older than a release of its name that was accepted before.
     pub older: bool,
@@ -299,7 +292,7 @@ pub struct TakenIn {
 pub struct Again {
     /// How many came out the same.
     pub same: u64,
-    /// Those that came out differently, in order.
+    /// Decisions that came out differently, in order.
     pub different: Vec<Difference>,
     /// How many cannot be made again: the policy asks what the record does not contain.
     pub unanswered: u64,
@@ -320,7 +313,7 @@ pub struct CatalogueEntry {
     pub file_problem: Option<String>,
 }
 
-/// What a loaded policy can do, may do and has done.
+/// A loaded policy's abilities, grants and use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
     /// The worlds that it exports besides `policy`, and whether each is granted; one that is not is never called.
@@ -333,7 +326,7 @@ pub struct Details {
     pub memory: u64,
     /// Whether it may serve without passing the conformance suite.
     pub unchecked: bool,
-    /// What its calls have used.
+    /// Use by its calls.
     pub meter: Meter,
 }
 

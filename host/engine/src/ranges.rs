@@ -53,7 +53,7 @@ fn text(one: &Placed<'_>, other: &[Placed<'_>]) -> String {
     }
 }
 
-/// What one range has and another has not, or has otherwise.
+/// Lists the properties in which one range differs from another.
 fn differences(one: &Placed<'_>, other: &Placed<'_>) -> Vec<String> {
     let mut told = Vec::new();
     if one.pool != other.pool {

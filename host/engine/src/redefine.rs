@@ -11,19 +11,22 @@ use crate::live::Watch;
 use crate::ports::{Policy, Ticket};
 use crate::ranges::ranges;
 use crate::slot::Served;
+use crate::strikes::Requester;
 
 /// The desired definition of a network.
 pub(crate) struct Wanted {
     pub(crate) policy: Arc<dyn Policy>,
-    /// Who chose the policy.
+    /// Chooser of the policy.
     pub(crate) by: Chooser,
     /// Why, in words for people; may be empty.
     pub(crate) why: String,
-    /// Whether the policy begins with an empty state, whatever the one before has kept.
+    /// Whether the policy begins with an empty state instead of the previous policy's.
     pub(crate) empty_state: bool,
     pub(crate) config: Arc<NetworkConfig>,
-    /// Who defines it.
+    /// Origin of the definition.
     pub(crate) definer: Definer,
+    /// On whose behalf the policy is asked.
+    pub(crate) requester: Requester,
 }
 
 /// The result of a redefinition, or of its dry run.

@@ -16,7 +16,7 @@ pub struct Del {
     pub network: NetworkName,
     /// The owner whose addresses are released.
     pub owner: Owner,
-    /// When the caller's request began; allocations requested later are kept.
+    /// Beginning of the caller's request; allocations requested later are kept.
     pub requested_at: Moment,
 }
 
@@ -27,7 +27,7 @@ pub struct Gc {
     pub network: NetworkName,
     /// The attachments to keep.
     pub valid: HashSet<(ContainerId, InterfaceName)>,
-    /// When the caller's request began; allocations requested later are kept.
+    /// Beginning of the caller's request; allocations requested later are kept.
     pub requested_at: Moment,
 }
 

@@ -74,8 +74,8 @@ impl Engine {
                 facts.push(MoveFact::Forgotten { network: name.clone(), at }.into());
             }
         }
-        let (place, ticket) = self.committer.commit(&mut served.book, &facts)?;
-        self.networks.bury(name, place);
+        let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
+        self.networks.removed_one();
         *state = None;
         tracing::info!(network = %name, "removed a network");
         Ok((true, Some(ticket)))

@@ -22,7 +22,7 @@ use crate::ports::Policy;
 /// One network's entry in the map; empty until the network's first fact is staged.
 #[derive(Default)]
 pub(crate) struct Slot {
-    /// Shared with whoever has the turn, so that it can outlive the request that took it.
+    /// Shared with the holder of the turn, so that it can outlive the request that took it.
     turn: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<Option<Served>>,
     /// Taken for reading while it is recorded that the network's delegate is about to be asked, and for writing while the

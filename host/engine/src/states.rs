@@ -1,4 +1,4 @@
-//! What a policy remembers on a network: the facts that change it.
+//! The state that a policy keeps on a network: the facts that change it.
 //!
 //! A network's state changes only in its turn, so a fact can be made from the state that was read before.
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Chooser};
 use tenure_types::{Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName, Result, Supply};
 
-use crate::committer::defect;
 use crate::engine::Engine;
 use crate::redefine::Wanted;
 use crate::strikes::Requester;
@@ -50,7 +49,7 @@ impl Engine {
                 None => self.named(name, policy, config, choice.as_ref()),
             };
             let policy = found.map_err(|error| match error.code {
-                ErrorCode::PolicyUnloadable | ErrorCode::PolicyNonconforming | ErrorCode::NotReady => {
+                ErrorCode::PolicyUnloadable | ErrorCode::PolicyNonconforming | ErrorCode::Preparing => {
                     named(error)
                 }
                 _ => error,
@@ -71,11 +70,12 @@ impl Engine {
                 self.check_book(&bounds, book).map_err(named)?;
                 exhausted(book).map_or(Ok(()), |message| Err(unavailable(message)))
             }
-            book => {
+            present => {
                 let (config, why) = (Arc::clone(config), String::new());
-                let wanted =
-                    Wanted { policy, by, why, empty_state: false, config, definer: Definer::Request };
-                self.would_define(name, book, &wanted).await
+                let (definer, requester) = (Definer::Request, Requester::Node);
+                let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
+                self.would_define(name, present, &wanted).await?;
+                self.would_inherit(book.clone(), name, &mut wanted).await.map(drop).map_err(named)
             }
         }
     }
@@ -90,7 +90,7 @@ impl Engine {
         self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges)).map_err(named)?;
         let mut draft = book.map_or_else(|| Book::empty(name), Book::clone);
         for fact in self.ledger_facts(&draft, wanted, &definition)? {
-            draft.apply(draft.through() + 1, &fact).map_err(defect)?;
+            self.committer.try_out(&mut draft, &fact)?;
         }
         // What the host has yet to supply is waited for.
         let is_supplied = definition.pools.iter().all(|pool| pool.pool.supply == Supply::Configuration);

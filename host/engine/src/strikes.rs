@@ -8,7 +8,7 @@
 //!
 //! Failures are counted separately for each network: one network's configuration may break a policy that serves other
 //! networks well. They are counted separately for pods and for each agent, too: requests on which a policy fails bench it only for
-//! whoever makes them. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
+//! whoever makes them. An operator's calls are not counted and never refused. The map is behind a `std::sync::Mutex`; as long as nothing fails, an atomic avoids the lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +34,10 @@ const COUNTED: usize = 1024;
 /// On whose behalf a policy is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Requester {
-    /// Pods, operators and the node itself.
+    /// Pods and the node itself.
     Node,
+    /// An operator, or a rollback. Never refused and never counted: this is the way out for a network whose policy is benched.
+    Operator,
     /// An agent, for its claims.
     Agent(AgentName),
 }
@@ -68,7 +70,7 @@ impl Strikes {
         policy: &PolicyStamp,
         now: Duration,
     ) -> Result<(), Error> {
-        if !self.any.load(Ordering::Acquire) {
+        if !self.any.load(Ordering::Acquire) || *requester == Requester::Operator {
             return Ok(());
         }
         let key = key(requester, network, policy);
@@ -89,6 +91,9 @@ impl Strikes {
         outcome: &Result<T, Error>,
         now: Duration,
     ) {
+        if *requester == Requester::Operator {
+            return;
+        }
         match outcome {
             Err(error) if error.code == ErrorCode::PolicyFailed => {
                 self.fail(&key(requester, network, policy), error, now);
@@ -131,7 +136,7 @@ impl Strikes {
         }
     }
 
-    /// Where a version of a policy is benched, as messages.
+    /// Lists the networks on which a version of a policy is benched, as messages.
     pub(crate) fn benched_versions(&self, now: Duration, policy: &PolicyStamp) -> Vec<String> {
         if !self.any.load(Ordering::Acquire) {
             return Vec::new();
@@ -156,7 +161,7 @@ impl Strikes {
             .map(|(key, count)| {
                 let (network, policy, _, requester) = key;
                 let subject = match requester {
-                    Requester::Node => format!("{network}/{policy}"),
+                    Requester::Node | Requester::Operator => format!("{network}/{policy}"),
                     Requester::Agent(agent) => format!("{network}/{policy}/agents.{agent}"),
                 };
                 (subject, count.tell(key, now))
@@ -172,7 +177,7 @@ impl Count {
         let cause = &self.cause;
         let policy = PolicyStamp { name: policy.clone(), digest: digest.clone() };
         let whose = match requester {
-            Requester::Node => String::new(),
+            Requester::Node | Requester::Operator => String::new(),
             Requester::Agent(agent) => format!(" for the claims of agent {agent}"),
         };
         let left = self.until.saturating_sub(now);

@@ -58,7 +58,7 @@ impl Engine {
             self.change_supply(&defining, name, &mut served.book, changes, None)?
         };
         ticket.durable().await?;
-        self.demands.supplied();
+        self.demands.supplied(name);
         Ok(())
     }
 

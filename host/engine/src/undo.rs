@@ -27,7 +27,7 @@ pub(crate) struct Orphan {
     generation: Generation,
     /// Held until the allocation is released.
     turn: Turn,
-    /// What it changed besides the book.
+    /// Change outside of the book.
     changed: Option<Changed>,
 }
 
@@ -47,7 +47,7 @@ pub struct Abandoned {
     desk: Desk,
 }
 
-/// What an undo works with.
+/// The inputs of an undo.
 #[derive(Clone)]
 struct Desk {
     committer: Arc<Committer>,
@@ -112,7 +112,7 @@ async fn release(
     if let Some(before) = before {
         facts.push(undone(&desk.committer.node().states, served.book.name(), before).into());
     }
-    // No need to wait for the ticket: whatever uses the address next is staged after this fact.
+    // No need to wait for the ticket: the next use of the address is staged after this fact.
     if let Err(conflict) = desk.committer.commit(&mut served.book, &facts) {
         tracing::error!(%conflict, %owner, "cannot undo an abandoned ADD");
     }

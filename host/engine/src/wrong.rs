@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use tenure_conditions::Conditions;
 use tenure_ledger::{Book, Chooser, Shelf};
 use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity};
 
-use crate::conditions::{self, Conditions};
 use crate::engine::Engine;
 use crate::gateways;
 
@@ -89,7 +89,7 @@ impl Engine {
     pub fn readiness(&self) -> Result<()> {
         let wrong = self.whats_wrong();
         let worst = wrong.iter().find(|condition| condition.name.severity() == Severity::NotReady);
-        worst.map_or(Ok(()), |condition| Err(conditions::error(condition)))
+        worst.map_or(Ok(()), |condition| Err(tenure_conditions::error(condition)))
     }
 
     /// Fails while the state is lost: then the ledger is empty, or another's, and says nothing about who has which address. Nothing is
@@ -111,6 +111,7 @@ impl Engine {
     pub fn look_at_networks(&self) {
         self.look_at_moves();
         let (now, bounds) = (self.now(), self.bounds());
+        self.committer.expire_removed(now, self.settings().cooldown);
         let before = self.conditions.list();
         let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
             let before =

@@ -36,6 +36,7 @@ async fn a_changed_file_is_exchanged_where_it_conforms() {
     assert_eq!(bench.digest(), "last");
     let served = bench.engine.policies_of(&network()).unwrap();
     assert_eq!(served.history[0].kind, StepKind::Refused);
+    assert!(served.history[0].why.starts_with("change of the policy's file: "), "{:?}", served.history[0]);
 }
 
 #[tokio::test]

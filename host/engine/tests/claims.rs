@@ -8,11 +8,12 @@ mod support;
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::task::Poll;
 
 use claiming::{addresses, agent, ask, key, leasing, named, names, wanting};
 use support::{Bench, activate, network, owner, poll_once};
-use tenure_engine::{Ask, Claimed, Declared, Gc, WitnessedClaim};
-use tenure_ledger::{ClaimFact, Fact, Families, LedgerFact, Presence, Wish};
+use tenure_engine::{Ask, ClaimFilter, Claimed, Declared, Gc, WitnessedClaim};
+use tenure_ledger::{ClaimFact, Claimant, Fact, Families, LedgerFact, Presence, Wish};
 use tenure_types::{ConditionName, End, Error, ErrorCode};
 
 #[tokio::test]
@@ -42,6 +43,7 @@ async fn the_claims_of_a_lost_state_are_restored_before_anybody_gets_their_addre
         key: key("cilium", name),
         addresses: vec![address.parse().unwrap()],
         is_awaited: false,
+        claimant: Claimant::default(),
     };
     let bench = Bench::with_network().await;
     // An older state: the agent has claimed another address since, and another claim.
@@ -267,7 +269,7 @@ async fn the_number_of_claims_is_bounded_and_each_is_declared_once() {
 #[tokio::test]
 async fn a_claim_waits_for_nothing_if_its_network_is_unknown_and_hears_of_it_when_it_comes() {
     let bench = Bench::new(8, 8);
-    let mut changes = bench.engine.claim_changes();
+    let mut changes = bench.engine.claim_changes(&agent("cilium").name);
     changes.mark_unchanged();
     assert_eq!(bench.code(bench.claimed("cilium", &ask("router")).await), ErrorCode::UnknownNetwork);
     assert_eq!(bench.engine.network_names(), [], "asking defines nothing");
@@ -275,6 +277,33 @@ async fn a_claim_waits_for_nothing_if_its_network_is_unknown_and_hears_of_it_whe
     bench.define("net", "10.0.0.0/29").await;
     assert!(changes.has_changed().unwrap());
     bench.claimed("cilium", &ask("router")).await.unwrap();
+}
+
+/// Regression: each watch that was resumed queued behind what pods had staged, and woke the writer once more.
+#[tokio::test]
+async fn a_watch_that_has_missed_nothing_waits_for_no_disk() {
+    let bench = Bench::with_network().await;
+    let cilium = agent("cilium");
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    let told = bench.engine.changes(&cilium.name, None).await.unwrap();
+    bench.journal.hold();
+    let mut add = pin!(bench.address(1));
+    assert!(poll_once(add.as_mut()).is_pending());
+    {
+        let mut resumed = pin!(bench.engine.changes(&cilium.name, Some(&told.version)));
+        let Poll::Ready(Ok(resumed)) = poll_once(resumed.as_mut()) else {
+            panic!("it waits for a pod's facts")
+        };
+        assert_eq!((resumed.claims, resumed.is_all), (vec![], false));
+    }
+    // What it has missed is durable when it is told.
+    let health = ask("health");
+    let mut claiming = pin!(bench.engine.ensure(&cilium, &health));
+    assert!(poll_once(claiming.as_mut()).is_pending());
+    let mut resumed = pin!(bench.engine.changes(&cilium.name, Some(&told.version)));
+    assert!(poll_once(resumed.as_mut()).is_pending());
+    bench.journal.resolve(&Ok(()));
+    assert_eq!(names(&resumed.await.unwrap().claims), ["health"]);
 }
 
 #[tokio::test]
@@ -297,7 +326,7 @@ async fn a_lease_runs_out_only_if_its_agent_is_neither_heard_of_nor_watching() {
     bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
     bench.tick(59_000);
     assert_eq!(bench.engine.lapse().await.unwrap(), 0, "it was renewed");
-    let watching = bench.engine.watching(&agent("cilium").name);
+    let watching = bench.engine.watching(&agent("cilium").name, ClaimFilter::All);
     bench.tick(600_000);
     assert_eq!(bench.engine.lapse().await.unwrap(), 0, "its agent watches");
     drop(watching);

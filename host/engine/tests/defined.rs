@@ -94,7 +94,7 @@ async fn what_the_configuration_defines_is_nobody_elses() {
     bound(&bench, "net", NetworkBounds { configured: true, ..NetworkBounds::default() });
     // Until the configuration has defined it, no call can.
     let refused = bench.address(1).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::NotReady);
+    assert_eq!(refused.code, ErrorCode::Preparing);
     assert!(refused.cause.contains("networks.net"), "{refused}");
     let conditions = bench.engine.conditions();
     conditions.set(ConditionName::NetworkUndefined, "net", "networks.net: no policy mine");

@@ -17,11 +17,11 @@ use support::{Bench, fits, network, poll_once};
 #[tokio::test]
 async fn an_add_that_finds_nothing_waits_for_the_plan_and_is_served_by_it() {
     let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
-    let _attending = bench.engine.attend();
+    let mut attending = bench.engine.attend(&network());
     let (mut one, mut two) = (pin!(bench.takes(1)), pin!(bench.takes(2)));
     assert!(poll_once(one.as_mut()).is_pending() && poll_once(two.as_mut()).is_pending());
     assert_eq!(bench.waiting(), 2);
-    bench.engine.demanded().await;
+    attending.demanded().await;
     let planned = bench.plan(&cloud, &[]).await;
     let asked: Vec<_> = planned.intents.iter().map(|intent| intent.attributes.get("addresses")).collect();
     assert_eq!((asked, planned.refused), (vec![Some("2")], vec![]), "the whole need in one effect");
@@ -36,7 +36,7 @@ async fn an_add_that_finds_nothing_waits_for_the_plan_and_is_served_by_it() {
 #[tokio::test]
 async fn who_waits_is_refused_once_a_plan_finds_the_supply_full_and_waits_again_after_it() {
     let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
-    let _attending = bench.engine.attend();
+    let _attending = bench.engine.attend(&network());
     let mut waits = pin!(bench.takes(1));
     assert!(poll_once(waits.as_mut()).is_pending());
     let full = || Outlook { attributes: pairs(&[("full", "true")]), ..Outlook::default() };
@@ -54,7 +54,7 @@ async fn who_waits_is_refused_once_a_plan_finds_the_supply_full_and_waits_again_
 #[tokio::test]
 async fn why_a_request_waits_can_be_told_while_it_waits() {
     let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
-    let _attending = bench.engine.attend();
+    let _attending = bench.engine.attend(&network());
     assert_eq!(bench.engine.why_waiting(&network()), None);
     {
         let mut waits = pin!(bench.takes(1));
@@ -77,7 +77,7 @@ async fn why_a_request_waits_can_be_told_while_it_waits() {
 async fn nobody_waits_where_nobody_carries_effects_out() {
     let bench = Bench::new(8, 8);
     assert_eq!(bench.takes(1).await.unwrap_err().code, ErrorCode::NotYet);
-    let attending = bench.engine.attend();
+    let attending = bench.engine.attend(&network());
     let mut waits = pin!(bench.takes(1));
     assert!(poll_once(waits.as_mut()).is_pending());
     drop(attending);
@@ -88,7 +88,7 @@ async fn nobody_waits_where_nobody_carries_effects_out() {
 #[tokio::test]
 async fn who_waits_holds_nobody_up_and_goes_away_without_a_trace() {
     let bench = Bench::new(1, 8);
-    let _attending = bench.engine.attend();
+    let _attending = bench.engine.attend(&network());
     {
         let mut waits = pin!(bench.takes(1));
         assert!(poll_once(waits.as_mut()).is_pending());
@@ -113,7 +113,7 @@ async fn who_waits_holds_nobody_up_and_goes_away_without_a_trace() {
 #[tokio::test]
 async fn an_address_that_has_cooled_down_serves_who_waits_once_somebody_plans() {
     let (bench, cloud) = (Bench::with_block().await, Cloud::default());
-    let _attending = bench.engine.attend();
+    let _attending = bench.engine.attend(&network());
     for number in 1..5 {
         bench.takes(number).await.unwrap();
     }
@@ -256,4 +256,19 @@ async fn what_is_not_durable_has_not_begun() {
     assert!(poll_once(begins.as_mut()).is_pending(), "nothing is done before the intent is durable");
     bench.journal.resolve(&Ok(()));
     assert_eq!(begins.await.unwrap().kind, EffectKind::GiveBackBlock);
+}
+
+#[tokio::test]
+async fn one_sync_keeps_all_that_was_seen_at_once() {
+    let bench = Bench::with_block().await;
+    let object = |name: &str| Object { kind: "block".into(), name: name.into(), attributes: pairs(&[]) };
+    bench.engine.objects_seen(&[object("b0")], &[]).await.unwrap();
+    let before = bench.journal.facts().len();
+    bench.journal.hold();
+    let (seen, gone) = ([object("b1"), object("b2"), object("b3")], [("block".to_owned(), "b0".to_owned())]);
+    let mut keeps = pin!(bench.engine.objects_seen(&seen, &gone));
+    assert!(poll_once(keeps.as_mut()).is_pending());
+    assert_eq!(bench.journal.facts().len() - before, 4, "all of it waits for the same sync");
+    bench.journal.resolve(&Ok(()));
+    keeps.await.unwrap();
 }

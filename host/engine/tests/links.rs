@@ -7,8 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use tenure_engine::ports::LinkKey;
-use tenure_engine::{Add, Gc, Recovered};
+use tenure_engine::{Add, Gc};
 use tenure_fixtures::ports::{ManualJournal, policy};
+use tenure_ledger::LedgerState;
 use tenure_types::{ConditionName, Error, ErrorCode, Link, PodIdentity};
 
 #[expect(dead_code, reason = "other tests need the rest of it")]
@@ -54,7 +55,7 @@ impl Bench {
     /// The daemon after a crash: the same ledger and the same kernel.
     async fn restarted(self) -> Self {
         let book = self.engine.book(&network()).await.unwrap();
-        let recovered = Recovered { books: vec![(*book).clone()], ..Recovered::default() };
+        let recovered = LedgerState { books: vec![(*book).clone()], ..LedgerState::default() };
         let journal = ManualJournal::after(self.journal.facts().len() as u64);
         let next = Bench::of(recovered, journal, |_| policy::catalogue(), 8, 8);
         for link in self.links.links() {

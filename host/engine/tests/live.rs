@@ -63,6 +63,15 @@ async fn a_policy_that_does_not_conform_is_refused_and_noted() {
     }
     assert_eq!(bench.serves(), "first");
     assert_eq!(bench.history(), ["refused failing", "refused liar", "chosen first"]);
+    let policy =
+        tenure_types::PolicySelector { name: PolicyName::new("liar").unwrap(), digest: String::new() };
+    bench.engine.shadow(&network(), &policy).await.unwrap_err();
+    let history = bench.engine.policies_of(&network()).unwrap().history;
+    let asked = |at: usize| history[at].why.split(": ").next().unwrap().to_owned();
+    assert_eq!(
+        (asked(0), asked(1)),
+        ("shadow run for an operator".into(), "activation by an operator".into())
+    );
     let unchecked = tenure_engine::Activate { unchecked: true, ..activate("liar") };
     bench.engine.activate(&unchecked).await.unwrap();
     assert_eq!(bench.serves(), "liar", "an operator may insist");

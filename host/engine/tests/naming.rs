@@ -21,7 +21,7 @@ impl Bench {
 
     /// Has the policy serve the network from its first ADD on.
     async fn begins(&self) {
-        assert_eq!(self.add_mine(1).await, Err(ErrorCode::NotReady));
+        assert_eq!(self.add_mine(1).await, Err(ErrorCode::Preparing));
         self.checked().await;
         assert_eq!(self.served_by(1).await, "first");
     }

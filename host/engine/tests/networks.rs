@@ -31,15 +31,8 @@ fn define(name: &str, subnet: &str) -> Define {
 fn gone(bench: &Bench, first: u64) -> BTreeMap<String, u64> {
     let pages = bench.engine.images().pages(first);
     let gone = pages.filter_map(|page| match page {
-        Page::Gone { network, through } => Some((network.to_string(), through)),
-        Page::Book(_)
-        | Page::Choices(_)
-        | Page::Components(_)
-        | Page::Claims(_)
-        | Page::States(_)
-        | Page::Delegations(_)
-        | Page::Effects(_)
-        | Page::Moves(_) => None,
+        Page::Gone { network, removed } => Some((network.to_string(), removed.through)),
+        Page::Book(_) | Page::Node(_) => None,
     });
     gone.collect()
 }
@@ -59,8 +52,45 @@ async fn a_network_is_removed_when_it_holds_nothing_and_may_be_defined_anew() {
     assert_eq!(engine.remove_network(&network(), true).await, Ok(false), "there is none");
 
     bench.tick(1);
-    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2", "its cooldowns were removed with the network");
-    assert_eq!(gone(&bench, 1), BTreeMap::new(), "the network exists again");
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.3", "what it had is still cooling down");
+    // Neither a second removal nor a snapshot whose log begins behind it ends the cooldown.
+    engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(engine.remove_network(&network(), true).await, Ok(true));
+    let place = bench.journal.facts().len() as u64;
+    assert_eq!(gone(&bench, place + 1), BTreeMap::from([("net".to_owned(), place)]));
+    assert_eq!(bench.address(2).await.unwrap(), "10.0.0.4");
+    bench.tick(30_000);
+    assert_eq!(bench.address(3).await.unwrap(), "10.0.0.2", "it is over");
+    engine.look_at_networks();
+    assert_eq!(gone(&bench, place + 1), BTreeMap::new(), "and forgotten");
+}
+
+/// The address of a network that is gone comes to another with a range, when that is defined or later.
+#[tokio::test]
+async fn what_cools_in_a_removed_network_cools_in_the_next_that_has_the_range() {
+    let bench = Bench::new(8, 8);
+    let engine = &bench.engine;
+    assert_eq!(bench.address(1).await.unwrap(), "10.0.0.2");
+    engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(engine.remove_network(&network(), true).await, Ok(true));
+    let other = NetworkName::new("other").unwrap();
+    for subnet in ["10.1.0.0/29", "10.0.0.0/29"] {
+        engine.define_network(&define("other", subnet)).await.unwrap();
+    }
+    let cooling = |book: &tenure_ledger::Book| -> Vec<String> {
+        book.cooling_addresses().map(|(address, _)| address.to_string()).collect()
+    };
+    let book = engine.book(&other).await.unwrap();
+    assert_eq!(cooling(&book), ["10.0.0.2"]);
+    // Also after its removal, and a restart from a snapshot.
+    assert_eq!(engine.remove_network(&other, true).await, Ok(true));
+    let mut removed = tenure_ledger::RemovedNetworks::default();
+    for page in engine.images().pages(u64::MAX) {
+        if let Page::Gone { network, removed: of } = page {
+            removed.restore(network, of);
+        }
+    }
+    assert_eq!(removed.names().map(ToString::to_string).collect::<Vec<_>>(), ["net", "other"]);
 }
 
 /// A log that begins before the removal has facts of the network; one that begins after it has none.
@@ -163,15 +193,8 @@ async fn what_an_operator_chooses_while_a_definition_waits_stands() {
     activate.await.unwrap();
     assert_eq!(define.await.unwrap().after.name, last);
     let serves = bench.engine.images().pages(1).find_map(|page| match page {
-        Page::Choices(choices) => choices.of(&name).map(|served| served.now.clone()),
-        Page::Book(_)
-        | Page::Gone { .. }
-        | Page::Components(_)
-        | Page::Claims(_)
-        | Page::States(_)
-        | Page::Delegations(_)
-        | Page::Effects(_)
-        | Page::Moves(_) => None,
+        Page::Node(node) => node.choices.of(&name).map(|served| served.now.clone()),
+        Page::Book(_) | Page::Gone { .. } => None,
     });
     let serves = serves.unwrap();
     assert_eq!((&serves.policy.name, serves.by), (&last, Chooser::Operator));

@@ -1,5 +1,7 @@
 //! Whether a claim's agent is there: what it confirms, the leases it renews, and the watches it has open.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests")]
+
 #[cfg(test)]
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod claiming;
@@ -11,8 +13,13 @@ use std::pin::pin;
 
 use claiming::{agent, ask, key, leasing, names};
 use support::{Bench, poll_once};
+use tenure_engine::{AgentStanding, ClaimFilter};
 use tenure_ledger::Presence;
 use tenure_types::ErrorCode;
+
+fn stands(bench: &Bench, agent: &str, name: &str) -> AgentStanding {
+    bench.engine.standing(&bench.engine.claimed(&key(agent, name)).unwrap().claim)
+}
 
 #[tokio::test]
 async fn a_claim_that_its_agent_confirms_after_a_reboot_stays() {
@@ -74,7 +81,7 @@ async fn a_lease_runs_once_the_last_of_an_agents_watches_is_closed() {
     let bench = Bench::with_network().await;
     let (cilium, monitor) = (agent("cilium").name, agent("monitor").name);
     bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
-    let watches = [bench.engine.watching(&cilium), bench.engine.watching(&cilium)];
+    let watches = [1, 2].map(|_| bench.engine.watching(&cilium, ClaimFilter::All));
     assert_eq!((bench.engine.open_watches(&cilium), bench.engine.open_watches(&monitor)), (2, 0));
     let [first, second] = watches;
     drop(first);
@@ -102,17 +109,17 @@ async fn claims_of_an_agent_that_is_not_configured_any_more_are_told_with_when_i
     assert_eq!(Vec::from_iter(wrong()), [told]);
     let heard = bench.now();
     bench.tick(5_000);
-    let standing = bench.engine.standing(&key("gone", "old"));
+    let standing = stands(&bench, "gone", "old");
     assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(heard), 0, true));
-    let _watching = bench.engine.watching(&agent("cilium").name);
-    let standing = bench.engine.standing(&key("cilium", "router"));
+    let _watching = bench.engine.watching(&agent("cilium").name, ClaimFilter::All);
+    let standing = stands(&bench, "cilium", "router");
     assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(bench.now()), 1, false));
     let figures = bench.engine.claim_figures();
     let states: Vec<_> = figures.claims.keys().map(|(agent, state)| format!("{agent} {state}")).collect();
     assert_eq!(states, ["cilium held", "gone orphaned"]);
     let after = bench.restarted(false);
     after.tick(1);
-    assert_eq!(after.engine.standing(&key("gone", "old")).last_heard, None);
+    assert_eq!(stands(&after, "gone", "old").last_heard, None);
     // Whoever configures it again has its claims again.
     bench.engine.set(tenure_engine::Settings { agents: None, ..bench.engine.settings().as_ref().clone() });
     assert_eq!(wrong().count(), 0);

@@ -23,7 +23,7 @@ impl Bench {
     fn snapshot(&self) -> Vec<PolicyState> {
         let pages = self.engine.images().pages(1);
         let states = pages.filter_map(|page| match page {
-            Page::States(states) => Some(states.of(&network()).unwrap().now.clone()),
+            Page::Node(node) => node.states.of(&network()).map(|memory| memory.now.clone()),
             _ => None,
         });
         states.collect()

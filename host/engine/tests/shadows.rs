@@ -109,7 +109,7 @@ async fn whoever_tends_waits_until_a_shadow_run_is_wanted() {
 async fn a_candidate_that_is_being_compiled_is_tried_again_after_a_second() {
     let (bench, catalogue) = recorded(Again::default());
     bench.address(1).await.unwrap();
-    *catalogue.pinned.lock().unwrap() = Some(ErrorCode::NotReady);
+    *catalogue.pinned.lock().unwrap() = Some(ErrorCode::Preparing);
     assert_eq!(bench.shadow("last").await.problem.as_deref(), Some("there is no copy"));
     *catalogue.pinned.lock().unwrap() = None;
     bench.tick(400);

@@ -7,6 +7,7 @@ mod claiming;
 #[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::pin::pin;
 
@@ -100,6 +101,113 @@ async fn pods_are_served_between_the_claims_of_a_large_declaration() {
     let book = bench.engine.book(&named("net")).await.unwrap();
     let held: HashSet<_> = book.allocations().map(|held| held.addresses[0].ip()).collect();
     assert_eq!(held.len(), 201);
+}
+
+/// Regression: everything that a declaration did became durable in one turn of its network, however much it was.
+#[tokio::test]
+async fn pods_are_served_between_the_changes_of_a_large_declaration() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "yielding", "10.0.0.0/20").await;
+    let (cilium, asks) = many(1_000);
+    let others: Vec<_> = (0..1_000).map(|number| ask(&format!("d{number:03}"))).collect();
+    let mut numbers = 0..;
+    for asks in [&asks, &others] {
+        let before = bench.journal.facts().len();
+        let declared = Cell::new(false);
+        let declaring = async {
+            let answer = bench.engine.declare(&cilium, asks, true).await;
+            declared.set(true);
+            answer
+        };
+        let pods = async {
+            while !declared.get() {
+                let add = bench.add_with(numbers.next().unwrap(), "yielding", "10.0.0.0/20");
+                bench.engine.add(add, fits).await.unwrap();
+            }
+        };
+        let (answer, ()) = join(declaring, pods).await;
+        assert_eq!(answer.unwrap().created.len(), 1_000);
+        let mut changes: Vec<usize> = vec![0];
+        for fact in &bench.journal.facts()[before..] {
+            match fact {
+                Fact::Claims(_) => *changes.last_mut().unwrap() += 1,
+                Fact::Ledger(LedgerFact::Allocated(held)) if held.owner.claim().is_none() => changes.push(0),
+                _ => {}
+            }
+        }
+        let most = changes.iter().max().unwrap();
+        assert!(*most <= 32, "a pod waited for {most} of {} changes", changes.iter().sum::<usize>());
+    }
+}
+
+#[tokio::test]
+async fn a_large_declaration_that_is_refused_has_changed_nothing() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "first", "10.0.0.0/26").await;
+    let (cilium, asks) = many(62);
+    bench.engine.declare(&cilium, &asks[..40], true).await.unwrap();
+    let before = (bench.journal.facts().len(), bench.engine.claims_of(None));
+    for apply in [true, false] {
+        let refused = bench.engine.declare(&cilium, &asks, apply).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::PoolExhausted);
+        assert!(!refused.cause.contains("in part"), "{refused:?}");
+        assert_eq!((bench.journal.facts().len(), bench.engine.claims_of(None)), before);
+    }
+    // What ends makes room for what begins.
+    let others: Vec<_> = (0..21).map(|number| ask(&format!("d{number:03}"))).collect();
+    let foreseen = bench.engine.declare(&cilium, &others, false).await.unwrap();
+    let declared = bench.engine.declare(&cilium, &others, true).await.unwrap();
+    assert_eq!((declared.created.len(), declared.released.len()), (21, 40));
+    let held =
+        |declared: &tenure_engine::Declared| declared.created.iter().flat_map(addresses).collect::<Vec<_>>();
+    assert_eq!(held(&foreseen), held(&declared));
+}
+
+/// The last free address goes to a pod after the declaration was decided on: it says that it is carried out in part, and the same one
+/// completes it later.
+#[tokio::test]
+async fn a_large_declaration_that_fails_halfway_says_so_and_the_same_one_completes_it() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "yielding", "10.0.0.0/26").await;
+    let (cilium, asks) = many(61);
+    let add = bench.engine.add(bench.add_with(1, "yielding", "10.0.0.0/26"), fits);
+    let (refused, added) = join(bench.engine.declare(&cilium, &asks, true), add).await;
+    let (refused, _) = (refused.unwrap_err(), added.unwrap());
+    assert_eq!(refused.code, ErrorCode::PoolExhausted);
+    assert!(
+        refused.cause.ends_with("; the declaration is carried out in part: declare again"),
+        "{refused:?}"
+    );
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.tick(30_000);
+    let completed = bench.engine.declare(&cilium, &asks, true).await.unwrap();
+    assert_eq!((completed.kept.len(), completed.created.len(), completed.released.len()), (60, 1, 0));
+}
+
+#[tokio::test]
+async fn a_large_declaration_that_is_cut_off_leaves_whole_claims_and_the_same_one_completes_it() {
+    let bench = Bench::new(8, 8);
+    bench.define_with("net", "yielding", "10.0.0.0/22").await;
+    let (cilium, asks) = many(200);
+    {
+        let mut declaring = pin!(bench.engine.declare(&cilium, &asks, true));
+        let mut pods = pin!(async {
+            for number in 0.. {
+                bench.engine.add(bench.add_with(number, "yielding", "10.0.0.0/22"), fits).await.unwrap();
+            }
+        });
+        while bench.engine.claims_of(None).is_empty() {
+            assert!(poll_once(declaring.as_mut()).is_pending());
+            assert!(poll_once(pods.as_mut()).is_pending());
+        }
+    }
+    let bench = bench.restarted(false);
+    let made = bench.engine.claims_of(None).len();
+    let book = bench.engine.book(&named("net")).await.unwrap();
+    assert_eq!(book.allocations().filter(|held| held.owner.claim().is_some()).count(), made);
+    let completed = bench.engine.declare(&cilium, &asks, true).await.unwrap();
+    assert_eq!((completed.kept.len(), completed.created.len()), (made, 200 - made));
+    assert!((1..200).contains(&made), "{made}");
 }
 
 /// A policy that keeps a state answers one request after the other, each with the state that the one before has left.

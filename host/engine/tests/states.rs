@@ -33,6 +33,12 @@ impl Bench {
         Ok(grant.addresses[0].ip().to_string())
     }
 
+    /// STATUS of a network that this policy serves.
+    async fn status(&self, policy: &str) -> Result<(), Error> {
+        let add = self.add_with(9, policy, "10.0.0.0/28");
+        self.engine.status(&add.request.network, &add.policy, &add.config).await
+    }
+
     async fn memory(&self) -> Option<tenure_ledger::states::Memory> {
         self.engine.states_of(&network()).await.unwrap()
     }
@@ -208,10 +214,16 @@ async fn a_policy_that_cannot_take_over_the_state_is_refused() {
     assert_eq!(bench.serves().0, "counting");
     assert_eq!((bench.state().await.as_str(), bench.version().await), ("counting 2", version));
     let history = bench.engine.policies_of(&network()).unwrap().history;
-    assert_eq!((history[0].kind.name(), &history[0].why), ("refused", &refused.cause));
+    let why = format!("activation by an operator: {}", refused.cause);
+    assert_eq!((history[0].kind.name(), &history[0].why), ("refused", &why));
     // A request whose configuration names it is refused for the same reason, and one that names the old is served.
     let add = bench.add_with(3, "counting-afresh", "10.0.0.0/28");
     assert_eq!(bench.engine.add(add, fits).await.unwrap_err().code, ErrorCode::StateNotMigrated);
+    // STATUS says so before.
+    let status = bench.status("counting-afresh").await.unwrap_err();
+    assert_eq!(status.code, ErrorCode::Unavailable);
+    assert!(status.cause.contains("state-not-migrated"), "{status}");
+    assert_eq!(bench.status("counting").await, Ok(()));
     bench.count(3).await.unwrap();
     assert_eq!(bench.state().await, "counting 3");
 

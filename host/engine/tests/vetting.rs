@@ -4,9 +4,7 @@
 
 use std::pin::pin;
 
-use tenure_engine::Recovered;
-use tenure_fixtures::ports::ManualJournal;
-use tenure_ledger::{Book, Page};
+use tenure_fixtures::ports::{ManualJournal, restored};
 use tenure_types::{ErrorCode, NetworkName};
 
 #[expect(dead_code, reason = "other tests need the rest of it")]
@@ -20,8 +18,8 @@ use versions::{Versions, bench, bench_of, mine};
 #[tokio::test]
 async fn a_named_policy_is_checked_once_before_it_serves() {
     let (bench, versions) = bench("first", false);
-    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::NotReady), "it is told to try again");
-    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::NotReady));
+    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::Preparing), "it is told to try again");
+    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::Preparing));
     bench.checked().await;
     assert_eq!(bench.add_mine(1).await, Ok(()));
     assert!(!bench.engine.make_check().await, "once");
@@ -47,7 +45,7 @@ async fn a_named_policy_is_checked_once_before_it_serves() {
 #[tokio::test]
 async fn a_named_policy_that_does_not_conform_is_refused_for_a_new_network() {
     let (bench, _) = bench("liar", false);
-    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::NotReady));
+    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::Preparing));
     bench.checked().await;
     assert_eq!(bench.add_mine(1).await, Err(ErrorCode::PolicyNonconforming));
     assert!(bench.engine.policies_of(&network()).is_none());
@@ -59,14 +57,14 @@ async fn a_named_policy_that_does_not_conform_is_refused_for_a_new_network() {
 async fn a_configuration_that_a_policy_does_not_accept_says_nothing_about_the_policy() {
     let (bench, _) = bench("liar", false);
     for odd in ["no subnet", "nor this"] {
-        assert_eq!(bench.add_to(&network(), 1, odd).await, Err(ErrorCode::NotReady));
+        assert_eq!(bench.add_to(&network(), 1, odd).await, Err(ErrorCode::Preparing));
         bench.checked().await;
         assert_eq!(bench.add_to(&network(), 1, odd).await, Err(ErrorCode::InvalidConfig));
         assert_eq!(bench.define(&network(), odd).await, Err(ErrorCode::InvalidConfig));
     }
     let again = bench.add_to(&network(), 1, "no subnet").await;
     assert_eq!(again, Err(ErrorCode::InvalidConfig), "both are remembered");
-    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::NotReady), "with this one it may lie");
+    assert_eq!(bench.add_mine(1).await, Err(ErrorCode::Preparing), "with this one it may lie");
     let meanwhile = bench.add_to(&network(), 1, "no subnet").await;
     assert_eq!(meanwhile, Err(ErrorCode::InvalidConfig), "another network's check delays nobody");
     let defined = bench.define(&network(), "10.0.0.0/24").await;
@@ -74,7 +72,7 @@ async fn a_configuration_that_a_policy_does_not_accept_says_nothing_about_the_po
     bench.engine.check_again();
     for _ in 0..2 {
         let changed = bench.add_to(&network(), 1, "no subnet").await;
-        assert_eq!(changed, Err(ErrorCode::NotReady), "what it may use has changed");
+        assert_eq!(changed, Err(ErrorCode::Preparing), "what it may use has changed");
     }
 }
 
@@ -113,18 +111,8 @@ async fn whoever_makes_the_checks_waits_until_one_is_due() {
 async fn what_has_served_needs_no_check_after_a_restart() {
     let (first, versions) = bench("first", false);
     first.define(&network(), "10.0.0.0/24").await.unwrap();
-    let (mut state, mut last) = (Recovered::default(), 0);
-    for page in first.engine.images().pages(1) {
-        match page {
-            Page::Book(image) => state.books.push(Book::restore(*image).unwrap()),
-            Page::Choices(choices) => {
-                last = choices.through();
-                state.choices = choices;
-            }
-            _ => {}
-        }
-    }
-    let journal = ManualJournal::after(last.max(state.books[0].through()));
+    let state = restored(first.engine.images().pages(1)).unwrap();
+    let journal = ManualJournal::after(state.node.choices.through().max(state.books[0].through()));
     let restarted = Bench::of(state, journal, |_| versions, 8, 8);
     let other = NetworkName::new("other").unwrap();
     assert_eq!(restarted.add_to(&other, 1, "10.0.1.0/24").await, Ok(()));

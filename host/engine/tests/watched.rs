@@ -6,8 +6,11 @@ use tenure_engine::Define;
 use tenure_types::{Definer, ErrorCode, PolicyName};
 
 #[expect(dead_code, reason = "other tests need the rest of it")]
+mod claiming;
+#[expect(dead_code, reason = "other tests need the rest of it")]
 mod support;
 
+use claiming::ask;
 use support::{Bench, fits, network};
 
 /// What serves after three requests to a policy that has replaced another one together with the ranges.
@@ -43,4 +46,25 @@ async fn refusals_roll_nothing_back_that_changed_the_ranges_and_failures_do() {
     ] {
         assert_eq!(after_three_requests(before, policy, code).await, serves, "{policy} after {before}");
     }
+}
+
+#[tokio::test]
+async fn what_fails_for_an_agent_rolls_nothing_back_for_pods() {
+    let bench = Bench::new(8, 8);
+    for policy in ["first", "fails-live"] {
+        bench.define_with("net", policy, "10.0.0.0/29").await;
+    }
+    for _ in 0..3 {
+        let refused = bench.claimed("cilium", &ask("router")).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::PolicyFailed);
+    }
+    bench.engine.tend().await;
+    let serves = || bench.engine.policies_of(&network()).unwrap().now.policy.name.to_string();
+    assert_eq!(serves(), "fails-live");
+    // Nor does an agent dilute what fails for pods.
+    for number in 1..=3 {
+        assert!(bench.engine.add(bench.add(number), fits).await.is_err());
+    }
+    bench.engine.tend().await;
+    assert_eq!(serves(), "first");
 }

@@ -121,7 +121,7 @@ fn check_recovery(disk: &SimDisk) -> Option<Images> {
 }
 
 fn images(recovered: Result<Recovered, Error>) -> Option<Images> {
-    let books = recovered.ok()?.books;
+    let books = recovered.ok()?.state.books;
     Some(books.iter().map(|book| (book.network().name.clone(), book.image())).collect())
 }
 

@@ -125,7 +125,7 @@ impl World {
         self.apply(&LedgerFact::Allocated(Arc::new(allocation)));
     }
 
-    /// Whatever the policy proposed, an allocation has at most one address from each pool, and none that is in use or
+    /// After any proposal, an allocation has at most one address from each pool, and none that is in use or
     /// reserved.
     fn check_admitted(&self, request: &Request, allocation: &Allocation) {
         assert!(

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenure_ledger::{Book, Defined, check_definition};
-use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_policy::{CallLimits, Compiler, PolicyRuntime, WasmPolicy};
 use tenure_types::{
     ContainerId, Definer, Error, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Owner,
     PolicyName, Request, Sandbox,
@@ -49,16 +49,16 @@ pub fn policy_component(data: &[u8]) {
 }
 
 /// The sandbox that all inputs share, as a node's policies do.
-fn runtime() -> Option<&'static Runtime> {
-    static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-    let limits = Limits {
+fn runtime() -> Option<&'static PolicyRuntime> {
+    static RUNTIME: OnceLock<Option<PolicyRuntime>> = OnceLock::new();
+    let limits = CallLimits {
         deadline: Duration::from_millis(5),
         memory: MEMORY,
         concurrency: 1,
         answer: 64 << 10,
-        ..Limits::default()
+        ..CallLimits::default()
     };
-    RUNTIME.get_or_init(|| Runtime::new(limits, Compiler::InProcess).ok()).as_ref()
+    RUNTIME.get_or_init(|| PolicyRuntime::new(limits, Compiler::InProcess).ok()).as_ref()
 }
 
 /// Defines a network, and proposes for two containers.

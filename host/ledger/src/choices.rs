@@ -1,12 +1,14 @@
 //! The chapter `choices`: which policy serves which network, since when, who chose it, the policies before it, which
 //! one runs in its shadow, and what happened to policies there.
 
+mod fact;
 mod step;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use tenure_types::{Moment, NetworkName, PolicyStamp};
 
+pub use self::fact::ChoiceFact;
 pub use self::step::{Step, StepKind};
 
 /// How many earlier choices of a network are remembered.
@@ -15,7 +17,7 @@ const MOST_BEFORE: usize = 16;
 /// How many steps of a network's history are remembered.
 const MOST_STEPS: usize = 64;
 
-/// Who chose.
+/// The chooser of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
     /// The network's configuration: naming another policy replaces the choice.
@@ -52,9 +54,9 @@ impl Chooser {
 pub struct Choice {
     /// The policy, identified by its digest.
     pub policy: PolicyStamp,
-    /// Who chose it.
+    /// Chooser of the policy.
     pub by: Chooser,
-    /// When it began to serve.
+    /// Time at which the policy began to serve.
     pub at: Moment,
     /// Why, in words for people; may be empty.
     pub why: String,
@@ -67,56 +69,8 @@ pub struct Choice {
 pub struct Shadow {
     /// The policy.
     pub policy: PolicyStamp,
-    /// When its shadow run began.
+    /// Beginning of the shadow run.
     pub since: Moment,
-}
-
-/// A fact of this chapter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChoiceFact {
-    /// A policy begins to serve a network.
-    Chosen {
-        /// The network.
-        network: NetworkName,
-        /// The choice.
-        choice: Choice,
-    },
-    /// Something else happened to a policy on a network: any step but [`StepKind::Chosen`].
-    Noted {
-        /// The network.
-        network: NetworkName,
-        /// What happened.
-        step: Step,
-    },
-    /// The last choice of a network could not be made durable, and is undone.
-    Undone {
-        /// The network.
-        network: NetworkName,
-        /// The choice before, which is in force again.
-        choice: Choice,
-        /// When.
-        at: Moment,
-    },
-    /// The network was removed, and its choices are forgotten.
-    Forgotten {
-        /// The network.
-        network: NetworkName,
-        /// When.
-        at: Moment,
-    },
-}
-
-impl ChoiceFact {
-    /// The network that the fact is about.
-    #[must_use]
-    pub fn network(&self) -> &NetworkName {
-        match self {
-            Self::Chosen { network, .. }
-            | Self::Noted { network, .. }
-            | Self::Undone { network, .. }
-            | Self::Forgotten { network, .. } => network,
-        }
-    }
 }
 
 /// The policies of one network.
@@ -128,7 +82,7 @@ pub struct Served {
     pub before: VecDeque<Choice>,
     /// The policy in the shadow of the present one.
     pub shadow: Option<Shadow>,
-    /// What happened, the latest first.
+    /// Steps, the latest first.
     pub history: VecDeque<Step>,
 }
 

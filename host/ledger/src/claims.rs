@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use tenure_types::{AgentName, Moment};
 
-pub use self::claim::{Claim, ClaimKey, Families, Presence, Wish};
+pub use self::claim::{Claim, ClaimKey, Claimant, Families, Presence, Wish};
 pub use self::fact::ClaimFact;
 
 /// All claims of a node.

@@ -1,17 +1,19 @@
 //! The chapter `components`: which policies operators have loaded into this node, besides those of its configuration.
 
-use tenure_types::{Moment, PolicyName, PolicyStamp};
+use std::fmt;
+
+use tenure_types::{Moment, NetworkName, PolicyName, PolicyStamp};
 
 /// A policy that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
     /// The policy, identified by its digest.
     pub policy: PolicyStamp,
-    /// Where its bytes came from, for people: a file's path or an image's reference.
+    /// Source of the bytes, for people: a file's path or an image's reference.
     pub source: String,
     /// The key that signed it; empty if no signature was checked.
     pub signer: String,
-    /// When it was loaded.
+    /// Time at which the component was loaded.
     pub at: Moment,
 }
 
@@ -24,9 +26,35 @@ pub enum ComponentFact {
     Unloaded {
         /// The policy.
         policy: PolicyStamp,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
+}
+
+impl ComponentFact {
+    /// The network that the fact is about: none, since policies are loaded into the node.
+    #[must_use]
+    pub fn network(&self) -> Option<&NetworkName> {
+        None
+    }
+
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        let (Self::Loaded(Component { at, .. }) | Self::Unloaded { at, .. }) = self;
+        *at
+    }
+}
+
+impl fmt::Display for ComponentFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Loaded(Component { policy, source, .. }) => {
+                write!(formatter, "{:<10} {policy} from {source}", "loaded")
+            }
+            Self::Unloaded { policy, .. } => write!(formatter, "{:<10} {policy}", "unloaded"),
+        }
+    }
 }
 
 /// The loaded policies of a node.

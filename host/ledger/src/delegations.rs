@@ -1,8 +1,8 @@
-//! The chapter `delegations`: what the delegates of networks were asked for, and what they still have to take back.
+//! The chapter `delegations`: the requests to the delegates of networks, and the addresses that they still have to take back.
 //!
 //! A delegation begins before the delegate is asked and ends once the delegate has confirmed that it has nothing for the owner
 //! any more. In between, the book alone says whether it is in use: one whose allocation is not in the book has to be undone
-//! at the delegate, whatever ended the allocation, and whenever that was.
+//! at the delegate, independently of what ended the allocation, and when.
 //!
 //! ```text
 //!          asked                 given (with its allocation)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tenure_types::{IntentId, NetworkName, Object};
 
 pub use self::fact::EffectFact;
-pub use self::intent::{Intent, Taken};
+pub use self::intent::{Intent, IntentOrigin, Taken};
 
 /// The key of an object: its kind and its name.
 type ObjectKey = (String, String);
@@ -73,7 +73,7 @@ impl Effects {
         self.open.get(id)
     }
 
-    /// What is known of the outside, by kind and name.
+    /// Lists the known objects outside, by kind and name.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.objects.values()
     }

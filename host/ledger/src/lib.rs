@@ -14,10 +14,11 @@
 //! | [`delegations`] | what delegates were asked for, and have to take back | [`Delegations`] |
 //! | [`moves`] | which networks move over from other IPAMs, and which DELs were answered meanwhile | [`Moves`] |
 //!
-//! A chapter is a module here, a variant of [`Fact`], and a stored form in the checkpoint. Chapters do not depend on
-//! each other; facts that belong together are staged together.
+//! A chapter is a module here, a stored form in the checkpoint, and a row in the table in `chapters.rs`, from which [`Fact`] and
+//! [`NodeChapters`] are made. Chapters do not depend on each other; facts that belong together are staged together.
 
 pub mod books;
+mod chapters;
 pub mod choices;
 pub mod claims;
 pub mod components;
@@ -25,19 +26,22 @@ pub mod delegations;
 pub mod effects;
 mod fact;
 pub mod moves;
-mod page;
+mod node;
+mod state;
 pub mod states;
 
 pub use books::{
-    Book, Conflict, Defined, Direction, Image, InvalidDefinition, LedgerFact, RangeView, Repeat, Shelf,
-    Standing, Usage, Violation, check_definition,
+    Book, Conflict, CoolingAddress, Defined, Direction, Image, InvalidDefinition, LedgerFact, RangeView,
+    RemovedNetwork, RemovedNetworks, Repeat, Shelf, Standing, Usage, Violation, check_definition,
 };
+pub use chapters::Chapter;
 pub use choices::{Choice, ChoiceFact, Choices, Chooser, Step, StepKind};
-pub use claims::{Claim, ClaimFact, ClaimKey, Claims, Families, Presence, Wish};
+pub use claims::{Claim, ClaimFact, ClaimKey, Claimant, Claims, Families, Presence, Wish};
 pub use components::{Component, ComponentFact, Components};
 pub use delegations::{Delegation, DelegationFact, Delegations};
-pub use effects::{EffectFact, Effects, Intent, Taken};
+pub use effects::{EffectFact, Effects, Intent, IntentOrigin, Taken};
 pub use fact::Fact;
 pub use moves::{Move, MoveEnd, MoveFact, Moves};
-pub use page::Page;
+pub use node::NodeChapters;
+pub use state::{LedgerState, Page};
 pub use states::{PolicyState, StateFact, States};

@@ -21,7 +21,7 @@
 //! leave it open. Only the same source or an operator ends it: another source says nothing about what is missing. Abandoning one
 //! frees nothing. A network that is removed takes its sources along, and has no open moves.
 //!
-//! A DEL that finds no allocation is remembered with the time at which it began, whatever the network is: an import may bring the
+//! A DEL that finds no allocation is remembered with the time at which it began, for any network: an import may bring the
 //! attachment later, and then it is over, unless the other IPAM assigned its addresses after that. A DEL of an imported
 //! attachment is remembered, too, for the time after its network was removed. The oldest are forgotten beyond a bound; an
 //! attachment that comes then is held until its runtime, its leak or an operator ends it, which is safe.
@@ -99,7 +99,7 @@ impl Moves {
         self.sources.get(network).into_iter().flat_map(BTreeMap::keys)
     }
 
-    /// When the last remembered DEL of an attachment began.
+    /// Returns the beginning of the last remembered DEL of an attachment.
     #[must_use]
     pub fn deleted(&self, network: &NetworkName, owner: &Owner) -> Option<Moment> {
         self.deleted.get(&(network.clone(), owner.clone())).copied()

@@ -3,6 +3,7 @@
 //! A state outlives a boot: it is a policy's memory, not an allocation. It ends with its network.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 use tenure_types::{Moment, NetworkName, PolicyStamp};
@@ -17,9 +18,9 @@ pub struct PolicyState {
     pub policy: PolicyStamp,
     /// Counts the changes of the network's state; never counts down.
     pub version: u64,
-    /// The state; empty for a policy that begins anew.
+    /// State; empty for a policy that begins without one.
     pub bytes: Arc<[u8]>,
-    /// When it was written.
+    /// Time at which the state was written.
     pub at: Moment,
 }
 
@@ -76,7 +77,7 @@ pub enum StateFact {
     Forgotten {
         /// The network.
         network: NetworkName,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
 }
@@ -90,6 +91,26 @@ impl StateFact {
                 network
             }
         }
+    }
+
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        match self {
+            Self::Kept { state, .. } | Self::Undone { state, .. } => state.at,
+            Self::Forgotten { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for StateFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, PolicyState { policy, version, bytes, .. }) = match self {
+            Self::Kept { state, .. } => ("kept", state),
+            Self::Undone { state, .. } => ("undone", state),
+            Self::Forgotten { .. } => return write!(formatter, "{:<10} the states", "forgotten"),
+        };
+        write!(formatter, "{verb:<10} state version {version} of {policy}, {} B", bytes.len())
     }
 }
 

@@ -1,12 +1,12 @@
-//! What a route look-up costs behind ipamd's two rules for each pod, and behind tenure's.
+//! Measures a route look-up behind ipamd's two rules for each pod, and behind tenure's.
 //!
-//! As root, on a quiet machine: `cargo run --release -p tenure-netlink --example lookup`. The program starts itself anew in
+//! As root, on a quiet machine: `cargo run --release -p tenure-netlink --example lookup`. The program starts itself again in
 //! network and mount namespaces of its own. Each line is one run: the kinds take turns, so that what disturbs one disturbs all.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
-    reason = "a program to measure with, which shall end where something is not as it expects"
+    reason = "a program to measure with, which ends where something is not as it expects"
 )]
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustix::time::{ClockId, clock_gettime};
-use tenure_netlink::{Interface, Kernel, Node, Plan, Pod, Settings, Wanted};
+use tenure_netlink::{CloudInterface, DesiredState, Kernel, KernelPlan, NodeNetwork, NodeSettings, Pod};
 
 /// How many pods: of an m5.large, with prefixes, and of the largest instances.
 const PODS: [u32; 3] = [29, 250, 737];
@@ -37,7 +37,7 @@ const FIRST: u32 = u32::from_be_bytes([10, 0, 16, 0]);
 
 /// How a node is set up.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SetupKind {
     /// No rules but the kernel's.
     None,
     /// ipamd's.
@@ -65,7 +65,7 @@ fn main() {
     writeln!(out, "| pods | kernel's rules only | ipamd | tenure, prefixes | tenure, addresses | ipamd's part / tenure's with prefixes |").unwrap();
     writeln!(out, "|---|---|---|---|---|---|").unwrap();
     for pods in PODS {
-        let kinds = [Kind::None, Kind::Ipamd, Kind::Prefixes, Kind::Addresses];
+        let kinds = [SetupKind::None, SetupKind::Ipamd, SetupKind::Prefixes, SetupKind::Addresses];
         let sockets: Vec<Socket> = kinds.iter().zip(0..).map(|(kind, at)| node(*kind, pods, at)).collect();
         let mut times = vec![Vec::new(); kinds.len()];
         for turn in 0..=TURNS {
@@ -100,7 +100,7 @@ fn address(number: u32) -> Ipv4Addr {
 }
 
 /// A node in a namespace of its own; returns a socket to its kernel.
-fn node(kind: Kind, pods: u32, at: u32) -> Socket {
+fn node(kind: SetupKind, pods: u32, at: u32) -> Socket {
     let room = format!("node{pods}-{at}");
     ip(&[], &format!("netns add {room}\n"));
     let mut batch = String::from("link set lo up\n");
@@ -110,7 +110,7 @@ fn node(kind: Kind, pods: u32, at: u32) -> Socket {
         writeln!(batch, "link set {link} up\nlink set {link}-peer up").unwrap();
     }
     batch.push_str("addr add 10.0.0.10/20 dev eth0\nroute add default via 10.0.0.1 dev eth0\n");
-    if matches!(kind, Kind::Ipamd) {
+    if matches!(kind, SetupKind::Ipamd) {
         for number in 0..pods {
             let pod = address(number);
             writeln!(batch, "route add {pod} dev eni0\nrule add pref 512 to {pod} lookup main").unwrap();
@@ -122,7 +122,7 @@ fn node(kind: Kind, pods: u32, at: u32) -> Socket {
     std::thread::spawn(move || {
         let file = std::fs::File::open(format!("/run/netns/{room}")).unwrap();
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-        if let Kind::Prefixes | Kind::Addresses = kind {
+        if let SetupKind::Prefixes | SetupKind::Addresses = kind {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(set_up(kind, pods));
         }
@@ -135,10 +135,10 @@ fn node(kind: Kind, pods: u32, at: u32) -> Socket {
     .unwrap()
 }
 
-/// Sets our rules and routes up; links, translation and marks are no part of a look-up.
-async fn set_up(kind: Kind, pods: u32) {
+/// Sets our rules and routes up; links, translation and marks do not take part in a look-up.
+async fn set_up(kind: SetupKind, pods: u32) {
     let kernel = Kernel::connect().unwrap();
-    let interface = |device: u32, carries: Vec<IpNet>| Interface {
+    let interface = |device: u32, carries: Vec<IpNet>| CloudInterface {
         name: format!("eth{device}"),
         mac: format!("02:00:00:00:00:0{device}").parse().unwrap(),
         card: 0,
@@ -148,13 +148,13 @@ async fn set_up(kind: Kind, pods: u32) {
     };
     let carries = |device: u32| -> Vec<IpNet> {
         let nets = (0..pods).filter(|number| match kind {
-            Kind::Prefixes => number % 16 == 0 && 1 + number / 16 % 2 == device,
+            SetupKind::Prefixes => number % 16 == 0 && 1 + number / 16 % 2 == device,
             _ => 1 + number % 2 == device,
         });
-        let length = if matches!(kind, Kind::Prefixes) { 28 } else { 32 };
+        let length = if matches!(kind, SetupKind::Prefixes) { 28 } else { 32 };
         nets.map(|number| IpNet::V4(Ipv4Net::new(address(number), length).unwrap())).collect()
     };
-    let node = Node {
+    let node = NodeNetwork {
         primary: Some(interface(0, Vec::new())),
         secondary: vec![interface(1, carries(1)), interface(2, carries(2))],
         // Which link a route leads to makes no difference: one stands for all.
@@ -162,12 +162,12 @@ async fn set_up(kind: Kind, pods: u32) {
             addresses: (0..pods).map(|number| IpAddr::V4(address(number))).collect(),
             link: "eni0".to_owned(),
         }],
-        settings: Settings { snat: None, ..Settings::default() },
+        settings: NodeSettings { snat: None, ..NodeSettings::default() },
     };
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     for _ in 0..2 {
         let seen = kernel.look(&wanted).await.unwrap();
-        let applied = kernel.apply(&Plan::of(&wanted, &seen)).await.unwrap();
+        let applied = kernel.apply(&KernelPlan::of(&wanted, &seen)).await.unwrap();
         assert!(applied.failed.is_empty(), "{:?}", applied.failed);
     }
 }

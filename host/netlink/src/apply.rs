@@ -8,16 +8,16 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::parts::{Address, Route};
-use crate::plan::{Operation, Plan};
+use crate::parts::{InterfaceAddress, KernelRoute};
+use crate::plan::{KernelPlan, Operation};
 use crate::{nft, sysctl, wire};
 
-/// What came of a plan.
+/// The result of carrying out a plan.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// The operations that were carried out.
     pub done: Vec<Operation>,
-    /// Those that failed, with the reason. If one that makes something has failed, nothing was removed; if it makes something for
+    /// The operations that failed, with the reason. If one that makes something has failed, nothing was removed; if it makes something for
     /// one pod, nothing of that pod's.
     pub failed: Vec<(Operation, Error)>,
 }
@@ -31,7 +31,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When the links cannot be listed. Everything else is in the answer.
-    pub async fn apply(&self, plan: &Plan) -> Result<Applied, Error> {
+    pub async fn apply(&self, plan: &KernelPlan) -> Result<Applied, Error> {
         let mut applied = Applied::default();
         if plan.is_empty() {
             return Ok(applied);
@@ -93,26 +93,26 @@ impl Kernel {
     }
 
     /// Adds an address, unless it is there.
-    pub(crate) async fn add_address(&self, address: &Address, device: u32) -> Result<(), Error> {
+    pub(crate) async fn add_address(&self, address: &InterfaceAddress, device: u32) -> Result<(), Error> {
         let message = Message::NewAddress(wire::write_address(address, device));
         let what = format_args!("add {address}").to_string();
         there(self.request(what, message, NLM_F_CREATE | NLM_F_EXCL).await)
     }
 
     /// Sets a route.
-    pub(crate) async fn set_route(&self, route: &Route, device: u32) -> Result<(), Error> {
+    pub(crate) async fn set_route(&self, route: &KernelRoute, device: u32) -> Result<(), Error> {
         let message = Message::NewRoute(wire::write_route(route, Some(device)));
         let what = format_args!("set {route}").to_string();
         self.request(what, message, NLM_F_CREATE | NLM_F_REPLACE).await
     }
 }
 
-/// What was to be made and is already there is made.
+/// Treats EEXIST as success.
 fn there(result: Result<(), Error>) -> Result<(), Error> {
     result.or_else(|error| if error.is(Errno::EXIST) { Ok(()) } else { Err(error) })
 }
 
-/// What was to be removed and is not there is removed.
+/// Treats a missing object as removed.
 fn gone(result: Result<(), Error>) -> Result<(), Error> {
     let absent = [Errno::NOENT, Errno::SRCH, Errno::ADDRNOTAVAIL, Errno::NODEV];
     result.or_else(|error| if absent.iter().any(|errno| error.is(*errno)) { Ok(()) } else { Err(error) })

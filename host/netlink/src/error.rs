@@ -9,9 +9,9 @@ pub enum Error {
     /// The kernel refused a request.
     #[error("cannot {what}: {source}")]
     Kernel {
-        /// What was asked of it.
+        /// The request to the kernel.
         what: String,
-        /// Its answer.
+        /// The kernel's answer.
         source: io::Error,
     },
     /// The kernel's answers kept changing while they were read.
@@ -20,7 +20,7 @@ pub enum Error {
     /// A file or process failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
         /// Why it failed.
         source: io::Error,
@@ -31,8 +31,8 @@ pub enum Error {
     /// `nft` complained.
     #[error("nft failed: {0}")]
     Nft(String),
-    /// The one who said what is wanted is gone.
-    #[error("nobody says any more what is wanted of the kernel")]
+    /// The source of the desired state is gone.
+    #[error("the source of the desired state is gone")]
     Unwanted,
     /// The link does not exist.
     #[error("there is no link {0}")]
@@ -58,7 +58,7 @@ pub enum Error {
     /// A pod has more of something than is looked at.
     #[error("cannot {what}: there are more than {most}")]
     TooMany {
-        /// What was asked of the kernel.
+        /// The request to the kernel.
         what: String,
         /// The most that is looked at.
         most: usize,

@@ -1,4 +1,4 @@
-//! The single hosts that the kernel knows the way to: whoever wants to know whether an address is in use on this node.
+//! Lists the single hosts that the kernel has a route to, which shows whether an address is in use on this node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

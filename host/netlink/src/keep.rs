@@ -1,4 +1,17 @@
-//! Keeping the kernel as it is wanted: look, plan, apply, and wait for the next change.
+//! Keeps the kernel in the desired state: observe, plan, apply, and wait for the next change.
+//!
+//! ```text
+//! observe, plan, apply ── nothing left to do ──────────────▶ settled: waits 30 s
+//!  ▲   (up to 4 rounds) ├─ nothing left but pods that fail ▶ settled without them: waits, longer each time
+//!  │                    ├─ an operation failed ────────────▶ unsettled: waits, longer each time
+//!  │                    └─ the kernel did not answer ──────▶ blind: connects again, and waits as unsettled
+//!  │                                                            │
+//!  └── the wait is over, a change was noticed, or there is a new desired state
+//! ```
+//!
+//! The watch of changes begins before the first observation, so that no change falls between. After the first settled round,
+//! operations that no new desired state explains are repairs, and reported as such. A new desired state ends every wait. The
+//! keeper ends only if the kernel cannot be watched, or if the source of the desired state is gone.
 
 mod pace;
 
@@ -11,48 +24,48 @@ use tokio::sync::watch;
 
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::monitor::{Change, Monitor};
-use crate::plan::{Operation, Plan};
-use crate::wanted::Wanted;
+use crate::monitor::{KernelChange, Monitor};
+use crate::plan::{KernelPlan, Operation};
+use crate::wanted::DesiredState;
 
 use self::pace::Pace;
 
 /// How often everything is looked at without a change: sysctls report none.
 const PERIOD: Duration = Duration::from_secs(30);
-/// How often a plan is made anew until nothing is left to do: what a removal takes along is put back by the next.
+/// The number of plans made in a row until nothing is left to do: objects that a removal takes along are put back by the next.
 const ROUNDS: usize = 4;
 
-/// What the keeper did or could not do, for counters and logs.
+/// The keeper's actions and failures, for counters and logs.
 #[derive(Debug)]
 pub enum Event {
     /// Something of ours changed, or may have.
-    Noticed(Change),
-    /// What is wanted has changed, and this was done for it.
+    Noticed(KernelChange),
+    /// The desired state has changed, and these operations were done for it.
     Applied(Vec<Operation>),
-    /// Nothing that is wanted had changed, but the kernel had: this was done to repair it.
+    /// The kernel had changed, and the desired state had not: these operations repaired it.
     Repaired(Vec<Operation>),
-    /// An operation failed. It is tried again.
+    /// An operation failed. The keeper retries.
     Failed(Operation, Error),
-    /// The kernel could not be looked at. It is tried again.
+    /// The kernel could not be observed. The keeper retries.
     Blind(Error),
-    /// These links and sysctls do not exist; what concerns them waits until they do.
+    /// Links and sysctls that do not exist; operations on them wait until they do.
     Waiting(Vec<String>),
-    /// The kernel is as it is wanted, so far as its links exist, but for these pods: the hosts' ends of their links, and why. They are
+    /// The kernel is in the desired state, so far as its links exist, but for these pods: the hosts' ends of their links, and why. They are
     /// tried again.
-    Settled(Arc<Wanted>, BTreeMap<String, String>),
-    /// The kernel is not as it is wanted: something has failed, or has to be done anew. It is tried again.
-    Unsettled(Arc<Wanted>),
+    Settled(Arc<DesiredState>, BTreeMap<String, String>),
+    /// The kernel is not in the desired state: something has failed, or has to be repeated. The keeper retries.
+    Unsettled(Arc<DesiredState>),
 }
 
-/// Keeps the kernel of the calling thread's network namespace as it is wanted, until it is dropped.
+/// Keeps the kernel of the calling thread's network namespace in the desired state, until it is dropped.
 ///
 /// A rule, route, address or chain that goes away is back within a second. Somebody who removes it again and again makes that
 /// slower, never more than a second slow, and is reported each time.
 ///
 /// # Errors
-/// When the kernel cannot be watched, or nobody is left who wants anything.
+/// When the kernel cannot be watched, or the source of the desired state is gone.
 pub async fn keep(
-    mut wanted: watch::Receiver<Arc<Wanted>>,
+    mut wanted: watch::Receiver<Arc<DesiredState>>,
     mut report: impl FnMut(Event),
 ) -> Result<Infallible, Error> {
     let mut kernel = Kernel::connect()?;
@@ -111,7 +124,7 @@ pub async fn keep(
         pace.begin();
         while let Some(time) = pace.gather() {
             tokio::select! {
-                // A pod that sets its own end down and up makes changes without end: whoever wants something does not wait for them.
+                // A pod that sets its own end down and up makes changes without end: a change of the desired state does not wait for them.
                 changed = wanted.changed() => {
                     changed.map_err(|_| Error::Unwanted)?;
                     wanted.mark_changed();
@@ -126,8 +139,8 @@ pub async fn keep(
     }
 }
 
-/// What one visit came to.
-struct Outcome {
+/// The outcome of one visit.
+struct VisitOutcome {
     done: Vec<Operation>,
     absent: Vec<String>,
     /// The pods that nothing more is done for, with the reason.
@@ -136,7 +149,7 @@ struct Outcome {
     blind: bool,
 }
 
-impl Outcome {
+impl VisitOutcome {
     fn new() -> Self {
         let (done, absent, left_out) = (Vec::new(), Vec::new(), BTreeMap::new());
         Self { done, absent, left_out, settled: false, blind: false }
@@ -144,11 +157,11 @@ impl Outcome {
 }
 
 /// Looks, plans and applies until nothing is left to do.
-async fn settle(kernel: &Kernel, wanted: &Wanted, report: &mut impl FnMut(Event)) -> Outcome {
-    let mut outcome = Outcome::new();
+async fn settle(kernel: &Kernel, wanted: &DesiredState, report: &mut impl FnMut(Event)) -> VisitOutcome {
+    let mut outcome = VisitOutcome::new();
     for _ in 0..ROUNDS {
         let mut plan = match kernel.look(wanted).await {
-            Ok(seen) => Plan::of(wanted, &seen),
+            Ok(seen) => KernelPlan::of(wanted, &seen),
             Err(error) => {
                 report(Event::Blind(error));
                 outcome.blind = true;

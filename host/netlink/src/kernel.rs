@@ -87,7 +87,7 @@ impl Kernel {
         Err(Error::Unsteady(what.to_owned()))
     }
 
-    /// What is read of the answers to a question, and whether they are of one moment.
+    /// Collects the answers to a question, and tells whether they are of one moment.
     async fn collect<T>(
         &self,
         what: &str,
@@ -128,7 +128,7 @@ impl Kernel {
     }
 }
 
-/// What the kernel refused with.
+/// The error with which the kernel refused.
 fn failure(answer: &NetlinkMessage<RouteNetlinkMessage>) -> Option<io::Error> {
     match &answer.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Some(error.to_io()),

@@ -1,7 +1,7 @@
-//! What a node with cloud interfaces wants of the kernel, and how the kernel gets there.
+//! The kernel's state on a node with cloud interfaces: desired, observed, and the way from one to the other.
 //!
-//! A small description of the node ([`Node`]) becomes plain data ([`Wanted`]); its difference from what the kernel shows ([`Seen`])
-//! becomes an ordered [`Plan`], which [`Kernel`] carries out. [`keep`] repeats that whenever something of ours changes. Everything
+//! A small description of the node ([`NodeNetwork`]) becomes plain data ([`DesiredState`]); its difference from what the kernel shows ([`ObservedState`])
+//! becomes an ordered [`KernelPlan`], which [`Kernel`] carries out. [`keep`] repeats that whenever something of ours changes. Everything
 //! up to the plan is pure. No other crate names `rtnetlink`.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //!
 //! Only what is ours is touched: rules of protocol kernel with [our priorities](numbers) and tables, routes in
 //! [our tables](numbers::OWN_TABLES), addresses of secondary interfaces that the description names, one nftables table, and a few
-//! sysctls. With [`Settings::adopt`] also the rules that ipamd made for the same pods, which ours replace.
+//! sysctls. With [`NodeSettings::adopt`] also the rules that ipamd made for the same pods, which ours replace.
 //!
 //! [`PodLink`] is the other half: the veth pair of one pod, made, compared and removed without any of the above.
 
@@ -41,11 +41,11 @@ pub use apply::Applied;
 pub use error::Error;
 pub use keep::{Event, keep};
 pub use kernel::Kernel;
-pub use link::{Difference, Name, Netns, PodLink, Turn, Turns};
-pub use monitor::{Change, Monitor};
-pub use nft::{Chain, ChainShape, Ranges, Shape, Table};
-pub use node::{Interface, Node, Pod, Ports, Settings};
-pub use parts::{Address, Family, Link, Mac, Mark, Route, Rule};
-pub use plan::{Operation, Plan};
-pub use seen::Seen;
-pub use wanted::{Adopted, Invalid, Wanted};
+pub use link::{LinkDifference, LinkName, LinkTurn, LinkTurns, Netns, PodLink};
+pub use monitor::{KernelChange, Monitor};
+pub use nft::{Chain, ChainShape, NftTable, Ranges, Shape};
+pub use node::{CloudInterface, NodeNetwork, NodeSettings, Pod, SourcePorts};
+pub use parts::{InterfaceAddress, IpFamily, KernelLink, KernelRoute, Mac, PacketMark, RoutingRule};
+pub use plan::{KernelPlan, Operation};
+pub use seen::ObservedState;
+pub use wanted::{Adopted, DesiredState, Invalid};

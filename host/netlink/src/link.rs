@@ -20,10 +20,10 @@ mod turn;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use difference::Difference;
-pub use name::Name;
+pub use difference::LinkDifference;
+pub use name::LinkName;
 pub use netns::Netns;
-pub use turn::{Turn, Turns};
+pub use turn::{LinkTurn, LinkTurns};
 
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -33,12 +33,12 @@ const GATEWAY_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
 /// The gateway of every pod in IPv6.
 const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
-/// The link of a pod as it shall be.
+/// The expected link of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodLink {
     /// The host's end.
-    pub host: Name,
-    /// Whose link it is, such as the sandbox's ID. It is kept as the host end's alias: a pod that is started again has the same
+    pub host: LinkName,
+    /// The link's owner, such as the sandbox's ID. It is kept as the host end's alias: a pod that is started again has the same
     /// name, and what is left of the earlier one must not remove its link.
     pub owner: String,
     /// The name of the pod's end, such as `eth0`.
@@ -50,10 +50,10 @@ pub struct PodLink {
 }
 
 impl PodLink {
-    /// Makes the link, unless it is exactly there. What is there of it and differs is made anew.
+    /// Makes the link, unless it is exactly there. Parts that differ are replaced.
     ///
-    /// The calling thread's network namespace is the node's. Nobody else works on the link: whoever shares it takes
-    /// [`Turns`] at it.
+    /// The calling thread's network namespace is the node's. Nobody else works on the link: callers that share it take
+    /// [`LinkTurns`] at it.
     ///
     /// # Errors
     /// When the kernel refuses, or a step in the pod takes too long; then nothing of the link is left. [`Error::Taken`] when a link
@@ -62,11 +62,11 @@ impl PodLink {
         make::make(self, netns).await
     }
 
-    /// How the link differs from what it shall be; empty if it does not.
+    /// The differences between the link and its expected state.
     ///
     /// # Errors
     /// When one of the two network namespaces does not answer.
-    pub async fn check(&self, netns: &Netns) -> Result<Vec<Difference>, Error> {
+    pub async fn check(&self, netns: &Netns) -> Result<Vec<LinkDifference>, Error> {
         check::check(self, netns).await
     }
 
@@ -75,7 +75,7 @@ impl PodLink {
     ///
     /// # Errors
     /// When the kernel refuses, or the name is a link's that is not ours.
-    pub async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
+    pub async fn remove(host: &LinkName, owner: &str) -> Result<(), Error> {
         make::remove(host, owner).await
     }
 
@@ -83,10 +83,10 @@ impl PodLink {
     ///
     /// # Errors
     /// When the kernel does not answer.
-    pub async fn list() -> Result<Vec<(Name, String)>, Error> {
+    pub async fn list() -> Result<Vec<(LinkName, String)>, Error> {
         let links = Kernel::connect()?.links().await?;
         let owned = links.into_iter().filter(|link| link.peer.is_some());
-        Ok(owned.filter_map(|link| Some((Name::new(&link.name).ok()?, link.alias?))).collect())
+        Ok(owned.filter_map(|link| Some((LinkName::new(&link.name).ok()?, link.alias?))).collect())
     }
 
     /// The gateways of the families that the pod has addresses of.

@@ -10,17 +10,17 @@ mod socket;
 use std::collections::BTreeSet;
 
 use crate::error::Error;
-use crate::wanted::Wanted;
+use crate::wanted::DesiredState;
 
-use self::socket::Socket;
+use self::socket::MonitorSocket;
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum KernelChange {
     /// A rule of ours is gone.
-    Rule(crate::parts::Rule),
+    Rule(crate::parts::RoutingRule),
     /// A route of one of our tables is gone.
-    Route(crate::parts::Route),
+    Route(crate::parts::KernelRoute),
     /// An address is gone or new.
     Address,
     /// A link that we use has changed, come or gone.
@@ -34,8 +34,8 @@ pub enum Change {
 /// The watch.
 #[derive(Debug)]
 pub struct Monitor {
-    routing: Socket,
-    netfilter: Socket,
+    routing: MonitorSocket,
+    netfilter: MonitorSocket,
 }
 
 impl Monitor {
@@ -48,11 +48,11 @@ impl Monitor {
         Ok(Self { routing: routing::open().map_err(failed)?, netfilter: netfilter::open().map_err(failed)? })
     }
 
-    /// Waits for a change that may concern what is wanted. May be abandoned at any time: nothing is lost.
+    /// Waits for a change that may concern the desired state. Cancel safe.
     ///
     /// # Errors
     /// When a socket breaks.
-    pub async fn changed(&mut self, wanted: &Wanted) -> Result<Change, Error> {
+    pub async fn changed(&mut self, wanted: &DesiredState) -> Result<KernelChange, Error> {
         let failed = |source| Error::Io { what: "watch the kernel by netlink".to_owned(), source };
         let links: BTreeSet<&str> = wanted
             .links
@@ -63,10 +63,10 @@ impl Monitor {
         loop {
             let change = tokio::select! {
                 read = self.routing.receive() => {
-                    read.map_err(failed)?.map_or(Some(Change::Overrun), |bytes| routing::change(&bytes, &links))
+                    read.map_err(failed)?.map_or(Some(KernelChange::Overrun), |bytes| routing::change(&bytes, &links))
                 }
                 read = self.netfilter.receive() => {
-                    read.map_err(failed)?.map_or(Some(Change::Overrun), |bytes| netfilter::change(&bytes))
+                    read.map_err(failed)?.map_or(Some(KernelChange::Overrun), |bytes| netfilter::change(&bytes))
                 }
             };
             if let Some(change) = change {

@@ -13,7 +13,7 @@ mod table;
 mod tests;
 
 pub use ranges::Ranges;
-pub use table::{Chain, ChainShape, Shape, Table};
+pub use table::{Chain, ChainShape, NftTable, Shape};
 
 pub(crate) use program::{read, remove, replace};
 pub(crate) use table::NAME;

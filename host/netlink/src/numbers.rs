@@ -11,15 +11,15 @@ pub const TO_PODS: u32 = 512;
 pub const MARKED: u32 = 1024;
 /// Destinations outside that are always reached by the main table.
 pub const EXTERNAL: u32 = 1535;
-/// What a pod sends leaves by the interface that carries its address.
+/// Priority of the rules by which a pod's packets leave by the interface that carries its address.
 pub const FROM_PODS: u32 = 1536;
-/// Where a source is found that has no bucket: on to [`BUCKETS_END`]. The rules from here to there are ours.
+/// Priority of the rule for sources without a bucket: on to [`BUCKETS_END`]. The rules from here to there are ours.
 pub const NO_BUCKET: u32 = 1537;
 /// The buckets of from-rules, where there are many: each has a priority for its rules and one for the way out.
 pub const BUCKETS: RangeInclusive<u32> = 1538..=2047;
-/// Where all buckets lead to: a rule that finds nothing, so that the next one is asked.
+/// Priority of the rule at the end of all buckets: it matches nothing, so that the next one is asked.
 pub const BUCKETS_END: u32 = 2048;
-/// What a secondary interface's own address sends leaves by that interface.
+/// Priority of the rules by which packets from a secondary interface's own address leave by that interface.
 pub const FROM_INTERFACE: u32 = 32765;
 
 /// The table with a route to each pod.

@@ -11,18 +11,18 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::numbers::{MAIN, OWN_TABLES};
-use crate::parts::{Family, Link, Route, Rule};
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::parts::{IpFamily, KernelLink, KernelRoute, RoutingRule};
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 use crate::{nft, sysctl, wire};
 
 impl Kernel {
-    /// Looks at everything that concerns what is wanted. The sysctls and the nftables table are the calling thread's network
+    /// Observes everything that concerns the desired state. The sysctls and the nftables table are the calling thread's network
     /// namespace's.
     ///
     /// # Errors
     /// When the kernel, `nft` or /proc/sys does not answer.
-    pub async fn look(&self, wanted: &Wanted) -> Result<Seen, Error> {
+    pub async fn look(&self, wanted: &DesiredState) -> Result<ObservedState, Error> {
         // Where there are pods and no interfaces, nothing is translated or marked: no process is run for each pod. Where nothing is
         // wanted at all, everything is taken back.
         let only_pods = wanted.links.is_empty() && !wanted.rules.is_empty();
@@ -32,7 +32,7 @@ impl Kernel {
         for key in wanted.sysctls.keys() {
             sysctls.extend(sysctl::read(key)?.map(|value| (key.clone(), value)));
         }
-        Ok(Seen {
+        Ok(ObservedState {
             addresses: self.addresses(&names).await?,
             routes: self.routes(&names).await?,
             rules: self.rules().await?,
@@ -46,7 +46,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When the kernel does not answer.
-    pub async fn links(&self) -> Result<Vec<Link>, Error> {
+    pub async fn links(&self) -> Result<Vec<KernelLink>, Error> {
         let answers = self.dump("list the links", Message::GetLink(wire::get_links())).await?;
         let links = answers.iter().filter_map(|answer| match answer {
             Message::NewLink(message) => wire::read_link(message),
@@ -56,7 +56,7 @@ impl Kernel {
     }
 
     /// The link of a name.
-    pub(crate) async fn link(&self, name: &str) -> Result<Option<Link>, Error> {
+    pub(crate) async fn link(&self, name: &str) -> Result<Option<KernelLink>, Error> {
         let what = format!("look for link {name}");
         match self.ask(&what, Message::GetLink(wire::get_link(name))).await {
             Err(error) if error.is(Errno::NODEV) => Ok(None),
@@ -71,7 +71,7 @@ impl Kernel {
     pub(crate) async fn addresses(
         &self,
         names: &BTreeMap<u32, String>,
-    ) -> Result<Vec<crate::parts::Address>, Error> {
+    ) -> Result<Vec<crate::parts::InterfaceAddress>, Error> {
         let question = Message::GetAddress(AddressMessage::default());
         let answers = self.dump("list the addresses", question).await?;
         let addresses = answers.iter().filter_map(|answer| match answer {
@@ -82,9 +82,9 @@ impl Kernel {
     }
 
     /// The routes of our tables and of the main one.
-    pub(crate) async fn routes(&self, names: &BTreeMap<u32, String>) -> Result<Vec<Route>, Error> {
+    pub(crate) async fn routes(&self, names: &BTreeMap<u32, String>) -> Result<Vec<KernelRoute>, Error> {
         let mut routes = Vec::new();
-        for family in [Family::V4, Family::V6] {
+        for family in [IpFamily::V4, IpFamily::V6] {
             let mut question = RouteMessage::default();
             question.header.address_family = wire::family(family);
             let answers = self.dump("list the routes", Message::GetRoute(question)).await?;
@@ -98,9 +98,9 @@ impl Kernel {
     }
 
     /// All rules.
-    async fn rules(&self) -> Result<Vec<Rule>, Error> {
+    async fn rules(&self) -> Result<Vec<RoutingRule>, Error> {
         let mut rules = Vec::new();
-        for family in [Family::V4, Family::V6] {
+        for family in [IpFamily::V4, IpFamily::V6] {
             let mut question = RuleMessage::default();
             question.header.family = wire::family(family);
             let answers = self.dump("list the rules", Message::GetRule(question)).await?;
@@ -114,6 +114,6 @@ impl Kernel {
 }
 
 /// The links' names by their indexes.
-pub(crate) fn names(links: &[Link]) -> BTreeMap<u32, String> {
+pub(crate) fn names(links: &[KernelLink]) -> BTreeMap<u32, String> {
     links.iter().map(|link| (link.index, link.name.clone())).collect()
 }

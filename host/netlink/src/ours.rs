@@ -1,4 +1,4 @@
-//! What is ours, and what is ipamd's and becomes ours; everything else is never touched.
+//! Recognises objects that are ours, and those of ipamd that become ours; everything else is never touched.
 
 use std::net::IpAddr;
 
@@ -8,11 +8,11 @@ use crate::numbers::{
     BUCKETS, BUCKETS_END, EMPTY_TABLE, EXTERNAL, FROM_INTERFACE, FROM_PODS, MAIN, MARKED, NO_BUCKET,
     OWN_TABLES, POD_TABLE, PROTOCOL, TO_PODS,
 };
-use crate::parts::{Address, Route, Rule};
-use crate::wanted::Wanted;
+use crate::parts::{InterfaceAddress, KernelRoute, RoutingRule};
+use crate::wanted::DesiredState;
 
 /// Whether a rule is one that only we make: our protocol, one of our priorities, and the shape that it has there.
-pub(crate) fn is_rule(rule: &Rule) -> bool {
+pub(crate) fn is_rule(rule: &RoutingRule) -> bool {
     let plain = rule.protocol == PROTOCOL && !rule.special;
     if let Some(target) = rule.goto {
         let from_pods = rule.priority == FROM_PODS && rule.from.is_some() && BUCKETS.contains(&target);
@@ -34,7 +34,7 @@ pub(crate) fn is_rule(rule: &Rule) -> bool {
 }
 
 /// Whether a rule is one that ipamd made for something that our own rules now serve.
-pub(crate) fn is_adopted(rule: &Rule, wanted: &Wanted) -> bool {
+pub(crate) fn is_adopted(rule: &RoutingRule, wanted: &DesiredState) -> bool {
     let Some(adopted) = &wanted.adopted else { return false };
     let theirs = rule.protocol != PROTOCOL && !rule.special && rule.goto.is_none();
     theirs
@@ -45,7 +45,7 @@ pub(crate) fn is_adopted(rule: &Rule, wanted: &Wanted) -> bool {
             (MARKED, None, None, Some(_)) | (EXTERNAL, None, Some(_), None)
                 if rule.from.is_none() && rule.table == MAIN =>
             {
-                wanted.rules.contains(&Rule { protocol: PROTOCOL, ..rule.clone() })
+                wanted.rules.contains(&RoutingRule { protocol: PROTOCOL, ..rule.clone() })
             }
             // Only what a rule of ours sends the same way. What no interface is known to carry keeps its rule.
             (FROM_PODS, Some(from), None, None) if is_interfaces(rule.table) => {
@@ -70,7 +70,7 @@ fn single(net: IpNet) -> Option<IpAddr> {
 
 /// Whether a route is ours: all in our tables, and the main table's route to the subnet of a secondary interface, which the kernel
 /// makes with an address and which would send to that interface what belongs to the primary.
-pub(crate) fn is_route(route: &Route, wanted: &Wanted) -> bool {
+pub(crate) fn is_route(route: &KernelRoute, wanted: &DesiredState) -> bool {
     OWN_TABLES.contains(&route.table)
         || route.table == MAIN
             && route.protocol == PROTOCOL
@@ -79,15 +79,15 @@ pub(crate) fn is_route(route: &Route, wanted: &Wanted) -> bool {
             && wanted.addresses.iter().any(|own| own.device == route.device && subnet(own) == Some(route.to))
 }
 
-fn subnet(address: &Address) -> Option<IpNet> {
+fn subnet(address: &InterfaceAddress) -> Option<IpNet> {
     IpNet::new(address.address, address.length).ok().map(|net| net.trunc())
 }
 
 /// Whether an address is ours: all of a secondary interface.
-pub(crate) fn is_address(address: &Address, wanted: &Wanted) -> bool {
+pub(crate) fn is_address(address: &InterfaceAddress, wanted: &DesiredState) -> bool {
     is_whole(&address.device, wanted)
 }
 
-fn is_whole(device: &str, wanted: &Wanted) -> bool {
+fn is_whole(device: &str, wanted: &DesiredState) -> bool {
     wanted.link(device).is_some_and(|link| link.whole)
 }

@@ -6,8 +6,8 @@ mod mac;
 mod route;
 mod rule;
 
-pub use address::Address;
-pub use link::Link;
+pub use address::InterfaceAddress;
+pub use link::KernelLink;
 pub use mac::Mac;
-pub use route::Route;
-pub use rule::{Family, Mark, Rule};
+pub use route::KernelRoute;
+pub use rule::{IpFamily, PacketMark, RoutingRule};

@@ -1,4 +1,4 @@
-//! The difference between what is wanted and what was seen, as operations in a safe order.
+//! The difference between the desired and the observed state, as operations in a safe order.
 //!
 //! Everything is made before anything is removed, and what sends packets somewhere comes after what it sends them to: addresses,
 //! routes, marks, then rules. So at each step every pod that had a way still has one, also while ipamd's rules are replaced.
@@ -15,25 +15,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 use self::devices::Devices;
 pub use self::operation::Operation;
 
-/// What to do, in this order.
+/// Operations to do, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct KernelPlan {
     /// The operations: first all that make something, then all that remove something.
     pub operations: Vec<Operation>,
     /// The links and sysctls that something waits for: they do not exist, or another hardware address has the name.
     pub absent: BTreeSet<String>,
 }
 
-impl Plan {
-    /// The plan that turns what was seen into what is wanted.
+impl KernelPlan {
+    /// The plan that turns the observed state into the desired one.
     #[must_use]
-    pub fn of(wanted: &Wanted, seen: &Seen) -> Self {
+    pub fn of(wanted: &DesiredState, seen: &ObservedState) -> Self {
         let mut devices = Devices::of(wanted, seen);
         let mut make = Vec::new();
         let mut remove = Vec::new();
@@ -55,7 +55,7 @@ impl Plan {
             _ => {}
         }
         rules::plan(wanted, seen, &devices, &mut make, &mut remove);
-        // Nothing may be led to what is already gone.
+        // Nothing may point to an object that is already gone.
         remove.sort_by_key(Operation::leads);
         make.extend(remove);
         Self { operations: make, absent: devices.into_absent() }
@@ -63,7 +63,7 @@ impl Plan {
 
     /// Leaves out what concerns these pods alone, named by the hosts' ends of their links, and what takes away something that may
     /// still serve one of them.
-    pub(crate) fn leave_out(&mut self, pods: &BTreeMap<String, String>, wanted: &Wanted) {
+    pub(crate) fn leave_out(&mut self, pods: &BTreeMap<String, String>, wanted: &DesiredState) {
         let routes = wanted.routes.iter().filter(|route| pods.contains_key(&route.device));
         let nets: BTreeSet<IpNet> = routes.map(|route| route.to).collect();
         self.operations.retain(|operation| {

@@ -1,31 +1,31 @@
-//! What the kernel showed when it was looked at.
+//! The kernel's state at the time of an observation.
 
 use std::collections::BTreeMap;
 
 use crate::nft::Shape;
-use crate::parts::{Address, Link, Route, Rule};
+use crate::parts::{InterfaceAddress, KernelLink, KernelRoute, RoutingRule};
 
 /// The part of the kernel's state that a plan is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedState {
     /// All links of the namespace.
-    pub links: Vec<Link>,
+    pub links: Vec<KernelLink>,
     /// The global addresses of all links.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<InterfaceAddress>,
     /// The routes of our tables and of the main one.
-    pub routes: Vec<Route>,
+    pub routes: Vec<KernelRoute>,
     /// All rules of both families, in the order in which they are asked.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RoutingRule>,
     /// The present values of the sysctls that are wanted; one that does not exist is not here.
     pub sysctls: BTreeMap<String, String>,
     /// Our nftables table, if it exists.
     pub table: Option<Shape>,
 }
 
-impl Seen {
+impl ObservedState {
     /// The link of this name.
     #[must_use]
-    pub fn link(&self, name: &str) -> Option<&Link> {
+    pub fn link(&self, name: &str) -> Option<&KernelLink> {
         self.links.iter().find(|link| link.name == name)
     }
 }

@@ -1,4 +1,4 @@
-//! What a node wants of the kernel: plain data, derived from its description and from nothing else.
+//! The kernel's desired state: plain data, derived from the node's description and from nothing else.
 
 mod buckets;
 mod interfaces;
@@ -14,69 +14,69 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::nft::Table;
-use crate::node::Node;
-use crate::parts::{Address, Mac, Route, Rule};
+use crate::nft::NftTable;
+use crate::node::NodeNetwork;
+use crate::parts::{InterfaceAddress, KernelRoute, Mac, RoutingRule};
 
 pub use invalid::Invalid;
 
-/// The state that the kernel shall be in, as far as it is ours.
+/// The desired state of the kernel, as far as it is ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The interfaces, which shall be up.
+pub struct DesiredState {
+    /// The interfaces, which must be up.
     pub links: Vec<WantedLink>,
     /// The addresses of the secondary interfaces.
-    pub addresses: BTreeSet<Address>,
+    pub addresses: BTreeSet<InterfaceAddress>,
     /// The routes in our tables.
-    pub routes: BTreeSet<Route>,
+    pub routes: BTreeSet<KernelRoute>,
     /// The rules.
-    pub rules: BTreeSet<Rule>,
+    pub rules: BTreeSet<RoutingRule>,
     /// The sysctls, as paths below /proc/sys.
     pub sysctls: BTreeMap<String, String>,
     /// The nftables table; `None` if nothing is translated or marked.
-    pub table: Option<Table>,
-    /// Whose rules of ipamd's are replaced; `None`: nobody's.
+    pub table: Option<NftTable>,
+    /// The rules of ipamd that are replaced; `None` replaces none.
     pub adopted: Option<Adopted>,
 }
 
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedLink {
-    /// Its name.
+    /// The link's name.
     pub name: String,
-    /// Its hardware address.
+    /// The link's hardware address.
     pub mac: Mac,
-    /// Its MTU, in bytes.
+    /// The link's MTU, in bytes.
     pub mtu: u32,
     /// Whether all its addresses are ours: a secondary interface has none but those that are wanted, and its subnet has no route
     /// in the main table.
     pub whole: bool,
 }
 
-/// What ipamd has rules for that ours replace.
+/// Addresses and prefixes for which ipamd's rules are replaced by ours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Pods' addresses, with the links that they are reached by.
     pub pods: BTreeMap<IpAddr, String>,
-    /// What the secondary interfaces carry.
+    /// The addresses and prefixes that secondary interfaces carry.
     pub carried: Vec<IpNet>,
     /// The addresses of secondary interfaces.
     pub interfaces: BTreeSet<IpAddr>,
 }
 
-impl Wanted {
-    /// What a node wants.
+impl DesiredState {
+    /// Derives the desired state from a node's description.
     ///
     /// # Errors
     /// When the description contradicts itself, or has no place in the tables.
-    pub fn of(node: &Node) -> Result<Self, Invalid> {
+    pub fn of(node: &NodeNetwork) -> Result<Self, Invalid> {
         invalid::check(node)?;
         let mut wanted = Self::default();
         interfaces::add(node, &mut wanted)?;
         pods::add(node, &mut wanted);
         rules::add(node, &mut wanted)?;
         sysctls::add(node, &mut wanted);
-        wanted.table = Table::of(node);
+        wanted.table = NftTable::of(node);
         wanted.adopted = node.settings.adopt.then(|| Adopted::of(node));
         Ok(wanted)
     }
@@ -88,7 +88,7 @@ impl Wanted {
 }
 
 impl Adopted {
-    fn of(node: &Node) -> Self {
+    fn of(node: &NodeNetwork) -> Self {
         let pods =
             node.pods.iter().flat_map(|pod| pod.addresses.iter().map(|address| (*address, pod.link.clone())));
         let interfaces = node.secondary.iter().flat_map(|interface| &interface.addresses);

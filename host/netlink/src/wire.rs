@@ -17,12 +17,12 @@ pub(crate) use rule::{read_rule, write_rule};
 
 use rtnetlink::packet_route::AddressFamily;
 
-use crate::parts::Family;
+use crate::parts::IpFamily;
 
 /// A family as the kernel counts them.
-pub(crate) fn family(family: Family) -> AddressFamily {
+pub(crate) fn family(family: IpFamily) -> AddressFamily {
     match family {
-        Family::V4 => AddressFamily::Inet,
-        Family::V6 => AddressFamily::Inet6,
+        IpFamily::V4 => AddressFamily::Inet,
+        IpFamily::V6 => AddressFamily::Inet6,
     }
 }

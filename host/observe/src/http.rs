@@ -23,8 +23,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-pub use address::{Address, AddressError};
-use room::{Asked, Room};
+pub use address::{AddressError, ListenAddress};
+use room::{RequestArrival, Room};
 
 use crate::Metrics;
 
@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The daemon's health, as seen by this server.
-pub trait Node: Send + Sync + 'static {
+pub trait NodeHealth: Send + Sync + 'static {
     /// Whether the node serves requests, and what is wrong.
     fn readiness(&self) -> impl Future<Output = Readiness> + Send;
 
@@ -58,13 +58,13 @@ pub struct Readiness {
 /// A bound address.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Socket,
+    socket: ListenSocket,
     /// The socket's file, if it has one.
     file: Option<address::SocketFile>,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum ListenSocket {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -74,15 +74,15 @@ impl Listener {
     ///
     /// # Errors
     /// An I/O error; `AddrInUse` if another process listens there.
-    pub async fn bind(address: &Address) -> io::Result<Self> {
+    pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
         match address {
-            Address::Tcp(address) => {
+            ListenAddress::Tcp(address) => {
                 let tcp = TcpListener::bind(address).await?;
-                Ok(Self { socket: Socket::Tcp(tcp), file: None })
+                Ok(Self { socket: ListenSocket::Tcp(tcp), file: None })
             }
-            Address::Unix(path) => {
+            ListenAddress::Unix(path) => {
                 let unix = address::bind_unix(path).await?;
-                Ok(Self { socket: Socket::Unix(unix), file: Some(address::SocketFile::at(path)?) })
+                Ok(Self { socket: ListenSocket::Unix(unix), file: Some(address::SocketFile::at(path)?) })
             }
         }
     }
@@ -97,14 +97,14 @@ impl Listener {
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
-            Socket::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-            Socket::Unix(_) => None,
+            ListenSocket::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
+            ListenSocket::Unix(_) => None,
         }
     }
 }
 
 /// Serves until `shutdown` resolves. Requests in progress are then cut off, because scrapers retry.
-pub async fn serve<N: Node>(
+pub async fn serve<N: NodeHealth>(
     listener: Listener,
     node: Arc<N>,
     metrics: Arc<Metrics>,
@@ -115,10 +115,10 @@ pub async fn serve<N: Node>(
         loop {
             let (node, metrics) = (Arc::clone(&node), Arc::clone(&metrics));
             let accepted = match &listener.socket {
-                Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
+                ListenSocket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
                     room.enter(|asked| connection(stream, node, metrics, asked));
                 }),
-                Socket::Unix(unix) => unix.accept().await.map(|(stream, _)| {
+                ListenSocket::Unix(unix) => unix.accept().await.map(|(stream, _)| {
                     room.enter(|asked| connection(stream, node, metrics, asked));
                 }),
             };
@@ -135,11 +135,11 @@ pub async fn serve<N: Node>(
 }
 
 /// Answers one request of a connection, or drops it at its deadline.
-async fn connection<N: Node>(
+async fn connection<N: NodeHealth>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send,
     node: Arc<N>,
     metrics: Arc<Metrics>,
-    asked: Asked,
+    asked: RequestArrival,
 ) {
     let service = service_fn(|request| {
         asked.note();
@@ -152,7 +152,11 @@ async fn connection<N: Node>(
 }
 
 /// Routes a request.
-async fn answer<N: Node>(request: &Request<Incoming>, node: &N, metrics: &Metrics) -> Response<Full<Bytes>> {
+async fn answer<N: NodeHealth>(
+    request: &Request<Incoming>,
+    node: &N,
+    metrics: &Metrics,
+) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));

@@ -26,7 +26,7 @@ use tracing_subscriber::{Layer, Registry, reload};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// [`Journal`](Self::Journal) if standard error goes to the journal, [`Text`](Self::Text) otherwise.
+    /// [`JournalFormat`](Self::Journal) if standard error goes to the journal, [`Text`](Self::Text) otherwise.
     #[default]
     Auto,
     /// For people; coloured on a terminal.
@@ -71,7 +71,7 @@ pub enum FilterError {
     /// A part that does not exist would never match.
     #[error("unknown part {0:?}; the parts are {parts}", parts = PARTS.join(", "))]
     Part(String),
-    /// It is empty.
+    /// The filter is empty.
     #[error("it is empty; use off to disable logging")]
     Empty,
 }
@@ -178,7 +178,7 @@ where
         .with_ansi(colours);
     let lines = match format {
         Format::Auto | Format::Text => lines.fmt_fields(fields()).boxed(),
-        Format::Journal => lines.with_ansi(false).event_format(journal::Journal).boxed(),
+        Format::Journal => lines.with_ansi(false).event_format(journal::JournalFormat).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     let (filter, handle) = reload::Layer::new(filter);

@@ -22,12 +22,12 @@ use tenure_types::{
     AgentName, Condition, ConditionName, ErrorCode, Meter, NetworkName, PolicyName, PolicyStamp,
 };
 
-use self::cloud::Cloud;
+use self::cloud::CloudGauges;
 use self::labels::{
     AgentLabels, ClaimLabels, ConditionLabels, FailureLabels, FoundLabels, Name, NetworkLabels,
     OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
-use self::meters::Meters;
+use self::meters::MeterGauges;
 
 pub use self::cloud::CloudFigures;
 
@@ -52,7 +52,7 @@ pub struct Metrics {
     policy_silenced: Family<PolicyLabels, Counter>,
     policy_steps: Family<StepLabels, Counter>,
     policy_shadowed: Family<VerdictLabels, Counter>,
-    meters: Meters,
+    meters: MeterGauges,
     decisions_recorded: Counter,
     decisions_dropped: Counter,
     sync_duration: Histogram,
@@ -63,7 +63,7 @@ pub struct Metrics {
     spool_set_aside: Counter,
     recovery_findings: Family<FoundLabels, Counter>,
     datapath: Family<OperationLabels, Counter>,
-    cloud: Cloud,
+    cloud: CloudGauges,
     conditions: Family<ConditionLabels, Gauge>,
 }
 
@@ -92,7 +92,7 @@ impl Metrics {
             policy_silenced: Family::default(),
             policy_steps: Family::default(),
             policy_shadowed: Family::default(),
-            meters: Meters::default(),
+            meters: MeterGauges::default(),
             decisions_recorded: Counter::default(),
             decisions_dropped: Counter::default(),
             // 50 us to 3.3 s: from a battery-backed cache to a disk in trouble.
@@ -104,7 +104,7 @@ impl Metrics {
             spool_set_aside: Counter::default(),
             recovery_findings: Family::default(),
             datapath: Family::default(),
-            cloud: Cloud::default(),
+            cloud: CloudGauges::default(),
             conditions: Family::default(),
         };
         metrics.registered(version)

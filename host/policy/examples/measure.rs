@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use tenure_engine::ports::Policy;
 use tenure_ledger::{Book, Defined, Direction, LedgerFact, Shelf};
-use tenure_policy::decisions::Writer;
-use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime, WasmPolicy, embedded};
+use tenure_policy::decisions::DecisionWriter;
+use tenure_policy::{AskedPolicy, CallLimits, Compiler, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, Need, NetworkConfig,
     NetworkName, Owner, PolicyName, PolicyStamp, Pool, Proposal, Range, RangeError, Request, Sandbox,
@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let only_call = std::env::args().nth(2).is_some_and(|argument| argument == "--only-call");
     // Such a profiler lacks the address space for many concurrent calls, and makes each take many times as long.
     let limits = match only_call {
-        true => Limits { concurrency: 1, deadline: Duration::from_secs(60), ..Limits::default() },
-        false => Limits::default(),
+        true => CallLimits { concurrency: 1, deadline: Duration::from_secs(60), ..CallLimits::default() },
+        false => CallLimits::default(),
     };
-    let runtime = Arc::new(Runtime::new(limits, Compiler::InProcess)?);
+    let runtime = Arc::new(PolicyRuntime::new(limits, Compiler::InProcess)?);
     let policy = runtime.load(&PolicyName::new("host-local")?, embedded::HOST_LOCAL, None)?;
 
     let name = NetworkName::new("net")?;
@@ -65,13 +65,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The daemon's calls while they are recorded.
 fn recorded(
     calls: usize,
-    runtime: &Runtime,
+    runtime: &PolicyRuntime,
     policy: &AskedPolicy,
     request: &Request,
     book: &Arc<Book>,
 ) -> Result<String, Box<dyn std::error::Error>> {
     let (directory, recorder) = (tempfile::tempdir()?, runtime.recorder());
-    let writer = Writer::new(Arc::clone(recorder), directory.path(), Limits::default().recorded());
+    let writer =
+        DecisionWriter::new(Arc::clone(recorder), directory.path(), CallLimits::default().recorded());
     recorder.set(HashMap::from([(request.network.clone(), 1000)]));
     let report = std::thread::scope(|scope| {
         scope.spawn(|| writer.run());
@@ -121,7 +122,7 @@ fn ledger(calls: usize, pools: u8, ranges: u16) -> Result<String, Box<dyn std::e
     })
 }
 
-/// What a call on another thread costs the machine: that thread is woken, does nothing, and wakes this one.
+/// Measures a call on another thread: that thread is woken, does nothing, and wakes this one.
 fn woken(calls: usize) -> Result<String, Box<dyn std::error::Error>> {
     let ((call, calls_made), (answer, answers)) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use tenure_engine::ports::Again;
 use tenure_engine::{Difference, Verdict};
 use tenure_types::{Error, ErrorCode, Moment, Result};
 
-use crate::decisions::{Decision, DecisionFiles, Function, Outcome, Unreadable};
+use crate::decisions::{Decision, DecisionFiles, DecisionOutcome, Function, Unreadable};
 use crate::sandbox::{WasmPolicy, processor_time};
 
 /// How many of the latest decisions are made again.
@@ -67,16 +67,20 @@ fn latest(record: &Path) -> std::result::Result<VecDeque<Decision>, Unreadable> 
 }
 
 /// Compares a decision with the one that was recorded; `None` if the record does not contain what it depends on.
-fn verdict(recorded: &Outcome, now: &Outcome) -> Option<Verdict> {
+fn verdict(recorded: &DecisionOutcome, now: &DecisionOutcome) -> Option<Verdict> {
     if let (Some(recorded), Some(now)) = (recorded.addresses(), now.addresses()) {
         // The same addresses may have other tags, and another policy another state.
         return Some(if recorded == now { Verdict::Same } else { Verdict::OtherAddress });
     }
     Some(match (recorded, now) {
-        (_, Outcome::NotRecorded(_)) => return None,
+        (_, DecisionOutcome::NotRecorded(_)) => return None,
         _ if recorded.is_same(now) => Verdict::Same,
-        (_, Outcome::Failure { .. }) => Verdict::Failed,
-        (Outcome::Refusal(recorded), Outcome::Refusal(now)) if kind(recorded) == kind(now) => Verdict::Same,
+        (_, DecisionOutcome::Failure { .. }) => Verdict::Failed,
+        (DecisionOutcome::Refusal(recorded), DecisionOutcome::Refusal(now))
+            if kind(recorded) == kind(now) =>
+        {
+            Verdict::Same
+        }
         _ => Verdict::OtherRefusal,
     })
 }
@@ -95,14 +99,15 @@ mod tests {
     #[test]
     fn outcomes_are_compared_as_live_decisions_are() {
         let proposal = |address: &str, tag: &str| {
-            Outcome::Proposal(json!({ "assignments": [{ "address": address }], "tags": [tag] }))
+            DecisionOutcome::Proposal(json!({ "assignments": [{ "address": address }], "tags": [tag] }))
         };
-        let kept = |address: &str| Outcome::ProposalWithState {
+        let kept = |address: &str| DecisionOutcome::ProposalWithState {
             proposal: json!({ "assignments": [{ "address": address }] }),
             state: Some("YQ==".into()),
         };
-        let refusal = |kind: &str, message: &str| Outcome::Refusal(json!({ kind: { "message": message } }));
-        let failure = || Outcome::Failure { kind: "trap".into(), cause: "unreachable".into() };
+        let refusal =
+            |kind: &str, message: &str| DecisionOutcome::Refusal(json!({ kind: { "message": message } }));
+        let failure = || DecisionOutcome::Failure { kind: "trap".into(), cause: "unreachable".into() };
         let one = proposal("10.0.0.1", "red");
         for (recorded, now, expected) in [
             (&one, one.clone(), Some(Verdict::Same)),
@@ -114,7 +119,7 @@ mod tests {
             (&refusal("Exhausted", "none"), one.clone(), Some(Verdict::OtherRefusal)),
             (&one, failure(), Some(Verdict::Failed)),
             (&failure(), one.clone(), Some(Verdict::OtherRefusal)),
-            (&one, Outcome::NotRecorded("free(pool 0)".into()), None),
+            (&one, DecisionOutcome::NotRecorded("free(pool 0)".into()), None),
             (&one, kept("10.0.0.1"), Some(Verdict::Same)),
             (&one, kept("10.0.0.2"), Some(Verdict::OtherAddress)),
         ] {

@@ -14,16 +14,16 @@ use tenure_engine::ports::{Again, Answer, Catalogue, CatalogueEntry, Details, Of
 use tenure_ledger::Component;
 use tenure_types::{Error, ErrorCode, Meter, NetworkName, PolicyName, PolicySelector, PolicyStamp};
 
-use self::given::{Given, Taking, catalogued, rank, sources};
+use self::given::{CatalogueParts, Taking, catalogued, rank, sources};
 use crate::again::again;
 use crate::decisions;
 use crate::digest::sha256;
 use crate::embedded;
 use crate::loader::{
-    AcceptedReleases, Bytes, CatalogueSource, Catalogued, Compiler, Failed, KeptComponents, Load, Loader,
-    Rank, Runtime, Sources, Standing, Trusted, TrustedKeys,
+    AcceptedReleases, CatalogueSource, Catalogued, Compiler, ComponentStore, KeptComponents, Load,
+    LoadFailure, LoadState, Loader, PolicyRuntime, Rank, Sources, Trusted, TrustedKeys,
 };
-use crate::sandbox::{AskedPolicy, Grants, Limits};
+use crate::sandbox::{AskedPolicy, CallLimits, Grants};
 
 type Loaded = HashMap<(PolicyName, Arc<str>), Arc<AskedPolicy>>;
 
@@ -33,14 +33,14 @@ const DEFAULT: &str = "host-local";
 /// The first-party policies and those of the configuration.
 #[derive(Debug)]
 pub struct Policies {
-    bytes: Arc<Bytes>,
+    bytes: Arc<ComponentStore>,
     /// The first-party ones.
     embedded: Sources,
-    /// What the catalogue is made of besides those. A `std::sync::Mutex`, held while it is made anew.
-    given: Mutex<Given>,
+    /// The other sources of the catalogue. A `std::sync::Mutex`, held while the catalogue is rebuilt.
+    given: Mutex<CatalogueParts>,
     trusted: Arc<Trusted>,
     accepted: Arc<AcceptedReleases>,
-    runtime: Arc<Runtime>,
+    runtime: Arc<PolicyRuntime>,
     /// By name and digest: the same bytes under two names are two policies with two stamps.
     loaded: RwLock<Loaded>,
     loader: Loader,
@@ -59,11 +59,12 @@ impl Policies {
     /// # Errors
     /// `Internal` if the sandbox cannot be created.
     pub fn open(
-        limits: Limits,
+        limits: CallLimits,
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
         state_directory: &Path,
     ) -> Result<Self, Error> {
-        let runtime = Runtime::new(limits, Compiler::Child)?.with_cache(state_directory.join("compiled"));
+        let runtime =
+            PolicyRuntime::new(limits, Compiler::Child)?.with_cache(state_directory.join("compiled"));
         Self::with_runtime(runtime, files, state_directory)
     }
 
@@ -72,7 +73,7 @@ impl Policies {
     /// # Errors
     /// `Internal` if an embedded policy has an invalid name.
     pub fn with_runtime(
-        runtime: Runtime,
+        runtime: PolicyRuntime,
         files: impl IntoIterator<Item = (PolicyName, CatalogueSource)>,
         state_directory: &Path,
     ) -> Result<Self, Error> {
@@ -95,8 +96,9 @@ impl Policies {
             .collect();
         let runtime = Arc::new(runtime);
         let kept = KeptComponents::new(state_directory.join("policies"));
-        let given = Given { files: configured, ..Given::default() };
-        let bytes = Arc::new(Bytes::new(sources(&embedded, &given), kept, runtime.limits().component));
+        let given = CatalogueParts { files: configured, ..CatalogueParts::default() };
+        let bytes =
+            Arc::new(ComponentStore::new(sources(&embedded, &given), kept, runtime.limits().component));
         let trusted = Arc::new(Trusted::default());
         let accepted = Arc::new(AcceptedReleases::new(state_directory.join("policies")));
         let load = load(Arc::clone(&bytes), Arc::clone(&runtime), Arc::clone(&trusted));
@@ -126,7 +128,8 @@ impl Policies {
     /// Loads the policies again that were not loaded for want of a signature, without waiting for their next turn.
     pub async fn load_untrusted_again(&self) {
         for stamp in self.loader.unloaded() {
-            if let Standing::Failed(Failed { error, .. }) = self.loader.want_bytes(&stamp, Rank::Configured)
+            if let LoadState::Failed(LoadFailure { error, .. }) =
+                self.loader.want_bytes(&stamp, Rank::Configured)
                 && error.code == ErrorCode::PolicyUntrusted
             {
                 // The loader reports a failure.
@@ -135,7 +138,7 @@ impl Policies {
         }
     }
 
-    /// Grants each of these names what it says, and all others what is granted by default. Calls in progress go on with
+    /// Grants each of these names what it says, and all others what is granted by default. Calls in progress keep
     /// what they were granted.
     pub fn grant(&self, grants: HashMap<PolicyName, Grants>) {
         self.runtime.grant(grants);
@@ -150,8 +153,8 @@ impl Policies {
         self.give(|given| given.files = files.collect());
     }
 
-    /// Makes the catalogue anew, and starts loading what is new in it.
-    fn give(&self, change: impl FnOnce(&mut Given)) {
+    /// Rebuilds the catalogue, and starts loading what is new in it.
+    fn give(&self, change: impl FnOnce(&mut CatalogueParts)) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut given);
         let now = sources(&self.embedded, &given);
@@ -203,9 +206,9 @@ impl Policies {
 
     /// A writer of recorded decisions in the state directory.
     #[must_use]
-    pub fn decisions(&self) -> decisions::Writer {
+    pub fn decisions(&self) -> decisions::DecisionWriter {
         let limits = self.runtime.limits().recorded();
-        decisions::Writer::new(Arc::clone(self.runtime.recorder()), &self.directory, limits)
+        decisions::DecisionWriter::new(Arc::clone(self.runtime.recorder()), &self.directory, limits)
     }
 
     /// Loads a policy and waits for it.
@@ -221,11 +224,11 @@ impl Policies {
             return Ok(Arc::clone(policy) as Arc<dyn Policy>);
         }
         match self.loader.want(stamp, rank) {
-            Standing::Loaded(policy) => Ok(self.keep(stamp, policy)),
-            Standing::Loading => {
-                Err(Error::new(ErrorCode::NotReady, format_args!("policy {stamp} is still being compiled")))
+            LoadState::Loaded(policy) => Ok(self.keep(stamp, policy)),
+            LoadState::Loading => {
+                Err(Error::new(ErrorCode::Preparing, format_args!("policy {stamp} is still being compiled")))
             }
-            Standing::Failed(failed) => Err(failed.error),
+            LoadState::Failed(failed) => Err(failed.error),
         }
     }
 
@@ -248,22 +251,22 @@ impl Policies {
         }
         let standing = self.loader.want_bytes(stamp, rank);
         // Otherwise the same file is the problem of the policy itself.
-        let file_problem = file_problem.filter(|_| matches!(standing, Standing::Loaded(_)));
+        let file_problem = file_problem.filter(|_| matches!(standing, LoadState::Loaded(_)));
         let (problem, loading) = match standing {
-            Standing::Loaded(_) => (None, false),
-            Standing::Loading => (Some("it is still being compiled".to_owned()), true),
-            Standing::Failed(failed) => (Some(failed.error.cause), false),
+            LoadState::Loaded(_) => (None, false),
+            LoadState::Loading => (Some("it is still being compiled".to_owned()), true),
+            LoadState::Failed(failed) => (Some(failed.error.cause), false),
         };
         CatalogueEntry { stamp: stamp.clone(), source, problem, loading, file_problem }
     }
 }
 
 /// Finds, verifies and compiles a policy, and keeps a copy of it.
-fn load(bytes: Arc<Bytes>, runtime: Arc<Runtime>, trusted: Arc<Trusted>) -> Load {
+fn load(bytes: Arc<ComponentStore>, runtime: Arc<PolicyRuntime>, trusted: Arc<Trusted>) -> Load {
     Box::new(move |stamp: &PolicyStamp| {
-        let component = bytes.find(stamp).map_err(|error| Failed { error, missing: true })?;
+        let component = bytes.find(stamp).map_err(|error| LoadFailure { error, missing: true })?;
         let missing = sha256(&component) != *stamp.digest;
-        let failed = |error| Failed { error, missing };
+        let failed = |error| LoadFailure { error, missing };
         let signature = (trusted.checks() && !embedded::has(&stamp.digest)).then(|| bytes.signature(stamp));
         if let Some(signature) = &signature {
             let untrusted =

@@ -1,7 +1,7 @@
 //! Takes away from a child process what it does not need, before it reads what it does not trust.
 //!
 //! The child is this program itself. Its parent starts it with the parent's own user, since a process that another user
-//! starts belongs to that user from its first instruction: whoever runs as that user could attach to it and choose what it
+//! starts belongs to that user from its first instruction: any process of that user could attach to it and choose what it
 //! answers. The order in which it confines itself leaves no moment for that:
 //!
 //! | step | who may attach to the child from then on |

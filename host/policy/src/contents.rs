@@ -1,4 +1,4 @@
-//! What a component declares, read without compiling it.
+//! Declarations of a component, read without compiling it.
 
 use wasmparser::{Parser, Payload};
 
@@ -8,7 +8,7 @@ const PACKAGE: &str = "tenure:ipam/";
 /// The bytes of a page of memory.
 const PAGE: u64 = 64 << 10;
 
-/// What a component declares.
+/// The declarations of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contents {
     /// The names of its imports, in its order.
@@ -17,7 +17,7 @@ pub struct Contents {
     pub exports: Vec<String>,
     /// How many memories its modules have.
     pub memories: u32,
-    /// What these memories begin with, in bytes.
+    /// The initial size of these memories, in bytes.
     pub initial_memory: u64,
 }
 

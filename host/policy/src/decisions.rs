@@ -20,10 +20,10 @@ mod words;
 mod writer;
 
 pub(crate) use decision::encoded;
-pub use decision::{Asked, Decision, Function, Outcome, RecordedLimits};
+pub use decision::{Decision, DecisionOutcome, Function, RecordedLimits, RecordedQuestion};
 pub use read::{DecisionFiles, Recorded, Unreadable};
 pub use recorder::{MOST_RECORDED, Recorder};
 pub(crate) use tape::Tape;
 pub(crate) use words::question;
-pub use writer::Writer;
+pub use writer::DecisionWriter;
 pub(crate) use writer::folder;

@@ -16,7 +16,7 @@ pub const HIGHEST_FIRST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/highe
 #[cfg(feature = "aws")]
 pub const AWS_ENI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/aws-eni.wasm"));
 
-/// Those that every daemon has in its catalogue, by name.
+/// The policies that every daemon has in its catalogue, by name.
 pub(crate) const ALL: [(&str, &[u8]); 2] = [("host-local", HOST_LOCAL), ("highest-first", HIGHEST_FIRST)];
 
 /// Whether a digest is that of an embedded policy.
@@ -26,7 +26,7 @@ pub(crate) fn has(digest: &str) -> bool {
     DIGESTS.iter().any(|embedded| embedded == digest)
 }
 
-/// Those that only some daemons have in their catalogue.
+/// The policies that only some daemons have in their catalogue.
 fn given() -> Option<&'static [u8]> {
     #[cfg(feature = "aws")]
     return Some(AWS_ENI);
@@ -34,7 +34,7 @@ fn given() -> Option<&'static [u8]> {
     None
 }
 
-/// Whether a stamp is the embedded host-local's, whatever its name in the catalogue.
+/// Whether a stamp is the embedded host-local's, under any name in the catalogue.
 pub(crate) fn is_host_local(stamp: &PolicyStamp) -> bool {
     static DIGEST: LazyLock<String> = LazyLock::new(|| sha256(HOST_LOCAL));
     *stamp.digest == **DIGEST

@@ -36,7 +36,7 @@ pub use catalogue::Policies;
 pub use contents::Contents;
 pub use digest::sha256;
 pub use loader::{
-    CatalogueSource, Compiler, ReleaseVersion, Runtime, SignedRelease, TrustedKey, TrustedKeys,
+    CatalogueSource, Compiler, PolicyRuntime, ReleaseVersion, SignedRelease, TrustedKey, TrustedKeys,
     maybe_run_compiler_child, read_component,
 };
-pub use sandbox::{AskedPolicy, Grants, Limits, WasmPolicy};
+pub use sandbox::{AskedPolicy, CallLimits, Grants, WasmPolicy};

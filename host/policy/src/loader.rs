@@ -21,13 +21,13 @@ mod table;
 mod verify;
 
 pub(crate) use accepted::AcceptedReleases;
-pub(crate) use bytes::{Bytes, Catalogued, Sources};
+pub(crate) use bytes::{Catalogued, ComponentStore, Sources};
 pub use compile::{Compiler, maybe_run_compiler_child};
 pub(crate) use kept::KeptComponents;
 pub(crate) use queue::{Load, Loader, apart};
 pub use release::{ReleaseVersion, SignedRelease};
-pub use runtime::Runtime;
+pub use runtime::PolicyRuntime;
 pub(crate) use signature::{Trusted, Verified};
 pub use signature::{TrustedKey, TrustedKeys};
 pub use source::{CatalogueSource, read_component};
-pub(crate) use table::{Failed, Rank, Standing};
+pub(crate) use table::{LoadFailure, LoadState, Rank};

@@ -43,10 +43,10 @@ mod view;
 mod watch;
 
 pub use asked::AskedPolicy;
-pub(crate) use engine::{Sandbox, compiled_config};
+pub(crate) use engine::{PolicySandbox, compiled_config};
 pub(crate) use grants::Granted;
 pub use grants::Grants;
-pub use limits::Limits;
+pub use limits::CallLimits;
 pub(crate) use limits::named;
 pub use policy::WasmPolicy;
 pub(crate) use processor::time as processor_time;

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tenure_policy::{Compiler, Limits, Runtime, embedded, maybe_run_compiler_child};
+use tenure_policy::{CallLimits, Compiler, PolicyRuntime, embedded, maybe_run_compiler_child};
 use tenure_types::{ErrorCode, PolicyName};
 
 /// The limits of processor seconds by which a compiler of this test knows how to misbehave.
@@ -34,14 +34,18 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         return Ok(code);
     }
     let refused = |bytes: &[u8], seconds: Option<u64>| {
-        let compile = seconds.map_or(Limits::default().compile, Duration::from_secs);
-        let runtime = Runtime::new(Limits { concurrency: 1, compile, ..Limits::default() }, Compiler::Child)?;
+        let compile = seconds.map_or(CallLimits::default().compile, Duration::from_secs);
+        let runtime = PolicyRuntime::new(
+            CallLimits { concurrency: 1, compile, ..CallLimits::default() },
+            Compiler::Child,
+        )?;
         let loaded = runtime.load(&PolicyName::new("p")?, bytes, None);
         let error = loaded.err().ok_or("it compiled nonsense")?;
         assert_eq!(error.code, ErrorCode::PolicyUnloadable);
         Ok::<_, Box<dyn Error>>(error.cause)
     };
-    let runtime = Runtime::new(Limits { concurrency: 1, ..Limits::default() }, Compiler::Child)?;
+    let runtime =
+        PolicyRuntime::new(CallLimits { concurrency: 1, ..CallLimits::default() }, Compiler::Child)?;
     runtime.load(&PolicyName::new("p")?, embedded::HOST_LOCAL, None)?;
     // Bytes that are no component come back as the compiler's error, even if they do not fit in a pipe.
     for bytes in [&b"nothing"[..], &vec![b'x'; 8 << 20]] {

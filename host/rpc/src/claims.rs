@@ -5,6 +5,7 @@ mod in_flight;
 mod plugin;
 mod rights;
 mod shown;
+mod told_claims;
 mod watch;
 
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl ClaimsService {
         Self { engine, agents, stop, in_flight: InFlight::default() }
     }
 
-    /// Who asks, as another call of that agent.
+    /// Identifies the caller, and counts one more call of that agent.
     async fn calling<T>(&self, request: &Request<T>) -> Result<(Rights, Call)> {
         let rights = self.agents.rights(link(request)?.peer()).await?;
         let call = self.in_flight.begin(&rights.name).await?;
@@ -60,9 +61,11 @@ impl ClaimsService {
 
     async fn ensure(&self, request: Request<v1::EnsureClaimRequest>) -> Result<v1::EnsureClaimResponse> {
         let (rights, call) = self.calling(&request).await?;
-        let caller = Caller { link: Arc::clone(link(&request)?), rights, call };
-        let v1::EnsureClaimRequest { claim, wait_ms } = request.into_inner();
-        let ask = asked::ask(&claim.unwrap_or_default())?;
+        let link = Arc::clone(link(&request)?);
+        let v1::EnsureClaimRequest { claim, wait_ms, scope, from_scope } = request.into_inner();
+        let agent = asked::component(rights.agent(), &scope, from_scope.as_deref())?;
+        let ask = asked::ask(&claim.unwrap_or_default(), agent.scope.as_ref())?;
+        let caller = Caller { link, rights, call, agent };
         let claimed = self.ensure_in_time(caller, &ask, wait_ms).await?;
         Ok(v1::EnsureClaimResponse { claim: Some(shown::claim(&claimed, self.engine.now())) })
     }
@@ -87,9 +90,13 @@ impl ClaimsService {
 
     async fn declare(&self, request: Request<v1::DeclareClaimsRequest>) -> Result<v1::DeclareClaimsResponse> {
         let (rights, call) = self.calling(&request).await?;
-        let caller = Caller { link: Arc::clone(link(&request)?), rights, call };
-        let v1::DeclareClaimsRequest { claims, dry_run, wait_ms, routes_apart } = request.into_inner();
-        let asks = claims.iter().map(asked::ask).collect::<Result<Vec<_>>>()?;
+        let link = Arc::clone(link(&request)?);
+        let request = request.into_inner();
+        let v1::DeclareClaimsRequest { claims, dry_run, wait_ms, routes_apart, scope, from_scope } = request;
+        let agent = asked::component(rights.agent(), &scope, from_scope.as_deref())?;
+        let asks =
+            claims.iter().map(|claim| asked::ask(claim, agent.scope.as_ref())).collect::<Result<Vec<_>>>()?;
+        let caller = Caller { link, rights, call, agent };
         let check = |rights: &Rights| asks.iter().try_for_each(|ask| rights.check(ask));
         let asks = &asks;
         let attempt = |agent| async move { self.engine.declare(&agent, asks, !dry_run).await };
@@ -111,23 +118,28 @@ impl ClaimsService {
 
     async fn release(&self, request: Request<v1::ReleaseClaimRequest>) -> Result<v1::ReleaseClaimResponse> {
         let (rights, _call) = self.calling(&request).await?;
-        let claim = request.into_inner().claim.unwrap_or_default();
+        let request = request.into_inner();
+        let precondition = asked::precondition(&request)?;
+        let claim = request.claim.unwrap_or_default();
         let key = asked::key(&rights.name, &claim.network, &claim.name)?;
-        Ok(v1::ReleaseClaimResponse { existed: self.engine.release_claim(&key).await? })
+        Ok(v1::ReleaseClaimResponse { existed: self.engine.release_claim_if(&key, &precondition).await? })
     }
 
     async fn watch(&self, request: &Request<v1::WatchClaimsRequest>) -> Result<watch::WatchStream> {
         let link = Arc::clone(link(request)?);
         let Rights { name: agent, .. } = self.agents.rights(link.peer()).await?;
         let Self { engine, agents, stop, .. } = self.clone();
-        let v1::WatchClaimsRequest { version, routes_apart } = request.get_ref().clone();
-        watch::begin(Watch { engine, agents, agent, link, routes_apart, stop }, version)
+        let v1::WatchClaimsRequest { version, routes_apart, scope } = request.get_ref().clone();
+        let filter = asked::filter(scope.as_deref())?;
+        watch::begin(Watch { engine, agents, agent, filter, link, routes_apart, stop }, version)
     }
 
     async fn list(&self, request: Request<v1::ListClaimsRequest>) -> Result<v1::ListClaimsResponse> {
         let (Rights { name, .. }, _call) = self.calling(&request).await?;
         // What is shown is durable.
-        let claims = self.engine.changes(&name, None).await?.claims;
+        let filter = asked::filter(request.get_ref().scope.as_deref())?;
+        let mut claims = self.engine.changes(&name, None).await?.claims;
+        claims.retain(|claimed| filter.admits(&claimed.claim));
         let mut shown = ShownClaims::new(self.engine.now(), request.get_ref().routes_apart);
         Ok(v1::ListClaimsResponse { claims: shown.all(&claims), routes: shown.routes() })
     }
@@ -141,15 +153,15 @@ impl ClaimsService {
         check: impl Fn(&Rights) -> Result<()>,
         attempt: impl Fn(Agent) -> F,
     ) -> Result<(T, Result<()>)> {
-        let Caller { link, mut rights, mut call } = caller;
+        let Caller { link, mut rights, mut call, mut agent } = caller;
         let wait = Duration::from_millis(wait_ms.into()).min(LONGEST_WAIT);
         let until = Instant::now() + wait;
-        let (mut changes, mut stop) = (self.engine.claim_changes(), self.stop.clone());
+        let (mut changes, mut stop) = (self.engine.network_changes(), self.stop.clone());
         loop {
             changes.mark_unchanged();
             let reload = self.agents.next_reload();
             check(&rights)?;
-            let error = match attempt(rights.agent()).await {
+            let error = match attempt(agent.clone()).await {
                 Err(error) if is_early(error.code) => error,
                 outcome => {
                     let outcome = outcome?;
@@ -178,10 +190,11 @@ impl ClaimsService {
                 Err(_) => return Err(error),
             };
             rights = self.rights_of(&link, &rights).await?;
+            agent.most = rights.claims;
         }
     }
 
-    /// What the agent may do now, according to the configuration in force.
+    /// Returns the agent's rights according to the configuration in force.
     async fn rights_of(&self, link: &Link, before: &Rights) -> Result<Rights> {
         let rights = self.agents.rights(link.peer()).await?;
         if rights.name == before.name {
@@ -197,11 +210,13 @@ struct Caller {
     link: Arc<Link>,
     rights: Rights,
     call: Call,
+    /// The component of the agent that it is.
+    agent: Agent,
 }
 
 /// Whether a claim that fails in this way may succeed a moment later.
 fn is_early(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::UnknownNetwork | ErrorCode::NotReady)
+    matches!(code, ErrorCode::UnknownNetwork | ErrorCode::NotReady | ErrorCode::Preparing)
 }
 
 /// An answer, or the status for its error.

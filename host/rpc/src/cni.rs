@@ -239,7 +239,7 @@ impl CniService {
         Ok(Dns::from_resolv_conf(&text?))
     }
 
-    /// When the plugin was started; now, if the caller does not say.
+    /// Returns the time at which the plugin was started; now, if the caller does not say.
     ///
     /// An old plugin sends milliseconds. The ADD that its DEL ends may have begun in the same millisecond, so a DEL counts as started
     /// at the end of it.
@@ -255,10 +255,10 @@ impl CniService {
     }
 }
 
-/// What the plugin is in a chain.
+/// The plugin's role in a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plugin {
-    /// It gives another plugin addresses.
+    /// Provides addresses to another plugin.
     Ipam,
     /// The host makes the link, too.
     Main,

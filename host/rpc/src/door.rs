@@ -1,21 +1,17 @@
 //! A socket that restores itself: if its file is deleted or replaced, it is created again.
 //!
-//! Accepted connections continue whatever happens to the file; pending connections are accepted before the socket is recreated.
+//! Accepted connections are not affected by the file; pending connections are accepted before the socket is recreated.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::pin::Pin;
 
 use futures_util::Stream;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::socket;
 pub use crate::socket::Access;
-
-/// How often to check the socket's file.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A listening socket, and the identity of its file.
 #[derive(Debug)]
@@ -55,12 +51,14 @@ impl Door {
         Ok(Self { path, access, listener, file })
     }
 
-    /// The stream of accepted connections. While it is polled, the socket is watched; `tell` is called when it is gone and when it is
-    /// back.
-    pub fn connections(self, tell: impl Fn(Told<'_>)) -> impl Stream<Item = io::Result<UnixStream>> {
-        let mut looks = interval(LOOK_AGAIN);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let state = Watched { door: self, looks, is_gone: false, tell };
+    /// The stream of accepted connections. While it is polled, the socket's file is checked whenever `pause` ends; `tell` is called when
+    /// it is gone and when it is back.
+    pub fn connections<P: Future<Output = ()>>(
+        self,
+        pause: impl Fn() -> P,
+        tell: impl Fn(Told<'_>),
+    ) -> impl Stream<Item = io::Result<UnixStream>> {
+        let state = Watched { door: self, paused: Box::pin(pause()), pause, is_gone: false, tell };
         futures_util::stream::unfold(state, |mut state| async move {
             let stream = state.next().await;
             Some((Ok(stream), state))
@@ -80,20 +78,23 @@ impl File {
 }
 
 /// A door under watch.
-struct Watched<T> {
+struct Watched<F, P, T> {
     door: Door,
-    looks: Interval,
+    pause: P,
+    /// The present pause. Connections do not prolong it.
+    paused: Pin<Box<F>>,
     is_gone: bool,
     tell: T,
 }
 
-impl<T: Fn(Told<'_>)> Watched<T> {
+impl<F: Future<Output = ()>, P: Fn() -> F, T: Fn(Told<'_>)> Watched<F, P, T> {
     async fn next(&mut self) -> UnixStream {
         loop {
             tokio::select! {
                 biased;
                 stream = socket::accept(&self.door.listener, self.door.access) => return stream,
-                _ = self.looks.tick() => {
+                () = &mut self.paused => {
+                    self.paused.set((self.pause)());
                     // No connection waits, or it would have been accepted.
                     if self.door.access.anybody {
                         crate::peer::forks::note();
@@ -133,14 +134,18 @@ impl<T: Fn(Told<'_>)> Watched<T> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream as BlockingStream;
+    use std::time::Duration;
 
     use futures_util::StreamExt as _;
     use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+    use tokio::time::sleep;
 
     use super::*;
 
     /// The time limit for any wait, on a busy machine.
     const LIMIT: Duration = Duration::from_secs(60);
+
+    const SOON: Duration = Duration::from_millis(10);
 
     /// A door in a task of its own.
     struct Open {
@@ -155,7 +160,7 @@ mod tests {
             let door = Door::open(path.to_path_buf()).unwrap();
             tokio::spawn(async move {
                 let told = move |what: Told<'_>| _ = tell.send(what.map_err(str::to_owned));
-                let mut connections = std::pin::pin!(door.connections(told));
+                let mut connections = std::pin::pin!(door.connections(|| sleep(SOON), told));
                 while let Some(Ok(stream)) = connections.next().await {
                     let _ = accepted.send(stream);
                 }

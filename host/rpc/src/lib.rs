@@ -16,6 +16,8 @@ pub mod cni;
 #[cfg(feature = "server")]
 pub mod door;
 pub mod host_local;
+#[cfg(feature = "serde")]
+mod json;
 #[cfg(feature = "server")]
 pub mod peer;
 pub mod resolv_conf;

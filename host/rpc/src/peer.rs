@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection: what the kernel recorded when it was made, whatever becomes of the process later.
+//! The process at the other end of a connection, as the kernel recorded it when the connection was made.
 //!
 //! A process is named by a descriptor of itself (a pidfd), because its number may soon be another's. Whoever is given the
 //! connection by its maker, or inherits it, acts as its maker.
@@ -19,9 +19,9 @@ const LONGEST_CGROUP: usize = 64 << 10;
 /// The process that made a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// Its user.
+    /// User of the process.
     pub uid: u32,
-    /// Its group.
+    /// Group of the process.
     pub gid: u32,
     /// The uid of the pod that it is in, according to its control groups; `None` if it is in none, or has ended.
     pub pod_uid: Option<String>,

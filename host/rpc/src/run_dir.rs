@@ -65,7 +65,7 @@ pub fn objection_to(path: &Path, metadata: &Metadata) -> Option<String> {
     objection.map(|(who, remedy)| format!("{who} can write to it; run `{remedy} {}`", path.display()))
 }
 
-/// Who can write to a directory besides root and this user, and the command that prevents it.
+/// Finds who else can write to a directory besides root and this user, and the command that prevents it.
 fn who_else_writes(owner: u32, group: u32, mode: u32, own: u32) -> Option<(String, &'static str)> {
     if owner != 0 && owner != own {
         Some((format!("its owner, user {owner},"), "chown root"))

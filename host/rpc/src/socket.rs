@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::run_dir;
 
-/// Who may connect to a socket.
+/// The users that may connect to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// The mode of its file.

@@ -18,7 +18,7 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum GrpcCode {
-    /// The request is invalid, whatever the state of the node.
+    /// The request is invalid in any state of the node.
     InvalidArgument = 3,
     /// The deadline passed.
     DeadlineExceeded = 4,
@@ -66,13 +66,17 @@ pub fn grpc_code(code: ErrorCode) -> GrpcCode {
         | E::OutOfBounds
         | E::RangesWouldChange
         | E::ClaimDiffers
+        | E::ClaimOfAnotherScope
+        | E::ClaimSuperseded
         | E::NetworkInUse => GrpcCode::FailedPrecondition,
         E::Superseded => GrpcCode::Aborted,
         E::Unreachable
         | E::NotReady
         | E::Stopping
+        | E::Preparing
         | E::NotYet
         | E::PolicyBenched
+        | E::DelegateUnavailable
         | E::Unavailable
         | E::CheckpointFailed => GrpcCode::Unavailable,
         // I/O errors, defects of a policy, internal errors; and error codes that are not listed here yet.
@@ -205,6 +209,25 @@ mod tests {
         let report = report(&status.encode_to_vec()).unwrap();
         assert_eq!((report.code, report.reason.as_str()), (150, "from-the-future"));
         assert_eq!((report.cause.as_str(), report.next_step.as_str()), ("why", "wait"));
+    }
+
+    /// Regression: a delegate that was away counted as a defect, and not as something to wait for.
+    #[test]
+    fn the_protocol_of_agents_says_each_reason_with_its_code() {
+        let proto = include_str!("../proto/tenure/v1/claims.proto");
+        let rows = proto.lines().filter_map(|line| line.strip_prefix("//   "));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+        assert!(rows.len() > 20);
+        for row in rows {
+            let code = ErrorCode::from_name(row[0]).unwrap_or_else(|| panic!("{row:?}"));
+            let named = format!("{:?}", grpc_code(code));
+            let words = named.char_indices().map(|(place, letter)| match letter {
+                'A'..='Z' if place > 0 => format!("_{letter}"),
+                _ => letter.to_uppercase().to_string(),
+            });
+            assert_eq!(row[1], words.collect::<String>(), "{row:?}");
+            assert!(row[2].starts_with("yes") || row[2].starts_with("no"), "{row:?}");
+        }
     }
 
     #[test]

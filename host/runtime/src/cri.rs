@@ -15,8 +15,11 @@ use crate::v1::{
     PodSandboxStatusRequest, PodSandboxStatusResponse,
 };
 
-/// The deadline of an answer: a loaded runtime lists slowly, but only a timer or an operator waits for it.
+/// The deadline of an answer: a loaded runtime lists slowly, but only a timer waits for it.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The same, if an operator waits for it.
+const PEOPLES_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The most bytes of a list: each sandbox comes with its labels and annotations.
 const LONGEST_LIST: usize = 64 << 20;
@@ -37,13 +40,21 @@ pub struct PodName {
 #[derive(Debug, Clone)]
 pub struct Runtime {
     socket: PathBuf,
+    deadline: Duration,
 }
 
 impl Runtime {
     /// The runtime that listens at a socket.
     #[must_use]
     pub fn at(socket: PathBuf) -> Self {
-        Self { socket }
+        Self { socket, deadline: DEADLINE }
+    }
+
+    /// The same runtime, for queries that a person waits for.
+    #[must_use]
+    pub fn for_people(mut self) -> Self {
+        self.deadline = PEOPLES_DEADLINE;
+        self
     }
 
     /// The ids of all sandboxes that the runtime knows, in any state.
@@ -136,8 +147,9 @@ impl Runtime {
     }
 
     async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        tokio::time::timeout(DEADLINE, answer).await.unwrap_or_else(|_| {
-            let cause = format_args!("{}: no answer in {} s", self.socket.display(), DEADLINE.as_secs());
+        tokio::time::timeout(self.deadline, answer).await.unwrap_or_else(|_| {
+            let (socket, seconds) = (self.socket.display(), self.deadline.as_secs());
+            let cause = format_args!("{socket}: the container runtime did not answer in {seconds} s");
             Err(Error::new(ErrorCode::Unreachable, cause))
         })
     }

@@ -68,14 +68,14 @@ impl Leaks {
         for name in self.engine.network_names() {
             held.extend(self.engine.book(&name).await.iter().flat_map(|book| book.allocations().cloned()));
         }
-        let (traces, problem) = self.sandboxes.look_for(&held).await;
+        let (evidence, problem) = self.sandboxes.look_for(&held).await;
         let conditions = self.engine.conditions();
         match problem {
             Some(error) => conditions.set(ConditionName::RuntimeUnreachable, "", error.cause),
             None => conditions.clear(ConditionName::RuntimeUnreachable, ""),
         }
         let (grace, before) = ((self.grace)(), std::mem::take(&mut self.gone_since));
-        for (held, _) in held.iter().zip(traces).filter(|(_, traces)| traces.prove_gone()) {
+        for (held, _) in held.iter().zip(evidence).filter(|(_, evidence)| evidence.proves_gone()) {
             let key = (held.network.clone(), held.generation, held.requested_at);
             let since = before.get(&key).copied().unwrap_or(now);
             if now.saturating_sub(since) < grace || !self.free(held).await {

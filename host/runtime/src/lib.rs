@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! netns (the kernel) ──┐
-//!                      ├─▶ sandboxes ─▶ traces of each allocation ─▶ leaks ─▶ the engine
+//!                      ├─▶ sandboxes ─▶ evidence ─▶ leaks ─▶ the engine
 //! cri (the runtime) ───┤
 //!                      ├─▶ living (may unknown containers be running?) ◀── strangers (all namespaces of the node)
 //!                      └─▶ addresses (of running pods)
@@ -13,6 +13,7 @@
 
 mod addresses;
 mod cri;
+mod evidence;
 #[cfg(test)]
 mod fake;
 mod gone;
@@ -21,12 +22,11 @@ mod living;
 pub mod netns;
 mod sandboxes;
 mod strangers;
-mod traces;
 mod v1;
 
 pub use addresses::Addresses;
 pub use cri::{PodName, Runtime};
+pub use evidence::{SandboxEvidence, SandboxStanding, WitnessVerdict};
 pub use leaks::Leaks;
 pub use living::who_may_live;
 pub use sandboxes::Sandboxes;
-pub use traces::{Trace, Traces};

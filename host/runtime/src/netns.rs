@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tenure_types::Place;
 
-use crate::Trace;
+use crate::WitnessVerdict;
 
 /// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
 /// plugin's path. An older plugin does not report it; then it is unknown whether both see the same namespace.
@@ -26,13 +26,15 @@ pub fn see(path: &str, told: Option<Place>) -> Option<Place> {
 
 /// The state of a namespace that was last seen at `seen`, or never.
 #[must_use]
-pub(crate) fn look(path: &str, seen: Option<Place>) -> Trace {
+pub(crate) fn look(path: &str, seen: Option<Place>) -> WitnessVerdict {
     let path = Path::new(path);
-    let Some(seen) = seen else { return Trace::Unknown };
+    let Some(seen) = seen else { return WitnessVerdict::Unknown };
     match fs::symlink_metadata(path) {
-        Ok(_) => Trace::There,
-        Err(error) if error.kind() == ErrorKind::NotFound && place(path) == Some(seen) => Trace::Gone,
-        Err(_) => Trace::Unknown,
+        Ok(_) => WitnessVerdict::Present,
+        Err(error) if error.kind() == ErrorKind::NotFound && place(path) == Some(seen) => {
+            WitnessVerdict::Absent
+        }
+        Err(_) => WitnessVerdict::Unknown,
     }
 }
 
@@ -69,15 +71,15 @@ mod tests {
         let seen = seen(&path, &path);
         assert!(seen.is_some());
         let now = || look(path.to_str().unwrap(), seen);
-        assert_eq!(now(), Trace::There);
+        assert_eq!(now(), WitnessVerdict::Present);
         fs::remove_file(&path).unwrap();
-        assert_eq!(now(), Trace::Gone);
+        assert_eq!(now(), WitnessVerdict::Absent);
         // The directory in which it was seen is out of sight, and then another one is in its place.
         let away = directory.path().with_extension("away");
         fs::rename(directory.path(), &away).unwrap();
-        assert_eq!(now(), Trace::Unknown);
+        assert_eq!(now(), WitnessVerdict::Unknown);
         fs::create_dir(directory.path()).unwrap();
-        assert_eq!(now(), Trace::Unknown);
+        assert_eq!(now(), WitnessVerdict::Unknown);
         fs::remove_dir_all(away).unwrap();
     }
 
@@ -92,8 +94,8 @@ mod tests {
         }
         assert_eq!(seen(Path::new("ours"), &ours), None);
         assert_eq!(see("", identity(&ours)), None);
-        assert_eq!(look(nowhere.to_str().unwrap(), None), Trace::Unknown, "it was never there");
-        assert_eq!(look(ours.to_str().unwrap(), None), Trace::Unknown);
+        assert_eq!(look(nowhere.to_str().unwrap(), None), WitnessVerdict::Unknown, "it was never there");
+        assert_eq!(look(ours.to_str().unwrap(), None), WitnessVerdict::Unknown);
     }
 
     #[test]
@@ -101,9 +103,9 @@ mod tests {
         let own = Path::new("/proc/self/ns/net");
         let seen = seen(own, own);
         assert!(seen.is_some());
-        assert_eq!(look("/proc/self/ns/net", seen), Trace::There);
-        assert_eq!(look("/proc/4194305/ns/net", seen), Trace::Gone, "no process id is that high");
+        assert_eq!(look("/proc/self/ns/net", seen), WitnessVerdict::Present);
+        assert_eq!(look("/proc/4194305/ns/net", seen), WitnessVerdict::Absent, "no process id is that high");
         let elsewhere = seen.and_then(|seen| Place::new(seen.device, seen.inode.get() + 1));
-        assert_eq!(look("/proc/4194305/ns/net", elsewhere), Trace::Unknown);
+        assert_eq!(look("/proc/4194305/ns/net", elsewhere), WitnessVerdict::Unknown);
     }
 }

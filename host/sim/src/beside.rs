@@ -138,23 +138,23 @@ impl Beside {
 
     /// Checks that this chapter agrees with the others.
     pub(crate) fn check(&self, found: &Recovered) -> Result<()> {
-        let through = found.choices.through();
+        let through = found.state.node.choices.through();
         ensure!(
             self.choices == through,
             "a group is torn: choices are as of {through}, but the simulation's chapter has {self:?}"
         );
-        let through = found.claims.through();
+        let through = found.state.node.claims.through();
         ensure!(
             self.claims == through,
             "a group is torn: claims are as of {through}, but the simulation's chapter has {self:?}"
         );
-        let through = found.delegations.through();
+        let through = found.state.node.delegations.through();
         ensure!(
             self.delegations == through,
             "a group is torn: delegations are as of {through}, but the simulation's chapter has {self:?}"
         );
         for (network, (place, is_removal)) in &self.books {
-            let book = found.books.iter().find(|book| book.name().as_str() == network);
+            let book = found.state.books.iter().find(|book| book.name().as_str() == network);
             let through = book.map(tenure_ledger::Book::through);
             let expected = (!is_removal).then_some(*place);
             ensure!(
@@ -163,7 +163,7 @@ impl Beside {
             );
         }
         let states: BTreeMap<_, _> =
-            found.states.all().map(|(name, memory)| (name.as_str(), memory)).collect();
+            found.state.node.states.all().map(|(name, memory)| (name.as_str(), memory)).collect();
         for (network, counted) in &self.counts {
             let now = states.get(network.as_str()).map(|memory| &memory.now);
             let count = now.map_or(Some(0), |now| policies::counted(&now.bytes, now.policy.name.as_str()));
@@ -178,7 +178,7 @@ impl Beside {
             "a state is not forgotten: {states:?}, expected {:?}",
             self.counts
         );
-        for book in &found.books {
+        for book in &found.state.books {
             ensure!(
                 self.books.contains_key(book.name().as_str()),
                 "a group is torn: the simulation's chapter has no record of {}",

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result, ensure};
-use tenure_ledger::{Book, Choices, ClaimKey, Claims};
+use tenure_ledger::{Book, ClaimKey, LedgerState};
 use tenure_types::{Moment, NetworkName, Owner};
 
 use crate::policies::block;
@@ -295,26 +295,27 @@ impl Oracle {
 
     /// Checks the state after every request has ended: everything that [`check`](Self::check) checks, and that
     /// nothing leaked.
-    pub(crate) fn check_at_rest(&mut self, books: &[Book], choices: &Choices, claims: &Claims) -> Result<()> {
-        self.check(books, choices, claims)?;
+    pub(crate) fn check_at_rest(&mut self, state: &LedgerState) -> Result<()> {
+        self.check(state)?;
         let silent = self.owners.iter().filter(|(_, known)| known.holds.is_none() && !known.unsure);
         for ((network, owner), _) in silent {
-            let held = book_of(books, network).and_then(|book| book.owned_by(owner));
+            let held = book_of(&state.books, network).and_then(|book| book.owned_by(owner));
             ensure!(held.is_none(), "I3: {owner} on {network} holds {held:?}, which no reply has reported");
         }
         Ok(())
     }
 
     /// Checks a recovered state, or the state at rest, against all answers.
-    pub(crate) fn check(&mut self, books: &[Book], choices: &Choices, claims: &Claims) -> Result<()> {
-        self.claims.check(books, claims)?;
+    pub(crate) fn check(&mut self, state: &LedgerState) -> Result<()> {
+        let LedgerState { books, node, .. } = state;
+        self.claims.check(books, &node.claims)?;
         for (name, known) in &mut self.networks {
-            let checked = known.check(book_of(books, name), choices.of(name));
+            let checked = known.check(book_of(books, name), node.choices.of(name));
             let rolled_back = checked.with_context(|| format!("network {name}"))?;
             self.rolled_back += u64::from(rolled_back);
         }
         for ((network, owner), known) in &self.owners {
-            let held = book_of(books, network).and_then(|book| book.owned_by(owner));
+            let held = book_of(&state.books, network).and_then(|book| book.owned_by(owner));
             let addresses: Option<Vec<IpAddr>> =
                 held.map(|held| held.addresses.iter().map(tenure_types::AssignedAddress::ip).collect());
             if let Some(expected) = &known.holds {

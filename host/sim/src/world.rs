@@ -16,9 +16,8 @@ use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
 use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
-use tenure_fixtures::ports::{ManualClock, NoLinks, Silent};
+use tenure_fixtures::ports::{ManualClock, NoLinks, Silent, restored};
 use tenure_fixtures::random::Random;
-use tenure_ledger::{Book, Choices, Claims, Page};
 use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
 
 use self::agents::{AgentAsked, Answer};
@@ -78,8 +77,8 @@ struct Daemon {
     began: Moment,
     /// The owners of abandoned or failed ADDs, which may not be undone yet when the process ends.
     given_up: Vec<Key>,
-    /// Whoever carries effects out; until the end, requests wait for supply.
-    attending: Option<Attending>,
+    /// The executors of the networks; until the end, requests wait for supply.
+    attending: Vec<Attending>,
 }
 
 /// The counts of one seed, for the summary.
@@ -125,6 +124,11 @@ struct World {
 /// The networks.
 fn names() -> Result<[NetworkName; 2]> {
     Ok([NetworkName::new("net")?, NetworkName::new("blue")?])
+}
+
+/// Attends to all networks.
+fn attend(engine: &Engine) -> Result<Vec<Attending>> {
+    Ok(names()?.iter().map(|network| engine.attend(network)).collect())
 }
 
 /// The boot clock when the daemon starts for the first time after a boot.
@@ -188,9 +192,7 @@ impl World {
             !recovered.report.lost,
             "recovery reports the state as lost, but it was durable up to {last:?}"
         );
-        self.oracle
-            .check(&recovered.books, &recovered.choices, &recovered.claims)
-            .context("after recovery")?;
+        self.oracle.check(&recovered.state).context("after recovery")?;
         beside.check(&recovered).context("after recovery")?;
         self.foreign.restarted();
         let mut options = Options::new(
@@ -213,7 +215,7 @@ impl World {
             Outcome::Other
         });
         let daemon = Daemon {
-            attending: Some(engine.attend()),
+            attending: attend(&engine)?,
             source: All { images: engine.images(), beside },
             engine,
             writer,
@@ -249,17 +251,7 @@ impl World {
             reserved: RESERVED,
             agents: None,
         };
-        let state = tenure_engine::Recovered {
-            books: recovered.books,
-            choices: recovered.choices,
-            components: recovered.components,
-            claims: recovered.claims,
-            states: recovered.states,
-            delegations: recovered.delegations,
-            effects: recovered.effects,
-            moves: recovered.moves,
-        };
-        Engine::new(state, ports, settings)
+        Engine::new(recovered.state, ports, settings)
     }
 
     fn step(&mut self, mut daemon: Daemon) -> Result<Daemon> {
@@ -398,7 +390,7 @@ impl World {
     fn settle(&mut self, mut daemon: Daemon) -> Result<()> {
         loop {
             // Who still waits for supply is refused.
-            daemon.attending = None;
+            daemon.attending.clear();
             self.disk.set_faults(Faults::default());
             self.disk.set_capacity(None);
             self.come_to_rest(&mut daemon)?;
@@ -411,8 +403,8 @@ impl World {
         }
         ensure!(daemon.asked.is_empty(), "{} requests never ended", daemon.asked.len());
         ensure!(daemon.executor.ids().len() == 1, "a task other than the undo task never ended");
-        let (books, choices, claims) = state(&daemon)?;
-        self.oracle.check_at_rest(&books, &choices, &claims).context("at rest")?;
+        let state = restored(daemon.source.images.pages(1))?;
+        self.oracle.check_at_rest(&state).context("at rest")?;
         self.check_pictures(&mut daemon).context("at rest")?;
         self.check_foreign(&mut daemon).context("at rest")?;
         drop(daemon);
@@ -425,9 +417,9 @@ impl World {
         self.disk.set_faults(Faults::default());
         self.disk.set_capacity(None);
         // Who waits for supply is refused, and may wait again from now on.
-        daemon.attending = None;
+        daemon.attending.clear();
         self.come_to_rest(daemon)?;
-        daemon.attending = Some(daemon.engine.attend());
+        daemon.attending = attend(&daemon.engine)?;
         if self.disk.is_stopped() {
             return Ok(());
         }
@@ -482,23 +474,4 @@ impl World {
         }
         Ok(())
     }
-}
-
-/// The state in memory.
-fn state(daemon: &Daemon) -> Result<(Vec<Book>, Choices, Claims)> {
-    let (mut books, mut choices, mut claims) = (Vec::new(), Choices::default(), Claims::default());
-    for page in daemon.source.images.pages(1) {
-        match page {
-            Page::Book(image) => books.push(Book::restore(*image)?),
-            Page::Choices(known) => choices = known,
-            Page::Claims(known) => claims = known,
-            Page::Gone { .. }
-            | Page::Components(_)
-            | Page::States(_)
-            | Page::Delegations(_)
-            | Page::Effects(_)
-            | Page::Moves(_) => {}
-        }
-    }
-    Ok((books, choices, claims))
 }

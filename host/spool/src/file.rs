@@ -7,7 +7,7 @@ use tenure_rpc::v1::Invocation;
 
 /// The JSON of a file. Fields are only ever added.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SpooledCall {
     #[serde(default)]
     container_id: String,
     #[serde(default)]
@@ -32,7 +32,7 @@ struct Written {
 pub(crate) fn bytes(invocation: &Invocation) -> io::Result<Vec<u8>> {
     let config = String::from_utf8(invocation.config.clone())
         .map_err(|_| useless("the configuration is not UTF-8"))?;
-    let written = Written {
+    let written = SpooledCall {
         container_id: invocation.container_id.clone(),
         netns: invocation.netns.clone(),
         interface: invocation.interface.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn bytes(invocation: &Invocation) -> io::Result<Vec<u8>> {
 /// # Errors
 /// `InvalidData` for bytes that are not a DEL, or a DEL without a start time.
 pub(crate) fn invocation(bytes: &[u8]) -> io::Result<Invocation> {
-    let written: Written = serde_json::from_slice(bytes).map_err(|error| useless(&error.to_string()))?;
+    let written: SpooledCall = serde_json::from_slice(bytes).map_err(|error| useless(&error.to_string()))?;
     if written.started_at_boot_ms == 0 && written.started_at_boot_ns == 0 {
         // Replayed without a start time, it would free allocations that began long after it.
         return Err(useless("it has no start time"));

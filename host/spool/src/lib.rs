@@ -41,9 +41,9 @@ pub struct Spool {
 /// The verb of a spooled file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// DEL.
+    /// A CNI DEL.
     Del,
-    /// GC.
+    /// A CNI GC.
     Gc,
 }
 
@@ -71,9 +71,9 @@ impl Verb {
 /// Why a file is set aside; the reason becomes the new extension of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aside {
-    /// It contains no readable DEL.
+    /// The file contains no readable DEL.
     Unreadable,
-    /// Its DEL can never succeed.
+    /// The file's DEL can never succeed.
     Refused,
 }
 

@@ -43,7 +43,7 @@ impl Source {
 pub struct AssignedAddress {
     /// The address and its prefix length.
     pub address: IpNet,
-    /// Its source, shared by the addresses of a range.
+    /// The address's source, shared by the addresses of a range.
     pub source: Arc<Source>,
     /// The policy's attributes.
     pub attributes: Attributes,

@@ -20,7 +20,7 @@ pub struct PodIdentity {
 
 /// The link of an attachment, where the host makes it and not another plugin: a veth pair from the node into the pod.
 ///
-/// It is recorded with the allocation, so that whoever has an address has its link, and nobody else.
+/// Recorded with the allocation, so that only the owner of an address has its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// The name of the host's end.
@@ -74,11 +74,11 @@ pub struct Allocation {
     pub tags: Attributes,
     /// The policy that proposed it.
     pub policy: Arc<PolicyStamp>,
-    /// Where it was imported from; `None` if a policy proposed it.
+    /// The origin of an imported address; `None` if a policy proposed it.
     pub origin: Option<Box<Origin>>,
-    /// When the caller's latest request for it began; a DEL that began earlier does not apply to this allocation.
+    /// The start of the caller's latest request for it; a DEL that began earlier does not apply to this allocation.
     pub requested_at: Moment,
-    /// When the ledger admitted it.
+    /// The time at which the ledger admitted it.
     pub allocated_at: Moment,
 }
 

@@ -57,7 +57,7 @@ macro_rules! conditions {
                 match self { $(Self::$variant => Severity::$severity,)+ }
             }
 
-            /// What a person can do about it.
+            /// The next step for an operator.
             #[must_use]
             pub fn next_step(self) -> &'static str {
                 match self { $(Self::$variant => $next,)+ }
@@ -88,7 +88,7 @@ conditions! {
     DiskFull = "disk-full", NotReady, "free space under the state directory; ADD works again by itself";
     /// The CNI plugin's socket is missing, or something else has replaced it.
     SocketMissing = "socket-missing", NotReady,
-        "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+        "the daemon recreates it by itself; if this persists, remove the file that has replaced it";
     /// The network of the node's AWS interfaces has fewer addresses than `aws.ready_addresses`, or they are not known yet.
     SupplyMissing = "supply-missing", NotReady,
         "it clears by itself once EC2 has assigned addresses; if it persists, see `tenurectl cloud`";
@@ -102,10 +102,10 @@ conditions! {
         "fix what the message names; the daemon tries again by itself";
     /// The socket of tenurectl is missing, or something else has replaced it.
     AdminSocketMissing = "admin-socket-missing", Degraded,
-        "the daemon recreates it by itself; if this persists, remove whatever has replaced it";
+        "the daemon recreates it by itself; if this persists, remove the file that has replaced it";
     /// The socket of agents is missing, or something else has replaced it; their claims stay as they are.
     AgentSocketMissing = "agent-socket-missing", Degraded,
-        "the daemon recreates it by itself; if this persists, remove whatever has replaced it, or check `claims.socket_group`";
+        "the daemon recreates it by itself; if this persists, remove the file that has replaced it, or check `claims.socket_group`";
     /// A policy is being loaded; until then, ADD on a network that it serves is refused with code 11.
     PoliciesLoading = "policies-loading", Degraded, "nothing to do: it clears by itself";
     /// A policy cannot be loaded; ADD on a network that needs it fails.
@@ -131,9 +131,9 @@ conditions! {
         "put `[agents.NAME]` back, or end the claims with `tenurectl claims release`; `tenurectl claims` lists them";
     /// EC2 or the instance metadata service does not answer, or refuses calls; what the node has stays as it is.
     CloudUnreachable = "cloud-unreachable", Degraded,
-        "check the node's way to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
+        "check the node's network path to EC2, for which the systemd unit needs the drop-in tenure-aws.conf, and the permissions of its role; the daemon tries again by itself, and `tenurectl cloud` shows the calls";
     /// Addresses of the node's interfaces are in use or may be, although EC2 no longer shows them or the ledger does not know by
-    /// whom; they stay with whoever has them, and no other pod gets them.
+    /// whom; they stay with their present holders, and no other pod gets them.
     CloudQuarantine = "cloud-quarantine", Degraded,
         "see `tenurectl cloud`: assign again what was taken from an interface, or delete its pods; import what another IPAM gave out";
     /// The container runtime does not answer, so leaked addresses are not detected.
@@ -142,7 +142,7 @@ conditions! {
     /// A network in the configuration could not be defined; unless it already existed, its ADD is refused.
     NetworkUndefined = "network-undefined", Degraded,
         "fix what the message names and run `tenurectl reload`; the daemon also retries by itself";
-    /// A file of `cni.directory` is no CNI configuration, or its network could not be defined before its first pod.
+    /// A file of `cni.directory` is not a CNI configuration, or its network could not be defined before its first pod.
     CniFileUnusable = "cni-file-unusable", Degraded,
         "fix the file named above; the daemon looks at it again by itself, and its first ADD would fail in the same way";
     /// The configuration no longer allows a network's ranges or policy, so its ADD is refused.
@@ -174,11 +174,11 @@ impl fmt::Display for ConditionName {
 pub struct Condition {
     /// Which condition it is; the name implies its severity and next step.
     pub name: ConditionName,
-    /// What it is about, where several things can have the condition: a policy's name, a network's pool. Otherwise empty.
+    /// The subject, where several things can have the condition: a policy's name, a network's pool. Otherwise empty.
     pub subject: String,
-    /// What happened, in one line.
+    /// The cause, in one line.
     pub message: String,
-    /// When it began.
+    /// The time at which it began.
     pub since: Moment,
 }
 

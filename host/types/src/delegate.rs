@@ -28,14 +28,14 @@ pub struct DelegateCall {
     pub requested: Vec<IpAddr>,
 }
 
-/// What a delegate is to do, other than an ADD.
+/// A call of a delegate other than ADD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DelegateVerb {
     /// Free what the attachment has.
     Del,
     /// Check that the attachment has what the delegate gave it.
     Check {
-        /// What it gave.
+        /// The result that the delegate gave.
         given: Success,
     },
     /// Free what all other attachments of the network have.

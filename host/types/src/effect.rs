@@ -2,7 +2,7 @@
 
 use crate::Attributes;
 
-/// What an effect does.
+/// The kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EffectKind {
     /// Attaches one more network interface.
@@ -36,7 +36,7 @@ impl EffectKind {
         Self::GiveBackBlock,
     ];
 
-    /// Its name in the interface, in the log and in the configuration.
+    /// The kind's name in the interface, in the log and in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl EffectKind {
 /// A change that a policy wants in a pool's supply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// What it does.
+    /// The effect's kind.
     pub kind: EffectKind,
     /// The pool's index in its network.
     pub pool: usize,

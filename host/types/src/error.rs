@@ -35,7 +35,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => $cni,)+ }
             }
 
-            /// What a person can do about it.
+            /// The next step for an operator.
             #[must_use]
             pub fn next_step(self) -> &'static str {
                 match self { $(Self::$variant => $next,)+ }
@@ -57,7 +57,7 @@ codes! {
     /// A CNI environment variable is missing or malformed.
     InvalidEnvironment = "invalid-environment", 4,
         "the runtime sets these variables: check its version and the plugin chain that calls the IPAM plugin";
-    /// The CNI plugin could not read or write a file or a descriptor.
+    /// A file or a descriptor could not be read or written, or is in use by another process.
     InputOutput = "input-output", 5, "check the file or descriptor named above";
     /// The network configuration on standard input is not a JSON object, or its `name` or `cniVersion` is not a string.
     MalformedConfig = "malformed-config", 6, "check the network configuration with a JSON linter";
@@ -78,6 +78,8 @@ codes! {
     NotReady = "not-ready", 11, "the runtime retries; `tenurectl status` says what the daemon is waiting for";
     /// The daemon is stopping. The plugin waits for the next one.
     Stopping = "stopping", 11, "nothing to do if the daemon is being restarted; otherwise start it";
+    /// The daemon is still reading, compiling or checking the network's policy, or defining the network. The plugin waits for that.
+    Preparing = "preparing", 11, "nothing to do: the runtime retries; `tenurectl status` says what is being prepared";
     /// No address is free yet, but the policy says that more have been requested.
     NotYet = "not-yet", 11, "the runtime retries; `tenurectl networks` shows the network's pools";
     /// A DEL of the same attachment overtook this ADD, or a later ADD of it named another network namespace; or the ADD began before the oldest DEL that the daemon can remember.
@@ -148,16 +150,22 @@ codes! {
     /// The network's state has another version than the one that was to be replaced.
     StateChanged = "state-changed", 129, "look at it again with `tenurectl policy state NETWORK`, and repeat with its version";
     /// An agent may not claim this: its table in tenured.toml does not allow the network, the name, the address or the number.
-    ClaimDenied = "claim-denied", 130, "the rule above is in `[agents.NAME]` of tenured.toml; ask whoever operates the node";
+    ClaimDenied = "claim-denied", 130, "the rule above is in `[agents.NAME]` of tenured.toml; ask the node's operator";
     /// The agent's claim holds other addresses than it now asks for.
-    ClaimDiffers = "claim-differs", 131, "release the claim first, or declare the whole set of claims, which makes it anew";
+    ClaimDiffers = "claim-differs", 131, "release the claim first, or declare the whole set of claims, which replaces it";
     /// A request for a claim is malformed.
     ClaimInvalid = "claim-invalid", 132, "correct what is named above in the agent's request";
-    /// No agent is configured for whoever is calling.
+    /// No agent is configured for the caller.
     AgentUnknown = "agent-unknown", 133, "`[agents.NAME]` in tenured.toml admits an agent by its user, group or pod";
+    /// The claim belongs to another scope of its agent: to another component that shares the agent's user.
+    ClaimOfAnotherScope = "claim-of-another-scope", 134,
+        "use another name for the claim, name the scope that has it, or take it over with `from_scope` if this component replaces that one";
+    /// The claim is not the one that was to be released: it was made again, or another holder has asked for it since.
+    ClaimSuperseded = "claim-superseded", 135,
+        "nothing to do if a successor uses the claim now; otherwise list the claims, and release it with its present generation and holder";
     /// The agent has no such claim.
     ClaimUnknown = "claim-unknown", 138, "`tenurectl claims` lists the claims; the agent has to claim it";
-    /// A network's delegate refused a call, or its answer is none.
+    /// A network's delegate refused a call, or its answer is invalid.
     DelegateFailed = "delegate-failed", 140, "the reason above is the delegate's own text; check `delegate_config` of the network";
     /// The ledger rejected what a network's delegate gave, for instance an address that somebody has; it was given back.
     DelegateRejected = "delegate-rejected", 141,
@@ -174,9 +182,9 @@ codes! {
         "check the registry's name and the network, and run the command again; --timeout allows a longer silence, --plain-http is for a registry without TLS";
     /// A registry does not have the component, or denies access to it.
     RegistryRefused = "registry-refused", 154, "check the reference and the credentials";
-    /// What a registry sent is not one component with the expected digest and size.
+    /// The registry's answer is not one component with the expected digest and size.
     RegistryMismatch = "registry-mismatch", 155,
-        "load nothing from this reference until whoever publishes it has confirmed its digest and its form";
+        "load nothing from this reference until its publisher has confirmed its digest and its form";
     /// The kernel did not make, show or remove a pod's link or the way to it; the address was released again.
     LinkFailed = "link-failed", 160, "fix the cause named above; the runtime retries, and `tenurectl log` shows more";
     /// The daemon may not make links: it lacks a capability.
@@ -184,7 +192,7 @@ codes! {
         "run tenured with CAP_NET_ADMIN and CAP_SYS_ADMIN: install deploy/systemd/tenure-eni.conf as a drop-in of its unit";
     /// The link that a pod needs has the name of a link that is not the host's to replace.
     LinkTaken = "link-taken", 162, "rename or remove the link named above; the runtime retries";
-    /// CHECK: a pod's link, or the result that the runtime kept of it, is not as it shall be.
+    /// CHECK: a pod's link, or the result that the runtime kept of it, does not match the expected state.
     LinkDiffers = "link-differs", 163, "delete the pod so that it is recreated; a repeated ADD repairs the link, too";
     /// Another pod's link has the name that this pod's needs: names of links have room for few digits of a digest.
     LinkNameShared = "link-name-shared", 164, "give the pod another name: its link's name follows from it";
@@ -223,11 +231,11 @@ impl fmt::Display for ErrorCode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Error {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub code: ErrorCode,
-    /// What happened, in one line, naming what it happened to.
+    /// The cause, in one line, naming the object that it concerns.
     pub cause: String,
-    /// What a CNI caller gets as the message instead of the cause: the reference implementation's whole text, which
+    /// The message for a CNI caller instead of the cause: the reference implementation's whole text, which
     /// callers compare. The log, operators and the error's details get the cause.
     pub reference: Option<Box<str>>,
     /// How a policy failed, where one did. It is counted where it happens and not passed on.

@@ -3,15 +3,15 @@
 /// How a policy failed; used as a metric label and in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyFailure {
-    /// It trapped: a panic, a stack overflow, an invalid memory access.
+    /// The policy trapped: a panic, a stack overflow, an invalid memory access.
     Trap,
-    /// It exceeded a call's time limit.
+    /// The policy exceeded a call's time limit.
     Deadline,
-    /// It exceeded a call's memory limit.
+    /// The policy exceeded a call's memory limit.
     Memory,
-    /// Its answer exceeded the length limit.
+    /// The policy's answer exceeded the length limit.
     Length,
-    /// Its answer was malformed, such as an invalid address.
+    /// The policy's answer was malformed, such as an invalid address.
     Nonsense,
     /// The ledger refused its proposal or definition.
     Rejected,

@@ -17,7 +17,7 @@ pub struct Request {
     pub sandbox: Sandbox,
     /// Whether the network's last plan found that its supply is as large as it can be.
     pub supply_full: bool,
-    /// When the caller's request began.
+    /// The start of the caller's request.
     pub requested_at: Moment,
 }
 
@@ -70,7 +70,7 @@ pub struct Grant {
     pub link: Option<Connected>,
 }
 
-/// An attachment's link, as its runtime is told of it.
+/// An attachment's link, as its runtime learns of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
     /// The host's end.
@@ -88,8 +88,8 @@ pub struct Connected {
 /// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkEnd {
-    /// Its name.
+    /// The end's name.
     pub name: String,
-    /// Its hardware address, as `02:00:5e:00:53:01`.
+    /// The end's hardware address, as `02:00:5e:00:53:01`.
     pub mac: String,
 }

@@ -1,12 +1,13 @@
 //! Addresses, owners, requests, grants and errors: the plain data types that all other crates share.
 //!
-//! Nothing here does I/O, reads a clock or holds a lock. Every value is valid: [`NetworkName`], [`ContainerId`],
+//! Nothing here does I/O, reads a clock or holds a lock; [`Clock`] is only the port. Every value is valid: [`NetworkName`], [`ContainerId`],
 //! [`InterfaceName`] and [`Range`] can be made only by their checking constructors, also from the wire and the
 //! checkpoint.
 
 mod address;
 mod allocation;
 mod attributes;
+mod clock;
 pub mod cni;
 mod condition;
 mod delegate;
@@ -14,6 +15,7 @@ mod effect;
 mod error;
 mod failure;
 mod grant;
+mod identity;
 mod lifetime;
 mod meter;
 mod moment;
@@ -32,18 +34,20 @@ mod selector;
 pub use address::{AssignedAddress, Source};
 pub use allocation::{Allocation, Generation, Link, PodIdentity, Sandbox};
 pub use attributes::{Attributes, InvalidAttributes, MOST_ATTRIBUTES};
+pub use clock::Clock;
 pub use condition::{Condition, ConditionName, Severity};
 pub use delegate::{DELEGATED, DelegateCall, DelegateVerb};
 pub use effect::{Effect, EffectKind};
 pub use error::{Error, ErrorCode, Result};
 pub use failure::PolicyFailure;
 pub use grant::{Assignment, Connected, Grant, LinkEnd, Proposal, Request};
+pub use identity::NodeIdentity;
 pub use lifetime::End;
 pub use meter::{Counts, Meter};
 pub use moment::{BootId, Moment};
 pub use name::{
-    AgentName, ClaimName, ContainerId, DelegateName, IntentId, InterfaceName, InvalidName, NetworkName,
-    PolicyName, PoolName, RangeName,
+    AgentName, ClaimName, ContainerId, DelegateName, HolderName, IntentId, InterfaceName, InvalidName,
+    NetworkName, PolicyName, PoolName, RangeName, ScopeName,
 };
 pub use network::{COOLDOWN_SECONDS, Cooling, Definer, Definition, Network, NetworkConfig, PolicyStamp};
 pub use origin::Origin;

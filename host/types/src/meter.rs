@@ -1,4 +1,4 @@
-//! What a policy's calls have used and how they ended.
+//! Usage and outcomes of a policy's calls.
 
 use std::time::Duration;
 

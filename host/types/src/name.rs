@@ -184,6 +184,30 @@ name!(
     }
 );
 name!(
+    /// The name of a part of an agent that has claims of its own, such as `router`.
+    ScopeName(Arc<str>),
+    |text| match text {
+        "" => Err(InvalidName::Missing("scope")),
+        text if is_cni_name(text) && text.len() <= 64 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a scope has at most 64 letters, digits, '_', '.' and '-', and begins with a letter or digit",
+            value: text.chars().take(64).collect()
+        }),
+    }
+);
+name!(
+    /// The name of one run of an agent, such as the uid of its pod: its successor has another.
+    HolderName(Arc<str>),
+    |text| match text {
+        "" => Err(InvalidName::Missing("holder")),
+        text if is_cni_name(text) && text.len() <= 128 => Ok(()),
+        text => Err(InvalidName::Malformed {
+            rule: "a holder has at most 128 letters, digits, '_', '.' and '-', and begins with a letter or digit",
+            value: text.chars().take(128).collect()
+        }),
+    }
+);
+name!(
     /// A policy's name in the daemon's catalogue; never a path.
     PolicyName(Arc<str>),
     |text| match text {
@@ -286,6 +310,10 @@ mod tests {
             assert!(PoolName::new(bad).is_err() && AgentName::new(bad).is_err(), "{bad:?}");
         }
         assert!(ClaimName::new("ingress.v4").is_ok() && ClaimName::new("a b").is_err());
+        assert!(ScopeName::new("s".repeat(64)).is_ok() && HolderName::new("h".repeat(128)).is_ok());
+        for bad in ["", "a/b", "-a", &"n".repeat(129)] {
+            assert!(ScopeName::new(bad).is_err() && HolderName::new(bad).is_err(), "{bad:?}");
+        }
         assert!(RangeName::new("eni-1/10.0.0.16-10.0.0.31").is_ok());
         for bad in ["", "a b", "é", &"r".repeat(129)] {
             assert!(RangeName::new(bad).is_err(), "{bad:?}");

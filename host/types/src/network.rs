@@ -45,7 +45,7 @@ pub struct Definition {
     pub attributes: Attributes,
 }
 
-/// Who defined a network.
+/// The source of a network's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Definer {
     /// A CNI call's configuration. A later call with another configuration redefines the network.
@@ -83,9 +83,9 @@ pub struct Network {
     pub cooling: Cooling,
     /// Attributes that the policy stores to read again when it proposes.
     pub attributes: Attributes,
-    /// Who defined it.
+    /// The source of the definition.
     pub defined_by: Definer,
-    /// When it was last changed.
+    /// The time of the last change.
     pub changed_at: Moment,
 }
 
@@ -94,6 +94,12 @@ impl Network {
     #[must_use]
     pub fn pool_named(&self, name: &PoolName) -> Option<usize> {
         self.pools.iter().position(|pool| pool.name == *name)
+    }
+
+    /// The cooldown that the definition asks for, in seconds; 0 if it asks for none.
+    #[must_use]
+    pub fn cooldown_seconds(&self) -> u32 {
+        self.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse().ok()).unwrap_or(0)
     }
 }
 

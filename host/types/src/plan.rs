@@ -1,4 +1,4 @@
-//! What a plan is made from, besides the ledger and the configuration.
+//! Input of a plan besides the ledger and the configuration.
 
 use crate::{Attributes, Effect};
 
@@ -16,9 +16,9 @@ pub struct Demand {
 /// Something outside the ledger that a plan depends on, such as a network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// Its kind.
+    /// The object's kind.
     pub kind: String,
-    /// Its name, unique within its kind.
+    /// The object's name, unique within its kind.
     pub name: String,
     /// Facts about it.
     pub attributes: Attributes,

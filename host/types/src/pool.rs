@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Attributes, PoolName, Range};
 
-/// Who supplies a pool's ranges.
+/// The supplier of a pool's ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Supply {
     /// The network's configuration, through its policy's definition.
@@ -60,7 +60,7 @@ impl Need {
 pub struct Pool {
     /// The name, which identifies it within its network. Its usage and its last address are tracked by name.
     pub name: PoolName,
-    /// Who supplies its ranges.
+    /// The supplier of the pool's ranges.
     pub supply: Supply,
     /// Which grants have an address from it.
     pub need: Need,
@@ -87,6 +87,6 @@ impl Pool {
 pub struct DefinedPool {
     /// The pool.
     pub pool: Pool,
-    /// Its configured ranges, in the order in which they are used; empty if the host supplies them.
+    /// The pool's configured ranges, in the order in which they are used; empty if the host supplies them.
     pub ranges: Vec<Range>,
 }

@@ -22,7 +22,7 @@ use tenure_sdk::{
     configuration,
 };
 
-use self::settings::Settings;
+use self::settings::AwsSettings;
 
 /// The policy.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct AwsEni;
 
 impl Policy for AwsEni {
     fn define(config: &Config) -> Result<Definition, Refusal> {
-        let (settings, warnings) = Settings::read(config)?;
+        let (settings, warnings) = AwsSettings::read(config)?;
         for warning in warnings {
             tenure_sdk::warn(&warning);
         }
@@ -54,8 +54,8 @@ impl Planner for AwsEni {
 }
 
 /// The settings of the present call. Their warnings were logged when the network was defined.
-fn settings() -> Result<Settings, Refusal> {
-    Ok(Settings::read(&configuration::get())?.0)
+fn settings() -> Result<AwsSettings, Refusal> {
+    Ok(AwsSettings::read(&configuration::get())?.0)
 }
 
 tenure_sdk::export!(AwsEni);

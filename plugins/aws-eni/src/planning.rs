@@ -13,11 +13,11 @@ use tenure_sdk::{Effect, Refusal, State, ledger};
 
 use self::action::Action;
 use self::grow::{Growth, Lack, grow, impossible};
-use self::rule::Rule;
+use self::rule::PoolRule;
 use self::shrink::shrink;
 use crate::names::{FALSE, IPV4, IPV6, TRUE};
 use crate::present::Present;
-use crate::settings::{InForce, Settings};
+use crate::settings::{AwsSettings, InForce};
 use crate::supply::look;
 
 /// Plans for every pool.
@@ -25,7 +25,7 @@ use crate::supply::look;
 /// # Errors
 /// If more is wanted and nothing can be done: [`Refusal::Exhausted`] if nothing more fits until the state changes, and
 /// [`Refusal::NotYet`] while EC2 should not be asked.
-pub fn plan(settings: &Settings, state: &State) -> Result<Vec<Effect>, Refusal> {
+pub fn plan(settings: &AwsSettings, state: &State) -> Result<Vec<Effect>, Refusal> {
     let (mut effects, mut lacks) = (Vec::new(), Vec::new());
     if settings.fixed {
         return Ok(effects);
@@ -54,7 +54,7 @@ pub fn plan(settings: &Settings, state: &State) -> Result<Vec<Effect>, Refusal> 
 
 /// Plans for a pool, and says what it lacks in spite of that.
 fn plan_of(
-    settings: &Settings,
+    settings: &AwsSettings,
     in_force: &InForce,
     state: &State,
     pool: &Pool,
@@ -62,7 +62,7 @@ fn plan_of(
     let is = |name: &str, value: &str| state.attributes.get(name) == Some(value);
     let supply = look(settings, state, pool);
     let has_prefixes = !is("prefixes.supported", FALSE);
-    let rule = Rule::of(settings, in_force, &supply, &pool.name, has_prefixes);
+    let rule = PoolRule::of(settings, in_force, &supply, &pool.name, has_prefixes);
     let only_demand = is("schedulable", FALSE) && !settings.grow_unschedulable;
     let growth = match pool.name == IPV6 && !has_prefixes {
         _ if is("terminating", TRUE) => Growth::default(),

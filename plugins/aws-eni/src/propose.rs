@@ -9,15 +9,15 @@ use tenure_sdk::ledger::{self, Direction, Pool, Shelf, Standing, room};
 use tenure_sdk::{Proposal, Refusal, Request};
 
 use crate::names::{DEVICE, FULL, INTERFACE, PRIMARY_DEVICE, SUPPLY_STATE};
-use crate::settings::Settings;
-use crate::supply::Unit;
+use crate::settings::AwsSettings;
+use crate::supply::RangeUnit;
 
 /// Proposes an address of each pool.
 ///
 /// # Errors
 /// [`Refusal::NotYet`] if a pool has nothing free and more can come, [`Refusal::Exhausted`] if not, and
 /// [`Refusal::Unavailable`] for a requested address.
-pub fn propose(settings: &Settings, request: &Request) -> Result<Proposal, Refusal> {
+pub fn propose(settings: &AwsSettings, request: &Request) -> Result<Proposal, Refusal> {
     let mut requested = request.requested.clone();
     if let Some(outside) = requested.iter().find(|address| ledger::pool_of(**address).is_none()) {
         return Err(Refusal::Unavailable(format!("{outside} is on no interface of this node")));
@@ -52,7 +52,7 @@ fn insisted_on(address: IpAddr) -> Result<IpAddr, Refusal> {
 
 /// The next address of a pool: of its fullest interface that has room, and of the primary one before all others, since
 /// that cannot be given back.
-fn next(settings: &Settings, pool: &Pool) -> Option<IpAddr> {
+fn next(settings: &AwsSettings, pool: &Pool) -> Option<IpAddr> {
     let shelf = pool.shelf();
     if room(&shelf.usage()) == 0 {
         return None;
@@ -72,11 +72,11 @@ fn next(settings: &Settings, pool: &Pool) -> Option<IpAddr> {
 }
 
 /// The next address of an interface: of the kind that the node is configured for, and of the fullest range.
-fn on(settings: &Settings, shelf: Shelf<'_>) -> Option<IpAddr> {
-    let own = if settings.prefixes { Unit::Prefix } else { Unit::Address };
+fn on(settings: &AwsSettings, shelf: Shelf<'_>) -> Option<IpAddr> {
+    let own = if settings.prefixes { RangeUnit::Prefix } else { RangeUnit::Address };
     let with_room = shelf.ranges().filter(|view| view.is_open && room(&view.usage) > 0);
     // Of several, the first.
-    let fullest = with_room.min_by_key(|view| (Unit::of(&view.range) != own, room(&view.usage)))?;
+    let fullest = with_room.min_by_key(|view| (RangeUnit::of(&view.range) != own, room(&view.usage)))?;
     let first = fullest.range.first;
     match ledger::standing_of(first) {
         Standing::Free => Some(first),
@@ -85,7 +85,7 @@ fn on(settings: &Settings, shelf: Shelf<'_>) -> Option<IpAddr> {
 }
 
 /// Why there is no address of a pool.
-fn nothing(settings: &Settings, request: &Request, pool: &Pool) -> Refusal {
+fn nothing(settings: &AwsSettings, request: &Request, pool: &Pool) -> Refusal {
     let usage = pool.shelf().usage();
     let words = format!(
         "no address of pool {} is free: {} of {} are held, {} are cooling down",

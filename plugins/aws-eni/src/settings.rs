@@ -13,17 +13,17 @@ mod warm;
 
 use tenure_sdk::{Attributes, Config, Refusal};
 
-pub use self::knob::{Kind, Knob, Role};
+pub use self::knob::{Knob, KnobKind, Role};
 pub use self::knobs::{KNOBS, keyed};
 pub use self::targets::InForce;
 use self::targets::Targets;
 use self::values::{TARGETS, Values};
-pub use self::warm::{Target, Warm};
+pub use self::warm::{Warm, WarmTarget};
 use crate::present::Present;
 
 /// The settings that the policy itself uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct AwsSettings {
     /// Whether IPv4 addresses come as prefixes of 16, where the instance type has them.
     pub prefixes: bool,
     /// Whether single addresses are assigned where EC2 has no prefix.
@@ -49,7 +49,7 @@ pub struct Settings {
     values: Values,
 }
 
-impl Settings {
+impl AwsSettings {
     /// Reads a network's configuration. The texts are warnings for the operator.
     ///
     /// # Errors
@@ -78,13 +78,13 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// What should be free where no entry of `targets` is in force, if IPv4 addresses come as prefixes or one by one.
+    /// The warm target where no entry of `targets` is in force, if IPv4 addresses come as prefixes or one by one.
     #[must_use]
-    pub fn target(&self, prefixes: bool) -> Target {
+    pub fn target(&self, prefixes: bool) -> WarmTarget {
         self.warm.target(prefixes)
     }
 
-    /// What should be free at present, and by which entry of `targets`.
+    /// The present warm target, and the entry of `targets` that sets it.
     #[must_use]
     pub fn in_force(&self, present: &Present<'_>) -> InForce {
         self.targets.in_force(self.warm, present)
@@ -95,7 +95,7 @@ impl Settings {
         if !self.ipv4 && !self.ipv6 {
             return Err(Refusal::config("ipam.ipv4", "at least one of ipv4 and ipv6 must be true"));
         }
-        if self.ipv4 && self.prefixes && self.target(true) == Target::Prefixes(0) {
+        if self.ipv4 && self.prefixes && self.target(true) == WarmTarget::Prefixes(0) {
             let message = "needs one of warm.prefixes, warm.addresses and warm.minimum above 0";
             return Err(Refusal::config("ipam.prefixes", message));
         }
@@ -113,7 +113,7 @@ impl Settings {
         }
     }
 
-    /// What the host needs, as attributes of the definition: each with its key as the name.
+    /// The settings that the host follows, as attributes of the definition: each with its key as the name.
     #[must_use]
     pub fn host_attributes(&self) -> Attributes {
         let passed = KNOBS.iter().filter(|knob| matches!(knob.role, Role::Host | Role::Both));

@@ -10,21 +10,21 @@ mod subnet;
 
 use tenure_sdk::Range;
 
-pub use self::counts::Counts;
-pub use self::interface::{Duty, Interface, Run};
+pub use self::counts::PoolCounts;
+pub use self::interface::{InterfaceDuty, NodeInterface, RangeRun};
 pub use self::look::look;
-pub use self::subnet::Subnet;
+pub use self::subnet::SupplySubnet;
 
 /// A kind of range: what an effect assigns and releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum RangeUnit {
     /// A single address.
     Address,
     /// A prefix.
     Prefix,
 }
 
-impl Unit {
+impl RangeUnit {
     /// The kind of a range.
     #[must_use]
     pub fn of(range: &Range) -> Self {
@@ -34,11 +34,11 @@ impl Unit {
 
 /// A pool's supply.
 #[derive(Debug, Clone, Default)]
-pub struct Supply {
+pub struct PoolSupply {
     /// The interfaces, by name.
-    pub interfaces: Vec<Interface>,
+    pub interfaces: Vec<NodeInterface>,
     /// The subnets, by name.
-    pub subnets: Vec<Subnet>,
+    pub subnets: Vec<SupplySubnet>,
     /// How many more interfaces the node may have.
     pub interfaces_room: u32,
     /// How many addresses or prefixes fit on a new interface.
@@ -57,13 +57,13 @@ pub struct Supply {
     pub coming_prefixes: u32,
 }
 
-impl Supply {
+impl PoolSupply {
     /// The addresses of a range of this kind.
     #[must_use]
-    pub fn size(&self, unit: Unit) -> u32 {
+    pub fn size(&self, unit: RangeUnit) -> u32 {
         match unit {
-            Unit::Address => 1,
-            Unit::Prefix => self.prefix_size,
+            RangeUnit::Address => 1,
+            RangeUnit::Prefix => self.prefix_size,
         }
     }
 
@@ -75,7 +75,7 @@ impl Supply {
 
     /// The subnet of this name.
     #[must_use]
-    pub fn subnet(&self, name: Option<&str>) -> Option<&Subnet> {
+    pub fn subnet(&self, name: Option<&str>) -> Option<&SupplySubnet> {
         let name = name?;
         self.subnets.iter().find(|subnet| subnet.name == name)
     }
@@ -83,18 +83,18 @@ impl Supply {
     /// The usage. Of ranges of the other kind than `only`, and of those that hand out nothing, only what is held
     /// counts.
     #[must_use]
-    pub fn counts(&self, only: Option<Unit>) -> Counts {
-        let mut counts = Counts { waiting: self.waiting, ..Counts::default() };
+    pub fn counts(&self, only: Option<RangeUnit>) -> PoolCounts {
+        let mut counts = PoolCounts { waiting: self.waiting, ..PoolCounts::default() };
         for interface in &self.interfaces {
             for run in &interface.runs {
                 let is_counted = only.is_none_or(|unit| unit == run.unit) && interface.hands_out(run);
                 counts.add(run, is_counted);
             }
         }
-        if only != Some(Unit::Prefix) {
+        if only != Some(RangeUnit::Prefix) {
             counts.grow(self.coming_addresses);
         }
-        if only != Some(Unit::Address) {
+        if only != Some(RangeUnit::Address) {
             counts.grow(self.coming_prefixes.saturating_mul(self.prefix_size));
         }
         counts

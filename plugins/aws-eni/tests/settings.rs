@@ -5,22 +5,22 @@
 use std::rc::Rc;
 
 use tenure_aws_eni::AwsEni;
-use tenure_aws_eni::settings::{KNOBS, Kind, Role, Settings, Target, keyed};
+use tenure_aws_eni::settings::{AwsSettings, KNOBS, KnobKind, Role, WarmTarget, keyed};
 use tenure_sdk::{Config, Cooling, Need, Policy, Refusal, Supply};
 
-fn read(ipam: &str) -> Result<(Settings, Vec<String>), String> {
-    match Settings::read(&Config::new("net", ipam, &[])) {
+fn read(ipam: &str) -> Result<(AwsSettings, Vec<String>), String> {
+    match AwsSettings::read(&Config::new("net", ipam, &[])) {
         Ok(read) => Ok(read),
         Err(Refusal::InvalidConfig(error)) => Err(error.to_string()),
         Err(other) => panic!("{other:?}"),
     }
 }
 
-fn settings(ipam: &str) -> Settings {
+fn settings(ipam: &str) -> AwsSettings {
     read(ipam).unwrap().0
 }
 
-fn env(pairs: &str) -> Result<(Settings, Vec<String>), String> {
+fn env(pairs: &str) -> Result<(AwsSettings, Vec<String>), String> {
     read(&format!(r#"{{ "env": {{ {pairs} }} }}"#))
 }
 
@@ -28,7 +28,7 @@ fn env(pairs: &str) -> Result<(Settings, Vec<String>), String> {
 fn the_defaults_are_those_of_ipamd() {
     let (settings, warnings) = read("{}").unwrap();
     assert_eq!(warnings, [""; 0]);
-    assert_eq!(settings.target(false), Target::Interfaces(1));
+    assert_eq!(settings.target(false), WarmTarget::Interfaces(1));
     assert_eq!((settings.prefixes, settings.ipv4, settings.ipv6), (false, true, false));
     assert_eq!((settings.most_interfaces, settings.most_pods, settings.idle), (None, None, 60));
     assert!(!settings.fixed && !settings.custom_network && !settings.grow_unschedulable && settings.fallback);
@@ -46,7 +46,10 @@ fn the_daemon_sets_environment_is_read_as_it_is() {
         "ENABLE_SUBNET_DISCOVERY": "true", "WARM_ENI_TARGET": "1", "WARM_PREFIX_TARGET": "1""#,
     )
     .unwrap();
-    assert_eq!((settings.target(false), settings.target(true)), (Target::Interfaces(1), Target::Prefixes(1)));
+    assert_eq!(
+        (settings.target(false), settings.target(true)),
+        (WarmTarget::Interfaces(1), WarmTarget::Prefixes(1))
+    );
     assert_eq!(warnings, [""; 0]);
     assert_eq!(settings.host_attributes().get("cluster"), Some("blue"));
 }
@@ -58,7 +61,7 @@ fn one_of_two_targets_replaces_those_of_interfaces_and_prefixes() {
         (r#"{ "warm": { "minimum": 9 } }"#, 0, 9),
         (r#"{ "env": { "WARM_IP_TARGET": "2", "MINIMUM_IP_TARGET": "5", "WARM_ENI_TARGET": "1" } }"#, 2, 5),
     ] {
-        assert_eq!(settings(ipam).target(false), Target::Addresses { warm, minimum }, "{ipam}");
+        assert_eq!(settings(ipam).target(false), WarmTarget::Addresses { warm, minimum }, "{ipam}");
     }
 }
 
@@ -81,7 +84,7 @@ fn what_ipamd_takes_for_a_default_is_a_default_with_a_warning() {
     ] {
         let (settings, warnings) = env(pair).unwrap();
         assert!(warnings.len() == 1 && warnings[0].contains(warning), "{pair}: {warnings:?}");
-        assert_eq!((settings.target(false), settings.prefixes), (Target::Interfaces(1), false), "{pair}");
+        assert_eq!((settings.target(false), settings.prefixes), (WarmTarget::Interfaces(1), false), "{pair}");
     }
 }
 
@@ -97,11 +100,11 @@ fn booleans_and_numbers_are_read_as_go_reads_them() {
     }
     for (text, count) in [("+3", 3), ("007", 7), ("4294967296", u32::MAX)] {
         let settings = env(&format!(r#""WARM_ENI_TARGET": "{text}""#)).unwrap().0;
-        assert_eq!(settings.target(false), Target::Interfaces(count), "{text}");
+        assert_eq!(settings.target(false), WarmTarget::Interfaces(count), "{text}");
     }
     assert_eq!(
         env(r#""WARM_ENI_TARGET": 2"#).unwrap().0.target(false),
-        Target::Interfaces(2),
+        WarmTarget::Interfaces(2),
         "a number in TOML"
     );
     assert_eq!(env(r#""MAX_ENI": "0""#).unwrap().0.most_interfaces, None);
@@ -157,7 +160,8 @@ fn what_is_out_of_scope_is_refused_by_name_unless_it_is_off() {
     let names: Vec<_> = KNOBS.iter().filter(refused).map(|knob| (knob.env.unwrap(), knob.kind)).collect();
     assert!(names.len() >= 8, "{names:?}");
     for (name, kind) in names {
-        let (off, on) = if kind == Kind::Flag(false) { ("false", "true") } else { ("standard", "strict") };
+        let (off, on) =
+            if kind == KnobKind::Flag(false) { ("false", "true") } else { ("standard", "strict") };
         assert!(env(&format!(r#""{name}": "{off}""#)).is_ok(), "{name}");
         let error = env(&format!(r#""{name}": "{on}""#)).unwrap_err();
         assert!(error.starts_with(&format!("ipam.env.{name}: \"{on}\" is out of scope: ")), "{error}");

@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers are part of the tests")]
 
 use tenure_aws_eni::present::{Present, WeekTime};
-use tenure_aws_eni::settings::{Settings, Target};
+use tenure_aws_eni::settings::{AwsSettings, WarmTarget};
 use tenure_sdk::{Config, Refusal};
 
-fn read(ipam: &str) -> Result<Settings, String> {
-    match Settings::read(&Config::new("net", ipam, &[])) {
+fn read(ipam: &str) -> Result<AwsSettings, String> {
+    match AwsSettings::read(&Config::new("net", ipam, &[])) {
         Ok((settings, _)) => Ok(settings),
         Err(Refusal::InvalidConfig(error)) => Err(error.to_string()),
         Err(other) => panic!("{other:?}"),
@@ -15,7 +15,7 @@ fn read(ipam: &str) -> Result<Settings, String> {
 }
 
 /// Settings whose own target is one free address, and each entry's so many as its number says.
-fn entries(conditions: &[&str]) -> Settings {
+fn entries(conditions: &[&str]) -> AwsSettings {
     let entry = |(number, conditions): (usize, &&str)| {
         let comma = if conditions.is_empty() { "" } else { "," };
         format!(r#"{{ {conditions}{comma} "warm": {{ "addresses": {number}0 }} }}"#)
@@ -32,10 +32,10 @@ fn node<'a>(of: &'a str, pool: &'a str, time: &str) -> Present<'a> {
 }
 
 /// The number of the entry in force, or 0, by what should be free.
-fn number(settings: &Settings, present: &Present<'_>) -> u32 {
+fn number(settings: &AwsSettings, present: &Present<'_>) -> u32 {
     match settings.in_force(present).warm.target(false) {
-        Target::Addresses { warm: 1, minimum: 0 } => 0,
-        Target::Addresses { warm, minimum: 0 } => warm / 10,
+        WarmTarget::Addresses { warm: 1, minimum: 0 } => 0,
+        WarmTarget::Addresses { warm, minimum: 0 } => warm / 10,
         other => panic!("{other:?}"),
     }
 }
@@ -132,7 +132,7 @@ fn the_entry_in_force_is_named_with_its_conditions() {
         r#""labels": { "pool": "batch" }, "days": ["mon-fri"], "time": "22:00-06:00""#,
         r#""labels": { "pool": "batch" }"#,
     ]);
-    let words = |settings: &Settings, present: &Present<'_>| settings.in_force(present).words;
+    let words = |settings: &AwsSettings, present: &Present<'_>| settings.in_force(present).words;
     assert_eq!(
         words(&settings, &node("m5.large", "web", NOON)).unwrap(),
         "targets: entry 1 (instance type m5.*, 08:00-18:00 UTC)"
@@ -159,15 +159,19 @@ fn the_targets_of_an_entry_take_the_place_of_all_of_the_networks() {
         format!(r#"{{ {usual}, "prefixes": true, "targets": [{{ "warm": {warm} }}] }}"#)
     };
     for (warm, singly, in_prefixes) in [
-        (r#"{ "addresses": 2 }"#, Target::Addresses { warm: 2, minimum: 0 }, None),
-        (r#"{ "Minimum": 9, "interfaces": 2 }"#, Target::Addresses { warm: 0, minimum: 9 }, None),
-        (r#"{ "prefixes": 3 }"#, Target::Interfaces(1), Some(Target::Prefixes(3))),
-        (r#"{ "prefixes": 3, "interfaces": 0 }"#, Target::Interfaces(0), Some(Target::Prefixes(3))),
+        (r#"{ "addresses": 2 }"#, WarmTarget::Addresses { warm: 2, minimum: 0 }, None),
+        (r#"{ "Minimum": 9, "interfaces": 2 }"#, WarmTarget::Addresses { warm: 0, minimum: 9 }, None),
+        (r#"{ "prefixes": 3 }"#, WarmTarget::Interfaces(1), Some(WarmTarget::Prefixes(3))),
+        (r#"{ "prefixes": 3, "interfaces": 0 }"#, WarmTarget::Interfaces(0), Some(WarmTarget::Prefixes(3))),
     ] {
         let settings = read(&ipam(warm)).unwrap();
         let in_force = settings.in_force(&Present::default()).warm;
         assert_eq!((in_force.target(false), in_force.target(true)), (singly, in_prefixes.unwrap_or(singly)));
-        assert_eq!(settings.target(true), Target::Addresses { warm: 5, minimum: 20 }, "beside the entries");
+        assert_eq!(
+            settings.target(true),
+            WarmTarget::Addresses { warm: 5, minimum: 20 },
+            "beside the entries"
+        );
     }
 }
 

@@ -34,7 +34,7 @@ impl Policy for Delegated {
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        let owner = Owner::of(request);
+        let owner = AskingOwner::of(request);
         if let Some(agent) = owner.agent {
             check_quota(agent)?;
         }
@@ -57,14 +57,14 @@ impl Policy for Delegated {
     }
 }
 
-/// Who asks.
-struct Owner<'a> {
+/// The owner that asks for addresses.
+struct AskingOwner<'a> {
     agent: Option<&'a str>,
     /// The label of the address that is its own, if it has one.
     label: String,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> AskingOwner<'a> {
     fn of(request: &'a Request) -> Self {
         let agent = request.attribute("owner.agent");
         let name = request.name().unwrap_or_default();

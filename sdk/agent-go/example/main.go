@@ -1,4 +1,5 @@
 // Claims addresses of a network by name, and prints them whenever they change: agent SOCKET NETWORK NAME...
+// With AGENT_SCOPE in its environment, it is one of several components, and AGENT_FROM_SCOPE is the scope that it had before.
 package main
 
 import (
@@ -23,7 +24,11 @@ func main() {
 	for _, name := range os.Args[3:] {
 		claims = append(claims, agent.Claim(os.Args[2], name))
 	}
-	for known := range agent.Start(context.Background(), os.Args[1], claims...).News() {
+	component := agent.Component{Scope: os.Getenv("AGENT_SCOPE")}
+	if from, moves := os.LookupEnv("AGENT_FROM_SCOPE"); moves {
+		component.FromScope = &from
+	}
+	for known := range agent.StartAs(context.Background(), component, os.Args[1], claims...).News() {
 		fmt.Println(line(known))
 	}
 }

@@ -34,15 +34,36 @@ pub struct Agent {
     known: watch::Receiver<Known>,
 }
 
+/// The component of an agent that has a set of claims. Several components that share a user have a scope each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Component {
+    /// The scope; empty for an agent that is one component.
+    pub scope: String,
+    /// The scope that it had before, if any: its claims move over with their addresses. `Some("")` for none.
+    pub from_scope: Option<String>,
+}
+
 impl Agent {
     /// Begins to keep a set of claims. What the agent had declared before, and is not in the set, is released.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(socket: impl Into<PathBuf>, claims: impl IntoIterator<Item = ClaimSpec>) -> Self {
+        Self::start_as(Component::default(), socket, claims)
+    }
+
+    /// As [`start`](Self::start), for one of several components: it keeps the claims of its own scope, and releases no other ones.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start_as(
+        component: Component,
+        socket: impl Into<PathBuf>,
+        claims: impl IntoIterator<Item = ClaimSpec>,
+    ) -> Self {
         let (wanted, wishes) = watch::channel(claims.into_iter().collect());
         let (news, known) = watch::channel(Known::default());
-        tokio::spawn(Keeper { socket: socket.into(), wishes, news }.keep());
+        tokio::spawn(Keeper { component, socket: socket.into(), wishes, news }.keep());
         Self { wanted, known }
     }
 
@@ -51,13 +72,13 @@ impl Agent {
         self.wanted.send_replace(claims.into_iter().collect());
     }
 
-    /// What is known at present.
+    /// Returns the present knowledge about the claims.
     #[must_use]
     pub fn known(&self) -> Known {
         self.known.borrow().clone()
     }
 
-    /// What is known, and every change of it. A reader that is slow misses intermediate states, never the last one.
+    /// Watches the knowledge about the claims. A reader that is slow misses intermediate states, never the last one.
     #[must_use]
     pub fn news(&self) -> watch::Receiver<Known> {
         self.known.clone()
@@ -66,6 +87,7 @@ impl Agent {
 
 /// The task behind an agent.
 struct Keeper {
+    component: Component,
     socket: PathBuf,
     wishes: watch::Receiver<Vec<ClaimSpec>>,
     news: watch::Sender<Known>,
@@ -92,7 +114,7 @@ impl Keeper {
             let claims = self.wishes.borrow_and_update().clone();
             // Never cut short: a declaration that is on its way could overtake the next one. The watch begins behind it, so that
             // what it tells first is what was declared.
-            let mut watch = declared(&mut client, claims.clone()).await?;
+            let mut watch = declared(&mut client, &self.component, claims.clone()).await?;
             loop {
                 tokio::select! {
                     response = watch.message() => self.hear(response?, &claims)?,
@@ -138,17 +160,24 @@ fn gone_for(gone: &ClaimSpec, ended: &[EndedClaim]) -> Problem {
 /// Declares a set of claims, and watches them from then on.
 async fn declared(
     client: &mut ClaimsClient<Channel>,
+    component: &Component,
     claims: Vec<ClaimSpec>,
 ) -> Result<Streaming<WatchClaimsResponse>, Problem> {
     let mut request = Request::new(DeclareClaimsRequest {
         claims,
         wait_ms: WAIT_MS,
         routes_apart: true,
+        scope: component.scope.clone(),
+        from_scope: component.from_scope.clone(),
         ..Default::default()
     });
     request.set_timeout(ANSWER_WITHIN + Duration::from_millis(WAIT_MS.into()));
     client.declare(request).await?;
-    Ok(client.watch(WatchClaimsRequest { routes_apart: true, ..Default::default() }).await?.into_inner())
+    let scope = Some(component.scope.clone());
+    Ok(client
+        .watch(WatchClaimsRequest { routes_apart: true, scope, ..Default::default() })
+        .await?
+        .into_inner())
 }
 
 fn pauses() -> ExponentialBackoff {

@@ -1,11 +1,11 @@
-//! What an agent knows about its claims: what the daemon said last.
+//! An agent's knowledge about its claims: the daemon's latest answer.
 
 use std::collections::BTreeMap;
 
 use crate::problem::Problem;
 use crate::v1::{Claim, ClaimId, ClaimSpec, WatchClaimsResponse};
 
-/// What an agent knows about its claims.
+/// An agent's knowledge about its claims.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Known {

@@ -6,7 +6,7 @@ mod known;
 mod problem;
 pub mod v1;
 
-pub use agent::Agent;
+pub use agent::{Agent, Component};
 pub use connection::connect;
 pub use known::Known;
 pub use problem::Problem;

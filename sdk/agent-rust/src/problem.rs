@@ -13,13 +13,13 @@ const DOMAIN: &str = "tenure";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The kind of the failure. `PermissionDenied` is for whoever operates the node, `Unavailable` passes.
+    /// The kind of the failure. `PermissionDenied` needs the node's operator, `Unavailable` passes.
     pub code: Code,
     /// The stable name of the error, such as `claim-denied`; empty if it is not the daemon's own.
     pub reason: String,
     /// The cause, for people.
     pub cause: String,
-    /// What to do about it; may be empty.
+    /// The next step; may be empty.
     pub next_step: String,
 }
 

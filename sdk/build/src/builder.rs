@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::package::{Metadata, Package};
+use crate::package::{CargoMetadata, Package};
 use crate::toolchain::Toolchain;
 use crate::{BuildError, TARGET, encode};
 
@@ -37,7 +37,7 @@ const STACK: u32 = 128 << 10;
 pub fn build(folder: &Path) -> Result<Vec<u8>, BuildError> {
     let folder = folder.canonicalize().map_err(|error| BuildError::Read(folder.into(), error))?;
     let toolchain = Toolchain::find()?;
-    let metadata = Metadata::of(&folder, &toolchain)?;
+    let metadata = CargoMetadata::of(&folder, &toolchain)?;
     let none = || BuildError::NoPackage(folder.clone(), "in Cargo.toml".into());
     let package = metadata.in_folder(&folder).ok_or_else(none)?;
     let target_dir = metadata.target_directory.join("policy");
@@ -58,7 +58,7 @@ pub fn build(folder: &Path) -> Result<Vec<u8>, BuildError> {
 /// ```
 #[derive(Debug)]
 pub struct Builder {
-    metadata: Metadata,
+    metadata: CargoMetadata,
     target_dir: PathBuf,
     toolchain: Toolchain,
 }
@@ -72,7 +72,7 @@ impl Builder {
     /// [`BuildError`] if no toolchain here can build for the target, or if there is no workspace.
     pub fn new(workspace: impl AsRef<Path>, target_dir: impl Into<PathBuf>) -> Result<Self, BuildError> {
         let toolchain = Toolchain::find()?;
-        let metadata = Metadata::of(workspace.as_ref(), &toolchain)?;
+        let metadata = CargoMetadata::of(workspace.as_ref(), &toolchain)?;
         Ok(Self { metadata, target_dir: target_dir.into(), toolchain })
     }
 
@@ -112,7 +112,7 @@ impl Builder {
 /// One run of the compiler.
 struct Compilation<'a> {
     toolchain: &'a Toolchain,
-    metadata: &'a Metadata,
+    metadata: &'a CargoMetadata,
     target_dir: &'a Path,
 }
 

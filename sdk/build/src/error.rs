@@ -51,7 +51,7 @@ pub enum BuildError {
         name: String,
         /// The import's module and name.
         import: String,
-        /// What to do.
+        /// The next step.
         remedy: &'static str,
     },
     /// The module is not a policy.

@@ -12,7 +12,7 @@ const PACKAGE: &str = "tenure:ipam/";
 /// The start of the name of the section that describes a module's world.
 const DESCRIPTION: &str = "component-type";
 
-/// What each policy exports: the interface and its function.
+/// The exports of every policy: the interface and its function.
 const EXPORTS: [(&str, &str); 2] = [("network", "define"), ("allocation", "propose")];
 
 /// Turns a module into a component. Its bindings must contain the description of its world, as those of the SDK and of
@@ -44,7 +44,7 @@ pub fn encode(name: &str, module: &[u8]) -> Result<Vec<u8>, BuildError> {
         .map_err(|error| refuse(&error))
 }
 
-/// What a module imports beside the interface.
+/// The imports of a module besides the interface.
 pub(crate) struct Imports {
     /// WASI's first version, which an adapter can deny.
     pub(crate) wasi: bool,
@@ -98,7 +98,7 @@ fn is(export: &str, (interface, function): (&str, &str)) -> bool {
     called == function && found.split('@').next() == Some(interface)
 }
 
-/// What to do about an import, by its module.
+/// Suggests a remedy for an import, by its module.
 fn remedy(module: &str) -> &'static str {
     match module {
         WASI | "wasi_unstable" => {

@@ -1,4 +1,4 @@
-//! What cargo says about a package: where its sources and those of its dependencies are, and what it is built as.
+//! Metadata of a package, as cargo reports it: the sources, those of dependencies, and what it is built as.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{BuildError, TARGET};
 
 /// The output of `cargo metadata`, as far as it matters here.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Metadata {
+pub(crate) struct CargoMetadata {
     packages: Vec<Package>,
     pub(crate) workspace_root: PathBuf,
     pub(crate) target_directory: PathBuf,
@@ -21,18 +21,18 @@ pub(crate) struct Package {
     pub(crate) name: String,
     version: String,
     manifest_path: PathBuf,
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
 }
 
 /// Something that cargo builds from a package.
 #[derive(Debug, Deserialize)]
-struct Target {
+struct CargoTarget {
     kind: Vec<String>,
     crate_types: Vec<String>,
     name: String,
 }
 
-impl Metadata {
+impl CargoMetadata {
     /// Asks cargo about the workspace of a folder.
     pub(crate) fn of(folder: &Path, toolchain: &Toolchain) -> Result<Self, BuildError> {
         let mut cargo = toolchain.plain_cargo();
@@ -72,7 +72,7 @@ impl Package {
 
     /// The file name of the module that its library, or an example of it, is built as.
     pub(crate) fn module(&self, example: Option<&str>) -> Result<PathBuf, BuildError> {
-        let wanted = |target: &&Target| match example {
+        let wanted = |target: &&CargoTarget| match example {
             Some(example) => target.name == example && target.kind.iter().any(|kind| kind == "example"),
             None => {
                 !target.kind.iter().any(|kind| matches!(kind.as_str(), "bin" | "example" | "test" | "bench"))

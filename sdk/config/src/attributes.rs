@@ -35,7 +35,7 @@ impl Attributes {
         }
     }
 
-    /// These attributes and one more.
+    /// Adds an attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(name, value);

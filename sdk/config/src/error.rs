@@ -12,7 +12,7 @@ use std::fmt;
 pub struct ConfigError {
     /// The key's path, such as `ipam.ranges[0][1].subnet`; empty for the whole configuration.
     pub path: String,
-    /// What is wrong with it.
+    /// The error, for people.
     pub message: String,
 }
 

@@ -33,14 +33,14 @@ pub enum Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any)
+        deserializer.deserialize_any(AnyValue)
     }
 }
 
 /// Accepts any value.
-struct Any;
+struct AnyValue;
 
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for AnyValue {
     type Value = Json;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -99,7 +99,7 @@ fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError
     let invalid =
         |path: &str, message: &str| ConfigError::new(path, format!("invalid range set {index}: {message}"));
     let mut ranges: Vec<Range> = Vec::with_capacity(nodes.len());
-    let mut taken = Taken::default();
+    let mut taken = ReservedRanges::default();
     for node in nodes {
         let range = range(node).map_err(|error| invalid(&error.path, &error.message))?;
         if ranges.first().is_some_and(|first| first.first.is_ipv4() != range.first.is_ipv4()) {
@@ -121,9 +121,9 @@ fn set(index: usize, path: &str, nodes: &[Node]) -> Result<RangeSet, ConfigError
 
 /// Ranges that do not overlap, sorted by their first address, so that comparing a thousand of them is fast.
 #[derive(Default)]
-struct Taken(BTreeMap<IpAddr, IpAddr>);
+struct ReservedRanges(BTreeMap<IpAddr, IpAddr>);
 
-impl Taken {
+impl ReservedRanges {
     /// Whether a range overlaps one of these. Families do not mix: all IPv4 addresses sort before all IPv6 addresses.
     fn overlaps(&self, range: &Range) -> bool {
         self.0.range(..=range.last).next_back().is_some_and(|(_, last)| *last >= range.first)
@@ -203,7 +203,7 @@ fn last_usable(subnet: Subnet) -> IpAddr {
 /// Refuses sets that overlap. As in the reference plugin, the error names the first set that overlaps with a later
 /// one.
 fn refuse_overlapping(sets: &[RangeSet], members: &[Member]) -> Result<(), ConfigError> {
-    let mut all = Taken::default();
+    let mut all = ReservedRanges::default();
     let ranges = || sets.iter().flat_map(|set| &set.0);
     if !ranges().any(|range| {
         all.overlaps(range) || {

@@ -13,7 +13,7 @@ pub struct Request {
     pub network: String,
     /// Addresses that the caller requests, in its order.
     pub requested: Vec<IpAddr>,
-    /// The owner and whatever else the host knows, by name, such as `pod.namespace`.
+    /// The owner and further facts that the host knows, by name, such as `pod.namespace`.
     pub attributes: Attributes,
 }
 

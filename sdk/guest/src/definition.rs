@@ -9,7 +9,7 @@ pub struct Config {
     pub name: String,
     /// The `ipam` object of the CNI configuration, as JSON text.
     pub ipam: String,
-    /// What the host adds, by name, such as `runtime-config.ip-ranges`.
+    /// Attributes that the host adds, by name, such as `runtime-config.ip-ranges`.
     pub attributes: Attributes,
 }
 
@@ -55,7 +55,7 @@ pub enum Cooling {
     Preferred,
 }
 
-/// Where a pool's ranges come from.
+/// The source of a pool's ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supply {
     /// From the network's configuration.
@@ -88,10 +88,10 @@ pub enum Need {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolDefinition {
-    /// Its name, unique within its network: letters, digits, `_`, `.` and `-`, at most 64. It identifies the pool
+    /// The pool's name, unique within its network: letters, digits, `_`, `.` and `-`, at most 64. It identifies the pool
     /// across definitions.
     pub name: String,
-    /// Where its ranges come from.
+    /// The source of the pool's ranges.
     pub supply: Supply,
     /// Whether each allocation must have an address of it.
     pub need: Need,
@@ -125,7 +125,7 @@ impl PoolDefinition {
     }
 }
 
-/// What a policy makes of a configuration.
+/// The definition of a network, as a policy derives it from a configuration.
 ///
 /// ```
 /// use tenure_sdk::{Config, Cooling, Definition, Need, ranges};
@@ -169,7 +169,7 @@ impl Definition {
         Self { pools, cooling, attributes: Attributes::new() }
     }
 
-    /// This definition, with an attribute of every range that does not have one of this name yet: so each range has one,
+    /// Adds an attribute to every range that does not have one of this name yet: so each range has one,
     /// for queries such as [`Pool::labelled`](crate::ledger::Pool::labelled).
     ///
     /// ```

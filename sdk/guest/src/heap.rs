@@ -13,7 +13,7 @@ use std::cell::{Cell, UnsafeCell};
 const ONCE: usize = 64 << 10;
 
 /// The alignment of these bytes; the usual allocator serves blocks that need more.
-const ALIGNMENT: usize = align_of::<Bytes>();
+const ALIGNMENT: usize = align_of::<HeapBytes>();
 
 #[cfg(all(target_family = "wasm", target_feature = "atomics"))]
 compile_error!(
@@ -25,10 +25,10 @@ compile_error!(
 static HEAP: Heap = Heap::new();
 
 #[repr(align(16))]
-struct Bytes(UnsafeCell<[u8; ONCE]>);
+struct HeapBytes(UnsafeCell<[u8; ONCE]>);
 
 struct Heap {
-    once: Bytes,
+    once: HeapBytes,
     used: Cell<usize>,
 }
 
@@ -37,7 +37,7 @@ unsafe impl Sync for Heap {}
 
 impl Heap {
     const fn new() -> Self {
-        Self { once: Bytes(UnsafeCell::new([0; ONCE])), used: Cell::new(0) }
+        Self { once: HeapBytes(UnsafeCell::new([0; ONCE])), used: Cell::new(0) }
     }
 
     fn start(&self) -> *mut u8 {

@@ -20,17 +20,17 @@ use crate::{Attributes, Need, Range, Supply};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It may be proposed.
+    /// The address may be proposed.
     Free,
     /// An owner holds it.
     Held,
-    /// It was freed recently and is cooling down: it may be proposed if the network's cooling is preferred.
+    /// The address was freed recently and is cooling down: it may be proposed if the network's cooling is preferred.
     Cooling,
-    /// It is in a range, but never assigned.
+    /// The address is in a range, but never assigned.
     Reserved,
-    /// It is in a range that is draining.
+    /// The address is in a range that is draining.
     Draining,
-    /// It is in no range of this network, or its state is one that this SDK does not know.
+    /// The address is in no range of this network, or its state is one that this SDK does not know.
     Outside,
 }
 
@@ -47,11 +47,11 @@ pub enum Standing {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its index, which proposals refer to.
+    /// The pool's index, which proposals refer to.
     pub index: u32,
-    /// Its name, which identifies it across definitions.
+    /// The pool's name, which identifies it across definitions.
     pub name: String,
-    /// Where its ranges come from.
+    /// The source of the pool's ranges.
     pub supply: Supply,
     /// Whether each allocation must have an address of it.
     pub need: Need,
@@ -66,7 +66,7 @@ impl Pool {
         Shelf::of(self.index)
     }
 
-    /// Its ranges that have an attribute with this name and value.
+    /// Returns the pool's ranges that have an attribute with this name and value.
     #[must_use]
     pub fn labelled<'a>(&self, name: &'a str, value: &'a str) -> Shelf<'a> {
         self.shelf().labelled(name, value)

@@ -100,9 +100,9 @@ impl State {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// Its kind, such as `interface`.
+    /// The object's kind, such as `interface`.
     pub kind: String,
-    /// Its name, unique within its kind.
+    /// The object's name, unique within its kind.
     pub name: String,
     /// Facts about it.
     pub attributes: Attributes,
@@ -116,7 +116,7 @@ impl Object {
     }
 }
 
-/// What an effect does; the interface's description, `wit/README.md` in this package, lists the attributes of each.
+/// The kind of an effect; the interface's description, `wit/README.md` in this package, lists the attributes of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EffectKind {
     /// Attaches one more network interface.
@@ -149,7 +149,7 @@ pub enum EffectKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// What it does.
+    /// The effect's kind.
     pub kind: EffectKind,
     /// The pool whose supply it changes.
     pub pool: u32,
@@ -164,7 +164,7 @@ impl Effect {
         Self { kind, pool, attributes: Attributes::new() }
     }
 
-    /// This effect with one more attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.attributes.set(name, value);

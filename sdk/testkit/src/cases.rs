@@ -22,7 +22,7 @@
 //! | `thaw` | ends the cooling of all addresses |
 //!
 //! An owner is a pod `NAMESPACE/NAME`, a `claim AGENT/NAME`, or any other word. An outcome is a list of addresses, one of
-//! each pool; `any` for whatever is free; or why there is none, with a part of the text or without:
+//! each pool; `any` for any free address; or why there is none, with a part of the text or without:
 //!
 //! | outcome | |
 //! |---|---|
@@ -37,9 +37,9 @@ mod run;
 
 use std::path::{Path, PathBuf};
 
-pub use outcome::Outcome;
-pub use parse::{Case, Malformed, Step, parse};
-pub use run::{Failure, Run, run};
+pub use outcome::ExpectedOutcome;
+pub use parse::{Case, CaseStep, Malformed, parse};
+pub use run::{CaseFailure, CaseRun, run};
 
 /// Why a folder of case files cannot be run.
 #[derive(Debug)]

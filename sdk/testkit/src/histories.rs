@@ -18,7 +18,7 @@ const STEPS: u32 = 200;
 pub struct Broken {
     /// The seed of the history.
     pub seed: u64,
-    /// What it took to get there.
+    /// The steps that lead to the failure.
     pub steps: Vec<String>,
     /// The rule.
     pub what: String,

@@ -1,4 +1,4 @@
-//! What a policy may ask, answered from a book of the ledger, with the host's limits.
+//! Answers a policy's questions from a book of the ledger, with the host's limits.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ const LONGEST_LIST: usize = 1024;
 const LONGEST_TABLE: usize = 256;
 
 /// A network that is being defined: it has a configuration, and no pools yet.
-pub(crate) struct Defining(pub(crate) Config);
+pub(crate) struct DefiningNetwork(pub(crate) Config);
 
-impl Host for Defining {
+impl Host for DefiningNetwork {
     fn config(&self) -> types::Config {
         let attributes = self.0.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
         types::Config { name: self.0.name.clone(), ipam: self.0.ipam.clone(), attributes }

@@ -15,7 +15,7 @@ use tenure_types::{
 
 use crate::Subject;
 use crate::convert;
-use crate::host::{Defining, Serving};
+use crate::host::{DefiningNetwork, Serving};
 
 /// The function that answers a request, with the state that the policy keeps.
 type Propose = fn(&tenure_sdk::Request, &[u8]) -> Result<tenure_sdk::Outcome, Refusal>;
@@ -56,7 +56,7 @@ impl<P: Policy> Subject for Native<P> {
         let attributes: Vec<_> =
             config.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let config = Config::new(network.as_str(), &config.ipam, &attributes);
-        let host = Rc::new(Defining(config.clone()));
+        let host = Rc::new(DefiningNetwork(config.clone()));
         convert::definition(answer(|| call(host, || P::define(&config)))?)
     }
 

@@ -30,7 +30,7 @@ pub struct Node<S> {
     policy: S,
     stamp: Arc<PolicyStamp>,
     book: Arc<Book>,
-    /// What the policy remembers.
+    /// The policy's state.
     state: Arc<[u8]>,
     /// Each event has a time of its own.
     clock: u64,
@@ -123,7 +123,7 @@ impl<S: Subject> Node<S> {
         &self.book
     }
 
-    /// What the policy remembers; empty if it keeps no state.
+    /// The policy's state; empty if it keeps none.
     #[must_use]
     pub fn state(&self) -> &[u8] {
         &self.state

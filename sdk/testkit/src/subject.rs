@@ -1,4 +1,4 @@
-//! What is tested: a policy, however it is called.
+//! The policy under test, native or as a component.
 
 use std::sync::Arc;
 

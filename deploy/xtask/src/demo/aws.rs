@@ -1,6 +1,6 @@
 //! `cargo xtask demo --aws`: a node on AWS, with a double of EC2, of its metadata service and of the VPC.
 //!
-//! The double is strict and has an oracle, which notes whatever must never happen. Every act ends with an error if a pod does
+//! The double is strict and has an oracle, which records violations of EC2's guarantees. Every act ends with an error if a pod does
 //! not have its way.
 
 mod double;
@@ -62,7 +62,7 @@ fn grow(instance: &mut Instance<'_>, tell: Teller) -> Result<()> {
     Ok(())
 }
 
-/// Tells of the interfaces that have come; returns how many there are.
+/// Reports interfaces that were attached; returns how many there are.
 fn told(instance: &Instance<'_>, known: usize, tell: Teller) -> Result<usize> {
     let interfaces = instance.double.interfaces()?;
     for interface in interfaces.iter().skip(known) {

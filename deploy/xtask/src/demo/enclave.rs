@@ -1,6 +1,6 @@
 //! Private namespaces for the demonstration: network, mount and process namespaces that end with it.
 //!
-//! A holder process is the first process inside and waits on a pipe from us. When we end, in whatever way (done, error,
+//! A holder process is the first process inside and waits on a pipe from us. When we end, in any way (done, error,
 //! Ctrl-C, SIGKILL), the pipe closes, the holder ends, and the kernel kills and unmounts everything inside. No cleanup is
 //! needed, so none can be forgotten.
 

@@ -17,8 +17,8 @@ use std::thread;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use self::enclave::Enclave;
-use self::node::Node;
-use self::pod::{NETWORK, Pod, Runtime};
+use self::node::DemoNode;
+use self::pod::{DemoPod, DemoRuntime, NETWORK};
 use self::tell::Teller;
 use crate::workspace::Workspace;
 use crate::{command, tools};
@@ -29,7 +29,7 @@ const AFTER: usize = 8;
 /// How many pods may be added in total, before the demonstration counts as failed.
 const MOST: usize = 200;
 
-/// What `cargo build` is told, without AWS and with it.
+/// The arguments of `cargo build`, without AWS and with it.
 const BUILD: [&str; 6] = ["--package", "tenure-daemon", "--package", "tenure-ctl", "--package", "tenure-cni"];
 const BUILD_AWS: [&str; 4] = ["--package", "tenure-ec2-double", "--features", "tenure-daemon/aws"];
 
@@ -67,8 +67,8 @@ pub(crate) fn demo(workspace: &Workspace, aws: bool) -> Result<()> {
 /// Runs the demonstration in four acts.
 fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
     let binaries = workspace.binaries();
-    let runtime = &Runtime::bridge(enclave, &binaries);
-    let node = Node::start(enclave, binaries.clone())?;
+    let runtime = &DemoRuntime::bridge(enclave, &binaries);
+    let node = DemoNode::start(enclave, binaries.clone())?;
     tell.line("tenured is running, without a configuration file");
     let mut pods = first_pods(runtime, tell)?;
     pods.extend(activate(runtime, &node, tell)?);
@@ -77,7 +77,7 @@ fn show(enclave: &Enclave, workspace: &Workspace, tell: &Teller) -> Result<()> {
 }
 
 /// Act one: two pods get addresses and reach each other.
-fn first_pods(runtime: &Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
+fn first_pods(runtime: &DemoRuntime<'_>, tell: &Teller) -> Result<Vec<DemoPod>> {
     tell.act("1. Two pods, through the real bridge plugin");
     let (first, second) = (runtime.add("pod-a")?, runtime.add("pod-b")?);
     for pod in [&first, &second] {
@@ -89,13 +89,13 @@ fn first_pods(runtime: &Runtime<'_>, tell: &Teller) -> Result<Vec<Pod>> {
 }
 
 /// Act two: the policy changes while pods are added.
-fn activate(runtime: &Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec<Pod>> {
+fn activate(runtime: &DemoRuntime<'_>, node: &DemoNode<'_>, tell: &Teller) -> Result<Vec<DemoPod>> {
     tell.act("2. Another policy, while pods are added");
     let (come, coming) = mpsc::channel();
     let activated = &AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(move || stream(runtime, activated, &come));
-        let mut pods: Vec<Pod> = Vec::new();
+        let mut pods: Vec<DemoPod> = Vec::new();
         for pod in coming {
             let pod = pod?;
             tell.good(&format!("{} has {}", pod.name, pod.address));
@@ -106,7 +106,8 @@ fn activate(runtime: &Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec
                 tell.turn("tenurectl policy activate demo highest-first");
             }
         }
-        let host = |pod: &Pod| pod.address.split(['.', '/']).nth(3).and_then(|text| text.parse::<u8>().ok());
+        let host =
+            |pod: &DemoPod| pod.address.split(['.', '/']).nth(3).and_then(|text| text.parse::<u8>().ok());
         ensure!(pods.last().and_then(host) > Some(128), "the last pod did not get a high address");
         tell.good(&format!(
             "{} pods were added, none failed; the new policy assigns the highest free address",
@@ -117,7 +118,7 @@ fn activate(runtime: &Runtime<'_>, node: &Node<'_>, tell: &Teller) -> Result<Vec
 }
 
 /// Adds one pod after the other, until enough have been added since the activation.
-fn stream(runtime: &Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<Pod>>) {
+fn stream(runtime: &DemoRuntime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Result<DemoPod>>) {
     let mut after = 0;
     for number in 1..=MOST {
         after += usize::from(activated.load(Ordering::Acquire));
@@ -129,7 +130,12 @@ fn stream(runtime: &Runtime<'_>, activated: &AtomicBool, come: &mpsc::Sender<Res
 }
 
 /// Act three: the daemon is killed, and no pod loses its address.
-fn crash<'a>(runtime: &Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller) -> Result<Node<'a>> {
+fn crash<'a>(
+    runtime: &DemoRuntime<'_>,
+    node: DemoNode<'a>,
+    pods: &[DemoPod],
+    tell: &Teller,
+) -> Result<DemoNode<'a>> {
     tell.act("3. SIGKILL");
     let before = node.allocations()?;
     let node = node.crash()?;
@@ -149,7 +155,7 @@ fn crash<'a>(runtime: &Runtime<'_>, node: Node<'a>, pods: &[Pod], tell: &Teller)
 }
 
 /// Act four: all pods are deleted.
-fn delete(runtime: &Runtime<'_>, node: &Node<'_>, pods: &[Pod], tell: &Teller) -> Result<()> {
+fn delete(runtime: &DemoRuntime<'_>, node: &DemoNode<'_>, pods: &[DemoPod], tell: &Teller) -> Result<()> {
     tell.act("4. Deleting the pods");
     for pod in pods {
         runtime.delete(pod).with_context(|| node.log())?;

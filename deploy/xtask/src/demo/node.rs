@@ -13,24 +13,24 @@ use crate::command;
 
 /// The daemon's run directory, inside the enclave.
 const RUN: &str = "/run/tenure";
-/// Its state directory, inside the enclave.
+/// The daemon's state directory, inside the enclave.
 const STATE: &str = "/run/tenure-state";
-/// Its configuration file, inside the enclave, if it has one.
+/// The daemon's configuration file, inside the enclave, if it has one.
 const CONFIG: &str = "/run/tenured.toml";
-/// Its log file, inside the enclave.
+/// The daemon's log file, inside the enclave.
 const LOG: &str = "/run/tenured.log";
 /// How many lines of the log are shown for a failure.
 const LOG_LINES: usize = 30;
 
 /// A running daemon.
 #[derive(Debug)]
-pub(crate) struct Node<'a> {
+pub(crate) struct DemoNode<'a> {
     enclave: &'a Enclave,
     binaries: PathBuf,
     daemon: Child,
 }
 
-impl<'a> Node<'a> {
+impl<'a> DemoNode<'a> {
     /// Writes the configuration file of the next start. Without one, the daemon has its defaults.
     ///
     /// # Errors

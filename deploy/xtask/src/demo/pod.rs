@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::enclave::Enclave;
-use super::node::Node;
+use super::node::DemoNode;
 use crate::command;
 
 /// The name of the network that all pods are on.
@@ -21,15 +21,15 @@ const OUR_PLUGINS: &str = "/run/cni";
 
 /// A pod.
 #[derive(Debug, Clone)]
-pub(crate) struct Pod {
-    /// Its name, which is its container's id as well.
+pub(crate) struct DemoPod {
+    /// The pod's name, which is its container's id as well.
     pub(crate) name: String,
     /// In CIDR notation.
     pub(crate) address: String,
 }
 
-impl Pod {
-    /// Its address without the prefix length.
+impl DemoPod {
+    /// The pod's address without the prefix length.
     pub(crate) fn bare(&self) -> &str {
         self.address.split('/').next().unwrap_or_default()
     }
@@ -37,23 +37,23 @@ impl Pod {
 
 /// Adds and deletes pods, as a container runtime does.
 #[derive(Debug, Clone)]
-pub(crate) struct Runtime<'a> {
+pub(crate) struct DemoRuntime<'a> {
     enclave: &'a Enclave,
     /// The folder of our plugin.
     binaries: &'a Path,
     /// The main plugin.
     main: String,
-    /// Where plugins look for others.
+    /// The directory in which plugins look for other plugins.
     path: String,
     config: Value,
 }
 
-impl<'a> Runtime<'a> {
+impl<'a> DemoRuntime<'a> {
     /// Pods through Debian's `bridge`, which calls `tenure` for their addresses.
     pub(crate) fn bridge(enclave: &'a Enclave, binaries: &'a Path) -> Self {
         let config = json!({
             "cniVersion": "1.0.0", "name": NETWORK, "type": "bridge", "bridge": "demo0",
-            "ipam": { "type": "tenure", "socket": Node::socket(), "ranges": [[{ "subnet": "10.88.0.0/24" }]] },
+            "ipam": { "type": "tenure", "socket": DemoNode::socket(), "ranges": [[{ "subnet": "10.88.0.0/24" }]] },
         });
         let path = format!("{}:{PLUGINS}", binaries.display());
         Self { enclave, binaries, main: format!("{PLUGINS}/bridge"), path, config }
@@ -66,7 +66,7 @@ impl<'a> Runtime<'a> {
     pub(crate) fn eni(enclave: &'a Enclave, binaries: &'a Path) -> Result<Self> {
         let config = json!({
             "cniVersion": "1.1.0", "name": NETWORK, "type": "tenure-eni",
-            "ipam": { "type": "tenure", "socket": Node::socket() },
+            "ipam": { "type": "tenure", "socket": DemoNode::socket() },
         });
         let folder = enclave.outside(OUR_PLUGINS);
         fs::create_dir(&folder)?;
@@ -79,7 +79,7 @@ impl<'a> Runtime<'a> {
     ///
     /// # Errors
     /// With the plugin's own error.
-    pub(crate) fn add(&self, name: &str) -> Result<Pod> {
+    pub(crate) fn add(&self, name: &str) -> Result<DemoPod> {
         self.create(name)?;
         self.attach(name)
     }
@@ -96,16 +96,16 @@ impl<'a> Runtime<'a> {
     ///
     /// # Errors
     /// With the plugin's own error.
-    pub(crate) fn attach(&self, name: &str) -> Result<Pod> {
+    pub(crate) fn attach(&self, name: &str) -> Result<DemoPod> {
         let result = self.call(&self.main, "ADD", name)?;
-        Ok(Pod { name: name.to_owned(), address: address(&result)? })
+        Ok(DemoPod { name: name.to_owned(), address: address(&result)? })
     }
 
     /// Repeats the ADD of an existing pod to the IPAM plugin, as a runtime does that has lost the reply.
     ///
     /// # Errors
     /// With the plugin's own error.
-    pub(crate) fn ask_again(&self, pod: &Pod) -> Result<String> {
+    pub(crate) fn ask_again(&self, pod: &DemoPod) -> Result<String> {
         address(&self.call(&self.binaries.join("tenure").display().to_string(), "ADD", &pod.name)?)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Runtime<'a> {
     ///
     /// # Errors
     /// With the plugin's own error.
-    pub(crate) fn delete(&self, pod: &Pod) -> Result<()> {
+    pub(crate) fn delete(&self, pod: &DemoPod) -> Result<()> {
         self.call(&self.main, "DEL", &pod.name).map(|_| ())
     }
 
@@ -121,7 +121,7 @@ impl<'a> Runtime<'a> {
     ///
     /// # Errors
     /// When there is no reply.
-    pub(crate) fn ping(&self, from: &Pod, to: &Pod) -> Result<String> {
+    pub(crate) fn ping(&self, from: &DemoPod, to: &DemoPod) -> Result<String> {
         let arguments = ["netns", "exec", &from.name, "ping", "-c", "1", "-W", "5", to.bare()];
         let text = command::output(self.enclave.command("ip").args(arguments))?;
         let time = text.split("time=").nth(1).and_then(|rest| rest.lines().next());

@@ -14,7 +14,7 @@ pub(super) struct State {
     pub(super) names: BTreeMap<String, usize>,
     pub(super) durable: BTreeMap<String, usize>,
     /// The name changes since the last directory sync, in order: a journalling file system keeps a prefix of them.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<SimChange>,
     pub(super) faults: Faults,
     pub(super) capacity: Option<u64>,
     pub(super) fuse: Option<u64>,
@@ -25,13 +25,13 @@ pub(super) struct State {
 }
 
 #[derive(Clone)]
-pub(super) enum Change {
+pub(super) enum SimChange {
     Create(String, usize),
     Rename(String, String),
     Remove(String),
 }
 
-impl Change {
+impl SimChange {
     pub(super) fn apply(&self, names: &mut BTreeMap<String, usize>) {
         match self {
             Self::Create(name, inode) => _ = names.insert(name.clone(), *inode),
@@ -87,7 +87,7 @@ impl State {
         Ok(false)
     }
 
-    pub(super) fn change(&mut self, change: Change) -> io::Result<()> {
+    pub(super) fn change(&mut self, change: SimChange) -> io::Result<()> {
         let last = self.begin()?;
         if !last && self.random.one_in_thousand(self.faults.name) {
             return Err(failure());

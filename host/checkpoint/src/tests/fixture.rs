@@ -10,8 +10,8 @@ use std::time::Duration;
 use tenure_engine::ports::{Clock, Images, Journal, Ticket};
 use tenure_fixtures::ports::{ManualClock, Silent};
 use tenure_ledger::{
-    Book, Choice, ChoiceFact, Choices, Chooser, Claims, Components, Defined, Delegations, Direction, Effects,
-    Fact, Image, LedgerFact, Moves, Page, Repeat, Shelf, States,
+    Book, Choice, ChoiceFact, Chooser, Defined, Direction, Fact, Image, LedgerFact, LedgerState,
+    NodeChapters, Page, RemovedNetworks, Repeat, Shelf,
 };
 use tenure_types::{
     BootId, ContainerId, Cooling, DefinedPool, Definer, Definition, InterfaceName, Moment, NetworkName,
@@ -102,15 +102,8 @@ pub(super) fn clock() -> Arc<dyn Clock> {
 #[derive(Default)]
 struct State {
     books: BTreeMap<NetworkName, Book>,
-    choices: Choices,
-    components: Components,
-    claims: Claims,
-    states: States,
-    delegations: Delegations,
-    effects: Effects,
-    moves: Moves,
-    /// Removed networks, and the places of their removal in the log.
-    gone: BTreeMap<NetworkName, u64>,
+    node: NodeChapters,
+    removed: RemovedNetworks,
 }
 
 impl State {
@@ -118,7 +111,11 @@ impl State {
         if let Some(book) = self.books.get(name) {
             return Some(Page::Book(Box::new(book.image())));
         }
-        Some(Page::Gone { network: name.clone(), through: *self.gone.get(name)? })
+        self.gone(name)
+    }
+
+    fn gone(&self, name: &NetworkName) -> Option<Page> {
+        Some(Page::Gone { network: name.clone(), removed: self.removed.get(name)? })
     }
 
     /// Stages facts of a network and applies them.
@@ -131,34 +128,6 @@ impl State {
     fn apply(&mut self, first: u64, name: &NetworkName, facts: &[Fact]) {
         for (place, fact) in (first..).zip(facts) {
             match fact {
-                Fact::Choices(fact) => {
-                    self.choices.apply(place, fact);
-                    assert_eq!(self.choices.through(), place, "the choices skipped the fact");
-                }
-                Fact::Components(fact) => {
-                    self.components.apply(place, fact);
-                    assert_eq!(self.components.through(), place, "the components skipped the fact");
-                }
-                Fact::Claims(fact) => {
-                    self.claims.apply(place, fact);
-                    assert_eq!(self.claims.through(), place, "the claims skipped the fact");
-                }
-                Fact::States(fact) => {
-                    self.states.apply(place, fact);
-                    assert_eq!(self.states.through(), place, "the states skipped the fact");
-                }
-                Fact::Delegations(fact) => {
-                    self.delegations.apply(place, fact);
-                    assert_eq!(self.delegations.through(), place, "the delegations skipped the fact");
-                }
-                Fact::Effects(fact) => {
-                    self.effects.apply(place, fact);
-                    assert_eq!(self.effects.through(), place, "the effects skipped the fact");
-                }
-                Fact::Moves(fact) => {
-                    self.moves.apply(place, fact);
-                    assert_eq!(self.moves.through(), place, "the moves skipped the fact");
-                }
                 Fact::Ledger(fact) => {
                     if matches!(fact, LedgerFact::Defined(_)) {
                         self.books.entry(name.clone()).or_insert_with(|| Book::empty(name));
@@ -166,10 +135,14 @@ impl State {
                     let book = self.books.get_mut(name).unwrap();
                     book.apply(place, fact).unwrap();
                     assert_eq!(book.through(), place, "the book skipped the fact");
+                    self.removed.follow(place, fact, book);
                     if matches!(fact, LedgerFact::Removed { .. }) {
                         self.books.remove(name);
-                        self.gone.insert(name.clone(), place);
                     }
+                }
+                fact => {
+                    self.node.apply(place, fact);
+                    assert_eq!(self.node.through(), place, "the chapter skipped the fact");
                 }
             }
         }
@@ -179,7 +152,7 @@ impl State {
     fn defining(&self, wanted: &Wanted) -> Vec<Fact> {
         let name = &wanted.name;
         let mut facts = Vec::new();
-        if self.choices.of(name).is_none() {
+        if self.node.choices.of(name).is_none() {
             let choice = Choice {
                 policy: stamp().as_ref().clone(),
                 by: Chooser::Configuration,
@@ -214,63 +187,29 @@ pub(super) struct Memory(Arc<Mutex<State>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Everything {
     pub(super) books: BTreeMap<NetworkName, Image>,
-    pub(super) choices: Choices,
-    pub(super) components: Components,
-    pub(super) claims: Claims,
-    pub(super) states: States,
-    pub(super) delegations: Delegations,
-    pub(super) effects: Effects,
-    pub(super) moves: Moves,
+    pub(super) node: NodeChapters,
 }
 
 impl Images for Memory {
     fn pages(&self, first: u64) -> Box<dyn Iterator<Item = Page> + Send> {
-        let names: Vec<NetworkName> = {
+        let (gone, names): (Vec<Page>, Vec<NetworkName>) = {
             let mut state = self.lock();
-            state.gone.retain(|_, place| *place >= first);
-            state.books.keys().chain(state.gone.keys()).cloned().collect()
+            state.removed.forget_before(first);
+            let gone = state.removed.names().filter_map(|name| state.gone(name)).collect();
+            (gone, state.books.keys().cloned().collect())
         };
-        let (books, choices, components, states) = (self.clone(), self.clone(), self.clone(), self.clone());
+        let (books, node) = (self.clone(), self.clone());
         let books = names.into_iter().filter_map(move |name| books.lock().page(&name));
-        let choices = std::iter::once_with(move || Page::Choices(choices.lock().choices.clone()));
-        let components = std::iter::once_with(move || Page::Components(components.lock().components.clone()));
-        // As the engine's: most nodes have no states, and then no page of them.
-        let states = std::iter::once_with(move || states.lock().states.clone());
-        let states = states.filter(|states| *states != States::default()).map(Page::States);
-        let claims = self.clone();
-        let claims = std::iter::once_with(move || Page::Claims(claims.lock().claims.clone()));
-        let delegations = self.clone();
-        let delegations = std::iter::once_with(move || delegations.lock().delegations.clone());
-        let delegations = delegations.filter(|delegations| *delegations != Delegations::default());
-        let delegations = delegations.map(Page::Delegations);
-        let effects = self.clone();
-        let effects = std::iter::once_with(move || effects.lock().effects.clone());
-        let effects = effects.filter(|effects| *effects != Effects::default()).map(Page::Effects);
-        let moves = self.clone();
-        let moves = std::iter::once_with(move || moves.lock().moves.clone());
-        let moves = moves.filter(|moves| *moves != Moves::default()).map(Page::Moves);
-        let node = choices.chain(components).chain(claims).chain(states).chain(delegations).chain(effects);
-        let node = node.chain(moves);
-        Box::new(books.chain(node))
+        let node = std::iter::once_with(move || Page::Node(Box::new(node.lock().node.clone())));
+        Box::new(gone.into_iter().chain(books).chain(node))
     }
 }
 
 impl Memory {
     pub(super) fn of(recovered: Recovered) -> Self {
-        let Recovered { books, choices, components, claims, states, delegations, effects, moves, .. } =
-            recovered;
+        let LedgerState { books, removed, node } = recovered.state;
         let books = books.into_iter().map(|book| (book.name().clone(), book)).collect();
-        let state = State {
-            books,
-            choices,
-            components,
-            claims,
-            states,
-            delegations,
-            effects,
-            moves,
-            ..State::default()
-        };
+        let state = State { books, removed, node };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -289,14 +228,19 @@ impl Memory {
     }
 
     pub(super) fn everything(&self) -> Everything {
-        let (choices, components, claims, states) = {
-            let state = self.lock();
-            (state.choices.clone(), state.components.clone(), state.claims.clone(), state.states.clone())
-        };
-        let delegations = self.lock().delegations.clone();
-        let effects = self.lock().effects.clone();
-        let moves = self.lock().moves.clone();
-        Everything { books: self.images(), choices, components, claims, states, delegations, effects, moves }
+        let node = self.lock().node.clone();
+        Everything { books: self.images(), node }
+    }
+
+    /// The addresses that cool in a network.
+    pub(super) fn cooling(&self, name: &NetworkName) -> Vec<(IpAddr, Moment)> {
+        self.with(name, |book| book.cooling_addresses().collect())
+    }
+
+    /// The addresses that cooled in a network when it was removed.
+    pub(super) fn removed_cooling(&self, name: &NetworkName) -> Vec<(IpAddr, Moment)> {
+        let removed = self.lock().removed.get(name).unwrap_or_default();
+        removed.cooling.into_iter().map(|cooling| (cooling.address, cooling.since)).collect()
     }
 
     /// Reads a network, which is empty if it does not exist.
@@ -425,20 +369,7 @@ pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {
 
 /// What a start has found.
 pub(super) fn everything(found: &Recovered) -> Everything {
-    let (choices, components, states) =
-        (found.choices.clone(), found.components.clone(), found.states.clone());
-    let (claims, delegations) = (found.claims.clone(), found.delegations.clone());
-    let (effects, moves) = (found.effects.clone(), found.moves.clone());
-    Everything {
-        books: images(&found.books),
-        choices,
-        components,
-        claims,
-        states,
-        delegations,
-        effects,
-        moves,
-    }
+    Everything { books: images(&found.state.books), node: found.state.node.clone() }
 }
 
 /// The result of a ticket, without waiting.

@@ -142,7 +142,7 @@ fn a_log_cut_at_any_byte_is_the_groups_before_it() {
             continue;
         };
         let found = found.unwrap_or_else(|error| panic!("cut at {length}: {error}"));
-        assert_eq!(told(&found.books), *expected, "cut at {length}");
+        assert_eq!(told(&found.state.books), *expected, "cut at {length}");
         assert_eq!(found.report.cut_bytes, (length - end) as u64);
         assert_eq!(disk.contents(LOG).unwrap(), log[..*end], "cut at {length}");
         let aside = disk.contents(&format!("quarantine.{LOG}.{end}"));
@@ -189,7 +189,7 @@ fn a_missing_line_is_damage_and_a_lost_sector_is_a_torn_tail() {
         let mut torn = log.clone();
         torn[sector..(sector + 512).min(full.0)].fill(0);
         let found = recover(&disk_of(LOG, &torn), &boot(1), NOW).unwrap();
-        assert_eq!(told(&found.books), before.1);
+        assert_eq!(told(&found.state.books), before.1);
     }
     // The same damage in a group that has a successor was acknowledged, and is damage.
     let mut torn = log.clone();
@@ -227,7 +227,7 @@ fn a_damaged_snapshot_is_made_up_for_by_what_came_before_it_or_stops() {
             disk.put(name, if name == newest { &damaged } else { bytes });
         }
         let found = recover(&disk, &boot(1), NOW).unwrap();
-        assert_eq!(told(&found.books), expected);
+        assert_eq!(told(&found.state.books), expected);
         assert!(found.report.damaged_snapshot.is_some());
         assert_eq!(disk.contents(&format!("quarantine.{newest}.0")), Some(damaged.clone()));
 
@@ -249,7 +249,7 @@ fn a_missing_file_stops() {
             disk.put(name, bytes);
         }
         match recover(&disk, &boot(1), NOW) {
-            Ok(found) => assert_eq!(told(&found.books), expected, "without {missing}"),
+            Ok(found) => assert_eq!(told(&found.state.books), expected, "without {missing}"),
             Err(error) => assert!(matches!(error, Error::Missing { .. }), "without {missing}: {error}"),
         }
     }
@@ -265,7 +265,7 @@ fn a_segment_that_another_follows_must_be_whole() {
         disk.put("log.0000000002", second);
         recover(&disk, &boot(1), NOW)
     };
-    assert_eq!(told(&found(first).unwrap().books), expected);
+    assert_eq!(told(&found(first).unwrap().state.books), expected);
     for length in 0..first.len() {
         let Err(error) = found(&first[..length]) else { panic!("cut at {length} and accepted") };
         assert!(matches!(error, Error::Damaged { .. }), "cut at {length}: {error}");

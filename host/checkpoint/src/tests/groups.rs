@@ -26,8 +26,8 @@ fn groups(disk: &SimDisk) -> Vec<Vec<(u64, String)>> {
 /// Checks that both chapters know a network, or neither.
 fn assert_whole(found: &Recovered, when: &str) {
     for number in 0..6 {
-        let book = found.books.iter().any(|book| *book.name() == name(number));
-        let choice = found.choices.of(&name(number)).is_some();
+        let book = found.state.books.iter().any(|book| *book.name() == name(number));
+        let choice = found.state.node.choices.of(&name(number)).is_some();
         assert_eq!(book, choice, "{when}: half of what was staged of {}", name(number));
     }
 }
@@ -95,10 +95,10 @@ fn what_is_staged_after_the_writer_has_looked_is_written_by_the_next_step() {
     (0..3).for_each(|number| drop(node.define(number)));
     node.writer.step_early(&node.memory, 1);
     assert_eq!(groups(&disk).len(), 1);
-    assert_eq!(recover(&disk.clone(), &boot(1), NOW).unwrap().books.len(), 1);
+    assert_eq!(recover(&disk.clone(), &boot(1), NOW).unwrap().state.books.len(), 1);
     node.writer.step_early(&node.memory, 1);
     assert_eq!(groups(&disk).len(), 2, "the next step left something that was staged before the last");
-    assert_eq!(recover(&disk, &boot(1), NOW).unwrap().books.len(), 3);
+    assert_eq!(recover(&disk, &boot(1), NOW).unwrap().state.books.len(), 3);
 }
 
 type Deed = fn(&Memory, &CheckpointJournal);

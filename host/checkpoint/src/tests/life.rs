@@ -252,7 +252,7 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
     let later = tenure_types::Moment { boot_ns: 7, wall_ms: NOW.wall_ms + 60_000 };
     let found = recover(&disk, &boot(2), later).unwrap();
     assert_eq!(found.report.ended_by_reboot, 2);
-    let image = found.books[0].image();
+    let image = found.state.books[0].image();
     assert!(image.allocations.is_empty());
     let expected: Vec<_> = [cooled, addresses[1].unwrap(), addresses[2].unwrap()]
         .into_iter()
@@ -265,11 +265,10 @@ fn a_reboot_ends_allocations_and_restarts_cooling() {
     drop(node.give(0, 4));
     node.settle();
     assert_eq!(everything(&recover(&disk, &boot(2), NOW).unwrap()), {
-        let Everything { mut books, choices, components, claims, states, delegations, effects, moves } =
-            node.memory.everything();
+        let Everything { mut books, node } = node.memory.everything();
         // Cooling restarted when this boot's segment began.
         books.values_mut().flat_map(|image| &mut image.cooling).for_each(|(_, since)| *since = NOW);
-        Everything { books, choices, components, claims, states, delegations, effects, moves }
+        Everything { books, node }
     });
     assert_eq!(recover(&disk, &boot(3), NOW).unwrap().report.ended_by_reboot, 1);
 }
@@ -292,7 +291,7 @@ fn what_allocations_have_in_common_is_kept_once() {
     drop((node.define(0), node.give(0, 1), node.give(0, 2)));
     node.settle();
     let found = recover(&disk, &boot(1), NOW).unwrap();
-    let held: Vec<_> = found.books[0].allocations().collect();
+    let held: Vec<_> = found.state.books[0].allocations().collect();
     let [first, second] = held[..] else { panic!("{held:?}") };
     assert!(Arc::ptr_eq(&first.policy, &second.policy));
     assert!(Arc::ptr_eq(&first.addresses[0].source, &second.addresses[0].source));

@@ -1,102 +1,27 @@
 //! A chapter that no other code knows goes all the way: staged with facts of others in one group, to the log, into
-//! snapshots, through every crash, and back. Neither the checkpoint nor any other chapter knows its name.
+//! snapshots, through every crash, and back. It consists of the two parts that are in [`chapter`]; neither the checkpoint nor any
+//! other chapter knows its name. A real one has a row in the ledger's table, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod chapter;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
 use tenure_engine::ports::Ticket;
-use tenure_types::{BootId, Moment};
+use tenure_ledger::Chapter as _;
+use tenure_types::BootId;
 
+use self::chapter::{MadeUp, Said};
 use super::fixture::{Everything, Memory, NOW, Node, answer, boot, everything, name, options, plain};
-use crate::chapters::{Chapter, Refused};
 use crate::sim::{Faults, SimDisk};
+use crate::v1::stored::{Recovering, Stored as _, decode, encoded, items};
 use crate::{
     CheckpointJournal, Disk, Error, Line, Lines, LogItem, LogReader, Options, Parts, Progress, Recovered,
     Result, Skipped, Source, recover, recover_with,
 };
 
 const LOG: &str = "log.0000000001";
-
-const CHAPTER: &str = "made-up";
-
-/// A fact of the chapter: a note about a network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Said {
-    Is { network: String, what: String },
-    IsGone { network: String },
-}
-
-/// An item of the chapter in a snapshot.
-#[derive(Debug, Serialize, Deserialize)]
-struct Item {
-    through: u64,
-    said: BTreeMap<String, String>,
-}
-
-/// The chapter's state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct MadeUp {
-    through: u64,
-    said: BTreeMap<String, String>,
-    /// How often a boot ended.
-    boots: usize,
-}
-
-impl MadeUp {
-    fn take(&mut self, place: u64, said: Said) {
-        if place <= self.through {
-            return;
-        }
-        self.through = place;
-        match said {
-            Said::Is { network, what } => _ = self.said.insert(network, what),
-            Said::IsGone { network } => _ = self.said.remove(&network),
-        }
-    }
-
-    fn line(json: &impl Serialize) -> Line {
-        let json = serde_json::to_vec(json).unwrap();
-        Line { chapter: CHAPTER.into(), version: 1, optional: false, json }
-    }
-
-    fn item(&self) -> Line {
-        Self::line(&Item { through: self.through, said: self.said.clone() })
-    }
-}
-
-fn malformed(error: &serde_json::Error) -> Refused {
-    Refused::Malformed(error.to_string())
-}
-
-impl Chapter for MadeUp {
-    fn name(&self) -> &'static str {
-        CHAPTER
-    }
-
-    fn apply(&mut self, place: u64, version: u32, json: &str) -> Result<(), Refused> {
-        assert_eq!(version, 1);
-        self.take(place, serde_json::from_str(json).map_err(|error| malformed(&error))?);
-        Ok(())
-    }
-
-    fn restore(&mut self, version: u32, json: &str) -> Result<(), Refused> {
-        assert_eq!(version, 1);
-        let Item { through, said } = serde_json::from_str(json).map_err(|error| malformed(&error))?;
-        (self.through, self.said) = (through, said);
-        Ok(())
-    }
-
-    fn enter_boot(&mut self, _: Moment) -> Result<usize, Refused> {
-        self.boots += 1;
-        Ok(0)
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
 
 /// The source of a snapshot: the ledger's pages, followed by the made-up chapter's.
 #[derive(Clone)]
@@ -109,7 +34,7 @@ impl Source for Both {
     fn parts(&self, first: u64) -> Parts {
         let made_up = Arc::clone(&self.made_up);
         let page =
-            std::iter::once_with(move || Box::new(std::iter::once(made_up.lock().unwrap().item())) as Lines);
+            std::iter::once_with(move || Box::new(items(&*made_up.lock().unwrap()).into_iter()) as Lines);
         Box::new(self.memory.parts(first).chain(page))
     }
 }
@@ -127,11 +52,11 @@ impl Both {
         let (place, ticket) = self.memory.toggle(journal, &plain(number), |defined| {
             let what = format!("as it was made up behind fact {}", made_up.through);
             let fact = if defined { Said::Is { network, what } } else { Said::IsGone { network } };
-            let line = MadeUp::line(&fact);
+            let line = encoded::<MadeUp>(&fact);
             said = Some(fact);
             line
         });
-        made_up.take(place, said.unwrap());
+        made_up.apply(place, &said.unwrap());
         ticket
     }
 }
@@ -145,9 +70,9 @@ fn start(disk: &SimDisk, options: Options) -> (Node, Both) {
 }
 
 fn recovered(disk: &SimDisk, boot: &BootId) -> Result<(Recovered, MadeUp)> {
-    let mut made_up = MadeUp::default();
+    let mut made_up = Recovering::<MadeUp>::default();
     let recovered = recover_with(disk, boot, NOW, None, &mut [&mut made_up])?;
-    Ok((recovered, made_up))
+    Ok((recovered, made_up.into_state()))
 }
 
 /// Starts, and returns what was found; checks that all chapters know a network, or none.
@@ -155,8 +80,8 @@ fn found(disk: &SimDisk, when: &str) -> (Everything, MadeUp) {
     let (recovered, made_up) = recovered(disk, &boot(1)).unwrap_or_else(|error| panic!("{when}: {error}"));
     assert_eq!(recovered.report.skipped, Skipped::default());
     for number in 0..8 {
-        let book = recovered.books.iter().any(|book| *book.name() == name(number));
-        let choice = recovered.choices.of(&name(number)).is_some();
+        let book = recovered.state.books.iter().any(|book| *book.name() == name(number));
+        let choice = recovered.state.node.choices.of(&name(number)).is_some();
         let said = made_up.said.contains_key(name(number).as_str());
         assert!(book == choice && choice == said, "{when}: half of a group is there: {number}");
     }
@@ -186,10 +111,11 @@ fn its_facts_are_read_back_and_shown_as_they_are_stored() {
     let mut shown = Vec::new();
     while let Some(item) = reader.next_item().unwrap() {
         if let LogItem::Fact { place, group, line, fact } = item {
-            assert_eq!(fact.is_none(), line.chapter == CHAPTER);
+            assert_eq!(fact.is_none(), line.chapter == MadeUp::NAME);
             if fact.is_none() {
                 assert_eq!((line.version, line.optional), (1, false));
-                shown.push((place, group, serde_json::from_slice::<Said>(&line.json).unwrap()));
+                let json = std::str::from_utf8(&line.json).unwrap();
+                shown.push((place, group, decode::<MadeUp>(json).unwrap()));
             }
         }
     }
@@ -265,11 +191,11 @@ fn a_program_that_does_not_know_it_refuses_or_skips_it() {
     let before = disk.contents(LOG);
     let error = recover(&disk, &boot(1), NOW).map(|_| ()).unwrap_err();
     let Error::UnknownChapter { chapter, version: 1, .. } = &error else { panic!("{error}") };
-    assert_eq!((chapter.as_str(), disk.contents(LOG)), (CHAPTER, before));
+    assert_eq!((chapter.as_str(), disk.contents(LOG)), (MadeUp::NAME, before));
 
     let optional = |what: &str| Line {
         optional: true,
-        ..MadeUp::line(&Said::Is { network: "none".to_owned(), what: what.to_owned() })
+        ..encoded::<MadeUp>(&Said::Is { network: "none".to_owned(), what: what.to_owned() })
     };
     for cut in 0..30 {
         let disk = SimDisk::new(cut);
@@ -291,4 +217,30 @@ fn a_program_that_does_not_know_it_refuses_or_skips_it() {
         let found = recover(&disk, &boot(1), NOW).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         assert_eq!(everything(&found), node.memory.everything(), "cut at {cut}");
     }
+}
+
+/// A new chapter is its two modules and a row in the ledger's table: no other code lists the chapters.
+#[test]
+fn only_the_table_lists_the_chapters() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let states = ["Choices", "Components", "Claims", "States", "Delegations", "Effects", "Moves"];
+    let (mut lists, mut directories) = (Vec::new(), vec![host.to_owned()]);
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            let is_test = path.file_stem().is_some_and(|stem| stem == "tests");
+            if path.is_dir() && !is_test {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let words: BTreeSet<&str> = text.split(|letter: char| !letter.is_alphanumeric()).collect();
+                if states.iter().all(|state| words.contains(state)) {
+                    lists.push(path.strip_prefix(host).unwrap().to_owned());
+                }
+            }
+        }
+    }
+    lists.sort();
+    // The second names the exports of each module, and documents them.
+    assert_eq!(lists, [Path::new("ledger/src/chapters.rs"), Path::new("ledger/src/lib.rs")]);
 }

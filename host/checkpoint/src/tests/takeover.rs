@@ -68,7 +68,7 @@ fn a_snapshot_has_unknown_owners_and_claims_that_are_over() {
     let mut books = v1::Books::default();
     let read = snapshot::read(&disk, 2, &mut Chapters::new(&mut [&mut books])).unwrap();
     assert!(read.skipped.is_empty());
-    assert_eq!(books.into_books().iter().map(Book::image).collect::<Vec<_>>(), [image]);
+    assert_eq!(books.into_parts().0.iter().map(Book::image).collect::<Vec<_>>(), [image]);
 }
 
 #[test]

@@ -128,6 +128,13 @@ impl From<StoredPlace> for Place {
     }
 }
 
+impl StoredStamp<'static> {
+    /// Stands where a policy's stamp must, for what the host did without one.
+    pub(super) fn of_host() -> Self {
+        Self { name: "host".into(), digest: "".into() }
+    }
+}
+
 impl<'a> From<&'a PolicyStamp> for StoredStamp<'a> {
     fn from(stamp: &'a PolicyStamp) -> Self {
         Self { name: stamp.name.as_str().into(), digest: (&*stamp.digest).into() }
@@ -158,8 +165,16 @@ impl<'a> From<&'a Owner> for StoredOwner<'a> {
     }
 }
 
+impl TryFrom<StoredOwner<'_>> for Owner {
+    type Error = String;
+
+    fn try_from(stored: StoredOwner<'_>) -> Result<Self, String> {
+        stored.read(&mut Shared::default())
+    }
+}
+
 impl StoredOwner<'_> {
-    pub(super) fn read(self, shared: &mut Shared) -> Result<Owner, String> {
+    fn read(self, shared: &mut Shared) -> Result<Owner, String> {
         let Self { container, interface, agent, claim, unknown } = self;
         match (&*container, &*interface, &*agent, &*claim, unknown) {
             ("", "", "", "", Some(address)) => Ok(Owner::Unknown { address }),

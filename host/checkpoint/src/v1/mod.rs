@@ -1,7 +1,7 @@
 //! The first stored form of each chapter. It is frozen: state directories contain it, however the types in memory
 //! change.
 //!
-//! Each module has the serde types of one chapter, with one conversion each way, and rebuilds the chapter's state. A
+//! Each module has the serde types of one chapter; [`stored`] has what is the same for all of them but the `ledger`. A
 //! released type never changes: a chapter that needs another form gets a new version next to this one, and can still
 //! read this one.
 
@@ -11,71 +11,88 @@ mod claims;
 mod components;
 mod delegations;
 mod effects;
+pub(crate) mod form;
 mod ledger;
 mod moves;
 mod range;
 mod shared;
 mod states;
+pub(crate) mod stored;
 
-use tenure_ledger::{Fact, Page};
+use tenure_ledger::{Fact, LedgerState, NodeChapters, Page};
 
+use crate::chapters::Chapter;
 use crate::line::Line;
 
-pub(crate) use self::choices::Choosing;
-pub(crate) use self::claims::Claiming;
-pub(crate) use self::components::Loading;
-pub(crate) use self::delegations::Delegating;
-pub(crate) use self::effects::Intending;
 pub(crate) use self::ledger::Books;
-pub(crate) use self::moves::Moving;
-pub(crate) use self::states::Remembering;
+use self::stored::{Recovering, Stored};
 
 /// The version of all forms in this folder.
 const VERSION: u32 = 1;
 
-/// Encodes a fact as its line.
-impl From<&Fact> for Line {
-    fn from(fact: &Fact) -> Self {
-        match fact {
-            Fact::Ledger(fact) => line(ledger::CHAPTER, ledger::encode(fact)),
-            Fact::Choices(fact) => line(choices::CHAPTER, choices::encode(fact)),
-            Fact::Components(fact) => line(components::CHAPTER, components::encode(fact)),
-            Fact::Claims(fact) => line(claims::CHAPTER, claims::encode(fact)),
-            Fact::States(fact) => line(states::CHAPTER, states::encode(fact)),
-            Fact::Delegations(fact) => line(delegations::CHAPTER, delegations::encode(fact)),
-            Fact::Effects(fact) => line(effects::CHAPTER, effects::encode(fact)),
-            Fact::Moves(fact) => moves::encoded(fact),
+/// Finds the stored form of each chapter in the ledger's table.
+macro_rules! stored {
+    ($($(#[$doc:meta])* $field:ident: $state:ident($fact:ident),)*) => {
+        /// Encodes a fact as its line.
+        impl From<&Fact> for Line {
+            fn from(fact: &Fact) -> Self {
+                match fact {
+                    Fact::Ledger(fact) => line(ledger::CHAPTER, ledger::encode(fact)),
+                    $(Fact::$state(fact) => stored::encoded::<tenure_ledger::$state>(fact),)*
+                }
+            }
         }
-    }
+
+        /// Decodes the fact of a line; `None` if this program does not know its chapter or version.
+        pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<Fact, String>> {
+            if version != VERSION {
+                return None;
+            }
+            match chapter {
+                ledger::CHAPTER => Some(ledger::decode(json).map(Fact::Ledger)),
+                $(<tenure_ledger::$state as Stored>::NAME => {
+                    Some(stored::decode::<tenure_ledger::$state>(json).map(Fact::$state))
+                })*
+                _ => None,
+            }
+        }
+
+        /// The items of the node's chapters for a snapshot.
+        fn items_of(node: NodeChapters) -> impl Iterator<Item = Line> + Send {
+            let NodeChapters { $($field),* } = node;
+            std::iter::empty()$(.chain(std::iter::once_with(move || stored::items(&$field)).flatten()))*
+        }
+
+        /// All chapters during recovery.
+        #[derive(Debug, Default)]
+        pub(crate) struct RecoveringChapters {
+            books: Books,
+            $($field: Recovering<tenure_ledger::$state>,)*
+        }
+
+        impl RecoveringChapters {
+            /// Each of the chapters.
+            pub(crate) fn each(&mut self) -> Vec<&mut dyn Chapter> {
+                vec![&mut self.books, $(&mut self.$field),*]
+            }
+
+            /// The recovered state.
+            pub(crate) fn into_state(self) -> LedgerState {
+                let (books, removed) = self.books.into_parts();
+                LedgerState { books, removed, node: NodeChapters { $($field: self.$field.into_state()),* } }
+            }
+        }
+    };
 }
 
-/// Decodes the fact of a line; `None` if this program does not know its chapter or version.
-pub(crate) fn decode(chapter: &str, version: u32, json: &str) -> Option<Result<Fact, String>> {
-    match (chapter, version) {
-        (ledger::CHAPTER, VERSION) => Some(ledger::decode(json).map(Fact::Ledger)),
-        (choices::CHAPTER, VERSION) => Some(choices::decode(json).map(Fact::Choices)),
-        (components::CHAPTER, VERSION) => Some(components::decode(json).map(Fact::Components)),
-        (claims::CHAPTER, VERSION) => Some(claims::decode(json).map(Fact::Claims)),
-        (states::CHAPTER, VERSION) => Some(states::decode(json).map(Fact::States)),
-        (delegations::CHAPTER, VERSION) => Some(delegations::decode(json).map(Fact::Delegations)),
-        (effects::CHAPTER, VERSION) => Some(effects::decode(json).map(Fact::Effects)),
-        (moves::CHAPTER, VERSION) => Some(moves::decode(json).map(Fact::Moves)),
-        _ => None,
-    }
-}
+tenure_ledger::chapters!(stored);
 
 /// The items of a page for a snapshot.
 pub(crate) fn items(page: Page) -> Box<dyn Iterator<Item = Line> + Send> {
     match page {
         Page::Book(image) => Box::new(ledger::items(*image)),
-        Page::Gone { network, through } => Box::new(std::iter::once(ledger::gone(&network, through))),
-        Page::Choices(choices) => Box::new(choices::items(&choices).into_iter()),
-        Page::Components(components) => Box::new(components::items(&components).into_iter()),
-        Page::Claims(claims) => Box::new(claims::items(&claims).into_iter()),
-        Page::States(states) => Box::new(states::items(&states).into_iter()),
-        Page::Delegations(delegations) => Box::new(delegations::items(&delegations).into_iter()),
-        Page::Effects(effects) => Box::new(effects::items(&effects).into_iter()),
-        Page::Moves(moves) => Box::new(moves::items(&moves).into_iter()),
+        Page::Gone { network, removed } => Box::new(ledger::gone(&network, removed).into_iter()),
+        Page::Node(node) => Box::new(items_of(*node)),
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
-use tenure_types::{Attributes, Moment, Need, Pool, PoolName, Range, RangeName, Supply};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tenure_types::{Attributes, Generation, Moment, Need, Pool, PoolName, Range, RangeName, Supply};
 
 /// Names and values, as an object.
 pub(super) type StoredAttributes<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
@@ -22,6 +23,24 @@ pub(super) fn attributes(stored: &StoredAttributes<'_>) -> Result<Attributes, St
     Attributes::new(stored.iter()).map_err(|error| error.to_string())
 }
 
+/// The same as a form.
+pub(super) struct Named;
+
+impl Named {
+    pub(super) fn serialize<S: Serializer>(attributes: &Attributes, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(attributes.iter())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Attributes, D::Error> {
+        attributes(&StoredAttributes::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// The number of an allocation.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Generation", transparent)]
+pub(super) struct StoredGeneration(u64);
+
 /// A moment: nanoseconds of the boot clock, and milliseconds of the wall clock.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredMoment {
@@ -32,6 +51,12 @@ pub(super) struct StoredMoment {
 impl From<Moment> for StoredMoment {
     fn from(Moment { boot_ns, wall_ms }: Moment) -> Self {
         Self { boot_ns, wall_ms }
+    }
+}
+
+impl From<&Moment> for StoredMoment {
+    fn from(moment: &Moment) -> Self {
+        (*moment).into()
     }
 }
 

@@ -4,16 +4,18 @@ mod any;
 mod sharing;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use tenure_ledger::{Book, Fact, Image, LedgerFact};
-use tenure_types::Moment;
-
-use super::{
-    Books, Choosing, Claiming, Delegating, Intending, Loading, Moving, Remembering, choices, claims,
-    components, decode, delegations, effects, ledger, moves, states,
+use tenure_ledger::{
+    Book, Choices, Claims, Components, CoolingAddress, Delegations, Effects, Fact, Image, LedgerFact, Moves,
+    RemovedNetwork, States,
 };
+use tenure_types::{Moment, NetworkName};
+
+use super::stored::{Recovering, Stored, items};
+use super::{Books, RecoveringChapters, decode, ledger};
 use crate::chapters::{Chapter, Refused};
 use crate::line::Line;
 use crate::tests::corpus::{paths, paths_of_corpus};
@@ -24,7 +26,7 @@ fn text(line: &Line) -> &str {
 
 /// Reads a fact's line as recovery and as a reader of the log do.
 fn read(line: &Line) -> Fact {
-    let may_be_skipped = line.chapter == moves::CHAPTER;
+    let may_be_skipped = line.chapter == Moves::NAME;
     assert!(line.optional == may_be_skipped && !text(line).contains('\n'), "{line:?}");
     decode(&line.chapter, line.version, text(line)).unwrap().unwrap()
 }
@@ -32,12 +34,20 @@ fn read(line: &Line) -> Fact {
 fn restored(chapter: &mut dyn Chapter, lines: impl Iterator<Item = Line>) {
     for line in lines {
         let is_own = line.chapter == chapter.name();
-        let may_be_skipped = line.chapter == moves::CHAPTER;
+        let may_be_skipped = line.chapter == Moves::NAME;
         assert!(is_own && line.optional == may_be_skipped && !text(&line).contains('\n'), "{line:?}");
         if let Err(refused) = chapter.restore(line.version, text(&line)) {
             panic!("{}: {refused:?}", text(&line));
         }
     }
+}
+
+/// The state that the items of a chapter restore.
+fn read_back<C: Stored>(state: &C) -> C {
+    let mut recovering = Recovering::<C>::default();
+    restored(&mut recovering, items(state).into_iter());
+    recovering.restored().unwrap();
+    recovering.into_state()
 }
 
 proptest! {
@@ -57,85 +67,85 @@ proptest! {
 
     #[test]
     fn any_choices_are_read_as_they_were_written(choices in any::choices()) {
-        let mut choosing = Choosing::default();
-        restored(&mut choosing, choices::items(&choices).into_iter());
-        choosing.restored().unwrap();
-        prop_assert_eq!(choosing.into_choices(), choices);
+        prop_assert_eq!(read_back(&choices), choices);
     }
 
     #[test]
     fn any_components_are_read_as_they_were_written(components in any::components()) {
-        let mut loading = Loading::default();
-        restored(&mut loading, components::items(&components).into_iter());
-        loading.restored().unwrap();
-        prop_assert_eq!(loading.into_components(), components);
+        prop_assert_eq!(read_back(&components), components);
     }
 
     #[test]
     fn any_claims_are_read_as_they_were_written(claims in any::claims()) {
-        let mut claiming = Claiming::default();
-        restored(&mut claiming, claims::items(&claims).into_iter());
-        claiming.restored().unwrap();
-        prop_assert_eq!(claiming.into_claims(), claims);
+        prop_assert_eq!(read_back(&claims), claims);
     }
 
     #[test]
     fn any_states_are_read_as_they_were_written(states in any::states()) {
-        let mut remembering = Remembering::default();
-        restored(&mut remembering, states::items(&states).into_iter());
-        remembering.restored().unwrap();
-        prop_assert_eq!(remembering.into_states(), states);
+        prop_assert_eq!(read_back(&states), states);
     }
 
     #[test]
     fn any_delegations_are_read_as_they_were_written(delegations in any::delegations()) {
-        let mut delegating = Delegating::default();
-        restored(&mut delegating, delegations::items(&delegations).into_iter());
-        delegating.restored().unwrap();
-        prop_assert_eq!(delegating.into_delegations(), delegations);
+        prop_assert_eq!(read_back(&delegations), delegations);
     }
 
     #[test]
     fn any_effects_are_read_as_they_were_written(effects in any::effects()) {
-        let mut intending = Intending::default();
-        restored(&mut intending, effects::items(&effects).into_iter());
-        intending.restored().unwrap();
-        prop_assert_eq!(intending.into_effects(), effects);
+        prop_assert_eq!(read_back(&effects), effects);
     }
 
     #[test]
     fn any_moves_are_read_as_they_were_written(moves in any::moves()) {
-        let mut moving = Moving::default();
-        restored(&mut moving, moves::items(&moves).into_iter());
-        moving.restored().unwrap();
-        prop_assert_eq!(moving.into_moves(), moves);
+        prop_assert_eq!(read_back(&moves), moves);
     }
 
     #[test]
     fn a_network_that_was_removed_is_known_as_gone(name in any::network_name(), through in any::<u64>()) {
         let mut books = Books::default();
-        restored(&mut books, [ledger::gone(&name, through)].into_iter());
+        restored(&mut books, ledger::gone(&name, cooling(through, 0)).into_iter());
         prop_assert_eq!(books.gone_through(&name), Some(through));
     }
 }
 
+/// A removed network with this many cooling addresses, of two kinds.
+fn cooling(through: u64, count: u16) -> RemovedNetwork {
+    let one = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        let since = Moment { boot_ns: 7, wall_ms: 8 };
+        CoolingAddress { address: [10, 0, high, low].into(), since, seconds: 5 * u32::from(number % 2) }
+    };
+    RemovedNetwork { through, cooling: (1..=count).map(one).collect(), settled: Vec::new() }
+}
+
+#[test]
+fn what_cooled_down_in_a_network_that_was_removed_is_read_as_it_was_written() {
+    let name = NetworkName::new("net").unwrap();
+    for (count, lines) in [(0, 1), (1, 1), (2, 2), (512, 2), (513, 3)] {
+        let written = ledger::gone(&name, cooling(9, count));
+        assert_eq!(written.len(), lines);
+        let mut books = Books::default();
+        restored(&mut books, written.into_iter());
+        assert_eq!(books.into_parts().1.get(&name), Some(cooling(9, count)));
+    }
+    let settled = (1..=257_u16).map(|number| {
+        (IpAddr::from([10, 1, number.to_be_bytes()[0], number.to_be_bytes()[1]]), "7.5".into())
+    });
+    let with_claims = RemovedNetwork { settled: settled.collect(), ..cooling(9, 1) };
+    let written = ledger::gone(&name, with_claims.clone());
+    assert_eq!(written.len(), 3);
+    let mut books = Books::default();
+    restored(&mut books, written.into_iter());
+    assert_eq!(books.into_parts().1.get(&name), Some(with_claims));
+    // The form of older programs, and for them.
+    let line = ledger::gone(&name, cooling(9, 0)).remove(0);
+    assert_eq!(text(&line), r#"{"gone":{"network":"net","through":9}}"#);
+}
+
 #[test]
 fn another_version_of_any_chapter_is_not_known() {
-    let (mut books, mut choosing, mut loading) = (Books::default(), Choosing::default(), Loading::default());
-    let (mut claiming, mut remembering) = (Claiming::default(), Remembering::default());
-    let (mut delegating, mut intending) = (Delegating::default(), Intending::default());
-    let mut moving = Moving::default();
-    let chapters: [&mut dyn Chapter; 8] = [
-        &mut books,
-        &mut choosing,
-        &mut loading,
-        &mut claiming,
-        &mut remembering,
-        &mut delegating,
-        &mut intending,
-        &mut moving,
-    ];
-    for chapter in chapters {
+    let mut chapters = RecoveringChapters::default();
+    for chapter in chapters.each() {
         for version in [0, 2, u32::MAX] {
             assert!(matches!(chapter.apply(1, version, "{}"), Err(Refused::Version)));
             assert!(matches!(chapter.restore(version, "{}"), Err(Refused::Version)));
@@ -161,19 +171,15 @@ fn the_corpus_says_everything_that_can_be_said() {
     for _ in 0..200 {
         let image = any::image().new_tree(&mut runner).unwrap().current();
         let choices = any::choices().new_tree(&mut runner).unwrap().current();
-        let gone = ledger::gone(&image.network.name, image.through);
-        let components = any::components().new_tree(&mut runner).unwrap().current();
-        let claims = claims::items(&any::claims().new_tree(&mut runner).unwrap().current());
-        let others = choices::items(&choices).into_iter().chain(components::items(&components)).chain(claims);
-        let states = any::states().new_tree(&mut runner).unwrap().current();
-        let others = others.chain(states::items(&states));
-        let delegations = any::delegations().new_tree(&mut runner).unwrap().current();
-        let others = others.chain(delegations::items(&delegations));
-        let effects = any::effects().new_tree(&mut runner).unwrap().current();
-        let others = others.chain(effects::items(&effects));
-        let moves = any::moves().new_tree(&mut runner).unwrap().current();
-        let others = others.chain(moves::items(&moves));
-        for line in ledger::items(image).chain(others).chain([gone]) {
+        let gone = ledger::gone(&image.network.name, cooling(image.through, 1));
+        let mut others = items(&choices);
+        others.extend(items(&any::components().new_tree(&mut runner).unwrap().current()));
+        others.extend(items(&any::claims().new_tree(&mut runner).unwrap().current()));
+        others.extend(items(&any::states().new_tree(&mut runner).unwrap().current()));
+        others.extend(items(&any::delegations().new_tree(&mut runner).unwrap().current()));
+        others.extend(items(&any::effects().new_tree(&mut runner).unwrap().current()));
+        others.extend(items(&any::moves().new_tree(&mut runner).unwrap().current()));
+        for line in ledger::items(image).chain(others).chain(gone) {
             written.extend(paths(&line.chapter, "item", &line.json));
         }
     }
@@ -213,13 +219,13 @@ fn clears<C: Chapter + Default + std::fmt::Debug>(lines: Vec<Line>) {
 fn a_cleared_chapter_is_as_new() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     clears::<Books>(ledger::items(any::image().new_tree(&mut runner).unwrap().current()).collect());
-    clears::<Choosing>(choices::items(&any::choices().new_tree(&mut runner).unwrap().current()));
-    clears::<Loading>(components::items(&any::components().new_tree(&mut runner).unwrap().current()));
-    clears::<Claiming>(claims::items(&any::claims().new_tree(&mut runner).unwrap().current()));
-    clears::<Remembering>(states::items(&any::states().new_tree(&mut runner).unwrap().current()));
-    clears::<Delegating>(delegations::items(&any::delegations().new_tree(&mut runner).unwrap().current()));
-    clears::<Intending>(effects::items(&any::effects().new_tree(&mut runner).unwrap().current()));
-    clears::<Moving>(moves::items(&any::moves().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Choices>>(items(&any::choices().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Components>>(items(&any::components().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Claims>>(items(&any::claims().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<States>>(items(&any::states().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Delegations>>(items(&any::delegations().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Effects>>(items(&any::effects().new_tree(&mut runner).unwrap().current()));
+    clears::<Recovering<Moves>>(items(&any::moves().new_tree(&mut runner).unwrap().current()));
 }
 
 /// A network was removed and defined again, and the snapshot has the second one: the log in front of it says nothing new.

@@ -12,7 +12,7 @@ use crate::source::Source;
 impl Writer {
     /// Writes memory to the disk: a complete snapshot, and an empty segment that builds on nothing else.
     ///
-    /// Whatever failed was applied to its book before its place was taken, so the images contain it.
+    /// A failed fact was applied to its book before its place was taken, so the images contain it.
     pub(super) fn reopen<S: Source + ?Sized>(&mut self, source: &S) -> io::Result<()> {
         let disk = Arc::clone(&self.options.disk);
         let first = self.queue.first_untaken();

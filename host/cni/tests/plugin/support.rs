@@ -44,7 +44,7 @@ impl Daemon {
         let service = Service { reply, calls: Arc::clone(&calls) };
         let calls_in = {
             let _entered = runtime.enter();
-            Door::open(directory.path().join("cni.sock")).unwrap().connections(|_| {})
+            Door::open(directory.path().join("cni.sock")).unwrap().connections(std::future::pending, |_| {})
         };
         let under_way = server::UnderWay::default();
         runtime.spawn(server::serve_cni(calls_in, service, under_way, std::future::pending()));

@@ -30,7 +30,7 @@ pub(crate) enum Author {
         /// The language of the policy.
         #[arg(long, default_value = "rust", value_parser = PossibleValuesParser::new(language::names()))]
         language: String,
-        /// Where the SDK comes from: a version, the address of a git repository, or the path of its `sdk` folder
+        /// Source of the SDK: a version, the address of a git repository, or the path of its `sdk` folder
         /// [default: this program's version].
         #[arg(long, env = SDK, value_name = "SOURCE")]
         sdk: Option<String>,

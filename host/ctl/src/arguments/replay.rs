@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-/// What to replay, and with which component.
+/// The decisions to replay, and the component.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// The component.

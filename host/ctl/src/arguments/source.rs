@@ -44,7 +44,7 @@ pub(crate) enum Source {
     },
 }
 
-/// The IPAM plugin that goes on with the allocations.
+/// The IPAM plugin that takes over the allocations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Target {
     /// The Amazon VPC CNI, as its checkpoint.

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use tenure_testkit::{Node, Subject};
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
 
 use super::check::ipam;
 use super::sandboxed::{Sandboxed, read};
 use crate::clock::monotonic;
+use crate::render::{Cell, Page, Shown, Table};
 
 /// Calls before the first that is measured, and measured ones.
 const WARM: usize = 50;
@@ -20,20 +22,51 @@ const MOST: usize = 20_000;
 /// The memory of a call: the largest tier, since only the time is measured.
 const MEMORY: usize = 32 << 20;
 
-/// What the calls take.
+/// The cost of the calls.
+#[derive(Serialize)]
 pub(crate) struct Benched {
     pub(crate) file: PathBuf,
+    #[serde(rename = "calls")]
     pub(crate) rows: Vec<Row>,
 }
 
-/// What one kind of call takes.
+/// The cost of one kind of call.
+#[derive(Serialize)]
 pub(crate) struct Row {
     /// `define` or `propose`.
     pub(crate) call: &'static str,
     /// How many allocations the network had.
+    #[serde(rename = "allocations")]
     pub(crate) held: usize,
+    #[serde(rename = "median_ns", serialize_with = "nanoseconds")]
     pub(crate) median: Duration,
+    #[serde(rename = "p99_ns", serialize_with = "nanoseconds")]
     pub(crate) p99: Duration,
+}
+
+impl Shown for Benched {
+    fn page(&self, _: u64) -> Page {
+        let table = Table::of(&self.rows)
+            .column("CALL", |row| row.call)
+            .number("ALLOCATIONS", |row| row.held)
+            .number("MEDIAN", |row| short(row.median))
+            .number("P99", |row| short(row.p99));
+        Page::default().table(table)
+    }
+}
+
+/// A duration in microseconds.
+fn short(time: Duration) -> Cell {
+    let tenths = time.as_nanos() / 100;
+    Cell::valued(format!("{}.{} us", tenths / 10, tenths % 10), whole(time))
+}
+
+fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    whole(*time).serialize(serializer)
+}
+
+fn whole(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Measures a component on a network: with no allocation, and with every address but one allocated.

@@ -3,20 +3,29 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tenure_types::{Error, ErrorCode};
 
 use super::language::{Language, WORLD, wrapped};
 use super::template::WIT;
+use crate::render::{Page, Shown};
 
 /// The component's file in a policy's folder.
 const COMPONENT: &str = "policy.wasm";
 
 /// A policy that was built.
+#[derive(Serialize)]
 pub(crate) struct Built {
     pub(crate) file: PathBuf,
     pub(crate) language: &'static str,
     pub(crate) bytes: usize,
     pub(crate) sha256: String,
+}
+
+impl Shown for Built {
+    fn page(&self, _: u64) -> Page {
+        format!("{}: {} bytes, sha256 {}\n", self.file.display(), self.bytes, self.sha256).into()
+    }
 }
 
 /// Builds the policy in a folder and writes the component into it.

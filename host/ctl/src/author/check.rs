@@ -21,7 +21,7 @@ const LARGEST: usize = 32;
 /// The network that a policy is tried on, unless another one is given.
 pub(super) const NETWORK: &str = r#"{ "ranges": [[{ "subnet": "10.1.0.0/24" }]] }"#;
 
-/// What a component is.
+/// The result of checking a component.
 pub(crate) struct Checked {
     pub(crate) file: PathBuf,
     pub(crate) bytes: usize,
@@ -34,12 +34,12 @@ pub(crate) struct Checked {
 
 /// How a component behaved on a network.
 pub(crate) enum Trial {
-    /// It defined the network and served a pod.
+    /// The component defined the network and served a pod.
     Served {
         /// The smallest tier of memory that was enough, in MiB.
         memory: usize,
     },
-    /// It refused the network or the pod, for which this memory was enough.
+    /// The component refused the network or the pod, for which this memory was enough.
     Refused {
         /// The smallest tier of memory that was enough, in MiB.
         memory: usize,

@@ -21,11 +21,11 @@ pub(super) use self::module::wrapped;
 /// A language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Language {
-    /// Its name on the command line, and its folder in `sdk/template`.
+    /// Name on the command line, and folder in `sdk/template`.
     pub(crate) name: &'static str,
     /// A file that every policy in this language has, and that no other language's has.
     pub(crate) marker: &'static str,
-    /// Where its template has the interface's definition, for languages that generate their own bindings.
+    /// Path of the interface's definition in the template, for languages that generate their own bindings.
     pub(crate) wit: Option<&'static str>,
     /// Builds the policy in a folder and returns the component's bytes.
     ///
@@ -43,7 +43,7 @@ const LANGUAGES: &[Language] = &[
     Language { name: "python", marker: "rule.py", wit: Some(bindings::WIT), build: python::build },
 ];
 
-/// Their names.
+/// Lists the names of the languages.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     LANGUAGES.iter().map(|language| language.name)
 }

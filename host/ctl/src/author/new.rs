@@ -3,17 +3,31 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tenure_types::{Error, ErrorCode, PolicyName};
 
 use super::language::Language;
 use super::template::{Sdk, files};
+use crate::render::{Page, Shown};
 
 /// A new policy.
+#[derive(Serialize)]
 pub(crate) struct Created {
     pub(crate) folder: PathBuf,
     pub(crate) language: &'static str,
     /// The files, by their paths in the folder.
     pub(crate) files: Vec<PathBuf>,
+}
+
+impl Shown for Created {
+    fn page(&self, _: u64) -> Page {
+        let folder = self.folder.display();
+        let mut text = format!("Created a policy in {folder}, in {}:\n", self.language);
+        for file in &self.files {
+            text.push_str(&format!("  {}\n", file.display()));
+        }
+        (text + &format!("Next: tenurectl policy test {folder}\n")).into()
+    }
 }
 
 /// Creates the folder; it must be absent or empty.

@@ -8,18 +8,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tenure_policy::{Contents, sha256};
 use tenure_types::{Error, ErrorCode};
 
 use super::sandboxed::read;
 use crate::registry::{LAYER, SIGNATURE};
+use crate::render::{Page, Shown};
 
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A component that was packed.
+#[derive(Serialize)]
 pub(crate) struct Packed {
     /// The layout's folder.
     pub(crate) folder: PathBuf,
@@ -29,6 +32,14 @@ pub(crate) struct Packed {
     pub(crate) sha256: String,
     /// Whether its signature is in the manifest.
     pub(crate) signed: bool,
+}
+
+impl Shown for Packed {
+    fn page(&self, _: u64) -> Page {
+        let Self { folder, manifest, sha256, signed } = self;
+        let signed = if *signed { ", with its signature" } else { "" };
+        format!("{}: {manifest}, of the component sha256:{sha256}{signed}\n", folder.display()).into()
+    }
 }
 
 /// Packs a component into `FILE.oci`, or the folder that is given; it must not exist.

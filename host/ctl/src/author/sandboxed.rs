@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tenure_engine::ports::{Answer, Policy};
 use tenure_ledger::Book;
-use tenure_policy::{Compiler, Grants, Limits, Runtime, WasmPolicy};
+use tenure_policy::{CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy};
 use tenure_testkit::Subject;
 use tenure_types::{
     Definition, EffectKind, Error, ErrorCode, NetworkConfig, NetworkName, Outcome, PolicyName, PolicyStamp,
@@ -21,8 +21,8 @@ impl Sandboxed {
     /// Loads a component with a limit of its memory, in bytes.
     pub(super) fn load(file: &Path, bytes: &[u8], memory: usize) -> Result<Self, Error> {
         // One call at a time: nothing here runs beside another.
-        let limits = Limits { memory, concurrency: 1, ..Limits::default() };
-        let runtime = Runtime::new(limits, Compiler::InProcess)?;
+        let limits = CallLimits { memory, concurrency: 1, ..CallLimits::default() };
+        let runtime = PolicyRuntime::new(limits, Compiler::InProcess)?;
         Ok(Self(Arc::new(runtime.load(&name(file)?, bytes, None)?)))
     }
 

@@ -5,19 +5,29 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use minisign::{PublicKey, SecretKey, SecretKeyBox};
+use serde::Serialize;
 use tenure_policy::{SignedRelease, sha256};
 use tenure_types::{Error, ErrorCode};
 
 use super::sandboxed::read;
+use crate::render::{Page, Shown};
 
 /// A component that was signed.
+#[derive(Serialize)]
 pub(crate) struct Signed {
     /// The signature's file.
     pub(crate) signature: PathBuf,
-    /// What a node needs to check it.
+    /// Public key that a node needs to check the signature.
     pub(crate) public_key: String,
     /// The component's digest, which the signature's comment names.
     pub(crate) sha256: String,
+}
+
+impl Shown for Signed {
+    fn page(&self, _: u64) -> Page {
+        format!("{}: sha256 {}\npublic key: {}\n", self.signature.display(), self.sha256, self.public_key)
+            .into()
+    }
 }
 
 /// Signs a file as a release with a secret key, and writes `FILE.minisig`.

@@ -19,7 +19,7 @@ const TEMPLATES: &[(&str, Files)] = include!(concat!(env!("OUT_DIR"), "/template
 /// The interface's definition.
 pub(super) const WIT: &str = include!(concat!(env!("OUT_DIR"), "/wit.rs"));
 
-/// Where the SDK's crates come from.
+/// The source of the SDK's crates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sdk {
     /// A version from the registry.

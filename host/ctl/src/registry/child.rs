@@ -25,13 +25,13 @@ use super::order::{Auth, LastWords, Order, What};
 /// The argument that marks a child.
 pub(super) const ARGUMENT: &str = "--fetch-from-registry";
 
-/// What the child may allocate, in bytes: its threads' stacks, the certificates, and a manifest.
+/// The child's limit on memory, in bytes: its threads' stacks, the certificates, and a manifest.
 const MEMORY: u64 = 192 << 20;
 
 /// The most descriptors: its pipes, connections, and the files of certificates and of name resolution.
 const FILES: u64 = 64;
 
-/// What fetching never takes. A list of what it takes would have to name what every C library does to resolve a name.
+/// System calls that fetching never needs. A list of those that it needs would have to name all that a C library uses to resolve a name.
 const NEVER: &[libc::c_long] = &[
     libc::SYS_add_key,
     libc::SYS_bpf,
@@ -77,7 +77,7 @@ const ORDER: u64 = 1 << 20;
 /// The longest cause, in bytes.
 const LONGEST_CAUSE: usize = 1024;
 
-/// What a manifest may be; an index is asked for so that it can be refused in words.
+/// Media types of manifests; an index is requested so that it can be refused in words.
 const MANIFESTS: &[&str] = &[
     OCI_IMAGE_MEDIA_TYPE,
     IMAGE_MANIFEST_MEDIA_TYPE,
@@ -165,7 +165,7 @@ async fn blob(
     Ok(io::stdout().lock().flush()?)
 }
 
-/// What an error means, and its text with all of its causes.
+/// Interprets an error, and returns its text with all of its causes.
 fn told(error: &OciDistributionError) -> Failure {
     use OciDistributionError as Oci;
     const NOT_FOUND: &str =

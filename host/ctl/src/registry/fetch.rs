@@ -25,7 +25,7 @@ const IN_ALL: u32 = 20;
 /// The most bytes of the child's last words.
 const MOST_WORDS: u64 = 16 << 10;
 
-/// What the child may know of the environment: proxies, and where certificates are.
+/// Environment variables that the child gets: proxies, and the places of certificates.
 const ENVIRONMENT: [&str; 10] = [
     "HTTP_PROXY",
     "http_proxy",

@@ -12,14 +12,14 @@ pub(crate) const SIGNATURE: &str = "tenure.signature.minisign";
 /// The media types of a component's layer: that of `wkg`, and that of kwctl and `wasm-to-oci`.
 const LAYERS: [&str; 2] = [LAYER, WASM_LAYER_MEDIA_TYPE];
 
-/// What a manifest says of a component.
+/// The component that a manifest describes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Artifact {
     /// The component's digest.
     pub(super) layer: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(super) size: u64,
-    /// Its signature.
+    /// Signature of the component.
     pub(super) signature: Option<String>,
 }
 

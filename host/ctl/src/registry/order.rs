@@ -1,4 +1,4 @@
-//! What the child is told to fetch: one line of JSON on its standard input.
+//! The order for the child: one line of JSON on its standard input.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub(super) struct Order {
     pub(super) connect_seconds: u64,
 }
 
-/// What to fetch.
+/// The object to fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum What {
     /// The reference's manifest, or an index.
@@ -23,7 +23,7 @@ pub(super) enum What {
     Blob(String),
 }
 
-/// Who asks.
+/// The credentials of a request.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Auth {
     /// Nobody in particular.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use oci_client::Reference;
 use tenure_types::{Error, ErrorCode};
 
-/// What a reference begins with.
+/// The scheme of a reference.
 pub(super) const SCHEME: &str = "oci://";
 
 /// A reference.
@@ -35,7 +35,7 @@ impl OciReference {
         }
     }
 
-    /// Its host, with the port.
+    /// Returns the host, with the port.
     pub(super) fn registry(&self) -> &str {
         self.0.resolve_registry()
     }

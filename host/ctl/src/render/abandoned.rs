@@ -1,30 +1,35 @@
 //! The imports that were abandoned, or that would be.
 
+use super::page::Page;
 use super::parts::{clean, counted};
+use super::shown::Shown;
 use crate::report::Abandoned;
 
-/// A line for each import, with what is missing.
-pub(super) fn abandoned(report: &Abandoned) -> String {
-    let mut out = String::new();
-    for open in &report.answer.imports {
-        let source =
-            if open.source.is_empty() { "an unknown source".to_owned() } else { clean(&open.source) };
-        let by = if open.by.is_empty() { String::new() } else { format!(", begun by {}", clean(&open.by)) };
-        let reached = match open.entries {
-            0 => counted(open.reached, "entry", "entries"),
-            entries => format!("{} of {}", open.reached, counted(entries, "entry", "entries")),
-        };
-        out.push_str(&format!("import from {source}{by}: {reached} came over\n"));
-    }
-    let network = clean(&report.network);
-    match (report.answer.imports.is_empty(), report.applied) {
+impl Shown for Abandoned {
+    /// A line for each import, with what is missing.
+    fn page(&self, _: u64) -> Page {
+        let mut out = String::new();
+        for open in &self.answer.imports {
+            let source =
+                if open.source.is_empty() { "an unknown source".to_owned() } else { clean(&open.source) };
+            let by =
+                if open.by.is_empty() { String::new() } else { format!(", begun by {}", clean(&open.by)) };
+            let reached = match open.entries {
+                0 => counted(open.reached, "entry", "entries"),
+                entries => format!("{} of {}", open.reached, counted(entries, "entry", "entries")),
+            };
+            out.push_str(&format!("import from {source}{by}: {reached} came over\n"));
+        }
+        let network = clean(&self.network);
+        match (self.answer.imports.is_empty(), self.applied) {
         (true, _) => out.push_str(&format!("no import of network {network} was cut off\n")),
         (false, true) => out.push_str("abandoned; what came over stays with its owners\n"),
         (false, false) => out.push_str(
             "an address that did not come over and is in use would be handed out again\ndry run; pass --apply to make changes\n",
         ),
     }
-    out
+        out.into()
+    }
 }
 
 #[cfg(test)]
@@ -33,9 +38,9 @@ mod tests {
 
     use super::*;
 
-    fn report(imports: Vec<v1::OpenImport>, applied: bool) -> String {
+    fn report(imports: Vec<v1::OpenImport>, applied: bool) -> Page {
         let answer = v1::AbandonImportResponse { imports };
-        abandoned(&Abandoned { network: "pods".into(), applied, answer })
+        Abandoned { network: "pods".into(), applied, answer }.page(0)
     }
 
     #[test]

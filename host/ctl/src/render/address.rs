@@ -3,27 +3,34 @@
 use std::net::IpAddr;
 
 use tenure_rpc::v1::allocation::Owner;
-use tenure_rpc::v1::{AddressSource, AddressState, Allocation, GetAddressResponse};
+use tenure_rpc::v1::{AddressSource, AddressState, Allocation};
 
+use super::page::Page;
 use super::parts::{ago, clean, duration, joined, or_dash, pairs, pod, policy};
+use super::shown::Shown;
+use super::words::{AddressStanding, OwnerKind};
+use crate::report::Address;
 
-/// A block for each network whose ranges contain the address.
-pub(super) fn address(address: &IpAddr, answer: &GetAddressResponse, now_ms: u64) -> String {
-    answer.states.iter().map(|state| block(address, state, now_ms)).collect::<Vec<_>>().join("\n")
+impl Shown for Address {
+    /// A block for each network whose ranges contain the address.
+    fn page(&self, now_ms: u64) -> Page {
+        let blocks = self.answer.states.iter().map(|state| block(&self.address, state, now_ms));
+        blocks.collect::<Vec<_>>().join("\n").into()
+    }
 }
 
 fn block(address: &IpAddr, state: &AddressState, now_ms: u64) -> String {
-    let standing = match state.standing.as_str() {
-        "cooling" => format!("cooling down, free in {}", duration(state.cooling_for_ms)),
-        "draining" => "draining: its range hands out no more addresses".to_owned(),
-        "reserved" => "reserved: in the range, but never handed out".to_owned(),
-        standing => clean(standing),
+    let standing = match AddressStanding::of(&state.standing) {
+        Some(AddressStanding::Cooling) => format!("cooling down, free in {}", duration(state.cooling_for_ms)),
+        Some(AddressStanding::Draining) => "draining: its range hands out no more addresses".to_owned(),
+        Some(AddressStanding::Reserved) => "reserved: in the range, but never handed out".to_owned(),
+        None => clean(&state.standing),
     };
     let mut text = format!("{address} on {}: {standing}\n", clean(&state.network));
     if let Some(held) = &state.allocation {
         text.extend(holder(held, now_ms).map(|(name, value)| format!("  {name:<10} {value}\n")));
         text.extend(more(held).map(|(name, value)| format!("  {name:<10} {value}\n")));
-        if held.kind == "unknown" {
+        if OwnerKind::of(&held.kind) == Some(OwnerKind::Unknown) {
             text.push_str(&format!(
                 "  {:<10} {}: {}\n",
                 "unknown",
@@ -77,7 +84,7 @@ fn more(held: &Allocation) -> impl Iterator<Item = (&'static str, String)> {
 mod tests {
     use std::collections::HashMap;
 
-    use tenure_rpc::v1::AgentClaim;
+    use tenure_rpc::v1::{AgentClaim, GetAddressResponse};
 
     use super::*;
 
@@ -108,7 +115,7 @@ mod tests {
                 state("red", "free"),
             ],
         };
-        insta::assert_snapshot!(address(&"10.1.0.7".parse().unwrap(), &answer, 62_000), @"
+        insta::assert_snapshot!(Address { address: "10.1.0.7".parse().unwrap(), answer }.page(62_000), @"
         10.1.0.7 on pods: held
           pod        default/web-1
           pod uid    -

@@ -2,47 +2,54 @@
 
 use tenure_rpc::v1::Allocation;
 
-use super::parts::{clean, counted, duration, joined, or_dash, owner, pairs, pod};
-use super::table::Columns;
+use super::cell::Cell;
+use super::parts::{clean, counted, joined, or_dash, owner, pairs, pod, policy};
+use super::table::{Grid, Table};
+use super::view::View;
+
+/// The number of rows that are printed at once; the first of them determine the columns' widths.
+const PIECE: usize = 1000;
 
 /// A row for each allocation, in the daemon's order, printed as they arrive.
 pub(crate) struct Allocations {
-    table: Columns<7>,
+    /// Allocations that are not printed yet.
+    rows: Vec<Allocation>,
+    widths: Vec<usize>,
     count: u64,
     network: String,
+    view: View,
     now_ms: u64,
 }
 
 impl Allocations {
     /// A list of one network's allocations, or of all networks' if the name is empty.
-    pub(crate) fn new(network: &str, now_ms: u64) -> Self {
-        let table = Columns::new(["NETWORK", "ADDRESSES", "POD", "OWNER", "INTERFACE", "AGE", "TAGS"]);
-        Self { table, count: 0, network: network.to_owned(), now_ms }
+    ///
+    /// # Errors
+    /// If there is no such column to sort by.
+    pub(crate) fn new(network: &str, view: View, now_ms: u64) -> Result<Self, String> {
+        view.check(table(&[], now_ms).heads())?;
+        let network = network.to_owned();
+        Ok(Self { rows: Vec::new(), widths: Vec::new(), count: 0, network, view, now_ms })
     }
 
-    /// Adds an allocation, and appends to `out` the rows that can be printed by now.
-    pub(crate) fn add(&mut self, allocation: &Allocation, out: &mut String) {
+    /// Adds an allocation, and appends to `out` the rows that can be printed by now: none if they are sorted.
+    pub(crate) fn add(&mut self, allocation: Allocation, out: &mut String) {
         self.count += 1;
-        let mut addresses = joined(&allocation.addresses, ", ");
-        for (is, what) in [(allocation.outside, " (outside)"), (allocation.waiting, " (waiting)")] {
-            addresses.push_str(if is { what } else { "" });
+        self.rows.push(allocation);
+        if self.rows.len() >= PIECE && self.view.sort_by.is_none() {
+            self.print(out);
         }
-        let row = [
-            clean(&allocation.network),
-            addresses,
-            pod(allocation),
-            owner(allocation),
-            or_dash(&allocation.interface),
-            duration(self.now_ms.saturating_sub(allocation.allocated_at_ms)),
-            pairs(&allocation.tags),
-        ];
-        self.table.add(row, out);
     }
 
     /// Appends the remaining rows and the count.
     pub(crate) fn end(&mut self, out: &mut String) {
+        if !self.rows.is_empty() {
+            self.print(out);
+        }
+        if !self.view.has_heads {
+            return;
+        }
         if self.count > 0 {
-            self.table.end(out);
             out.extend([counted(self.count, "allocation", "allocations").as_str(), "\n"]);
             return;
         }
@@ -50,6 +57,37 @@ impl Allocations {
             if self.network.is_empty() { "yet".to_owned() } else { format!("in {}", clean(&self.network)) };
         out.extend(["No allocations ", &place, ": start a pod, or see `tenurectl networks`.\n"]);
     }
+
+    fn print(&mut self, out: &mut String) {
+        let rows = std::mem::take(&mut self.rows);
+        table(&rows, self.now_ms).print(&self.view, &mut self.widths, out);
+    }
+}
+
+/// The columns of allocations.
+fn table(rows: &[Allocation], now_ms: u64) -> Grid {
+    let table = Table::of(rows)
+        .column("NETWORK", |of| clean(&of.network))
+        .column("ADDRESSES", addresses)
+        .column("POD", pod)
+        .column("OWNER", owner)
+        .column("INTERFACE", |of| or_dash(&of.interface))
+        .column("AGE", |of| Cell::age(now_ms.saturating_sub(of.allocated_at_ms)))
+        .column("TAGS", |of| pairs(&of.tags))
+        .wide("GENERATION", |of| of.generation)
+        .wide("POLICY", |of| policy(of.policy.as_ref()))
+        .wide("CONTAINER", |of| or_dash(&of.container_id))
+        .wide("NETNS", |of| or_dash(&of.netns));
+    table.into()
+}
+
+/// The addresses, with what is unusual about them.
+fn addresses(of: &Allocation) -> String {
+    let mut addresses = joined(&of.addresses, ", ");
+    for (is, what) in [(of.outside, " (outside)"), (of.waiting, " (waiting)")] {
+        addresses.push_str(if is { what } else { "" });
+    }
+    addresses
 }
 
 #[cfg(test)]
@@ -62,8 +100,9 @@ mod tests {
     use super::*;
 
     fn allocations(all: &[Allocation], network: &str, now_ms: u64) -> String {
-        let (mut list, mut text) = (Allocations::new(network, now_ms), String::new());
-        all.iter().for_each(|allocation| list.add(allocation, &mut text));
+        let (mut list, mut text) =
+            (Allocations::new(network, View::default(), now_ms).unwrap(), String::new());
+        all.iter().for_each(|allocation| list.add(allocation.clone(), &mut text));
         list.end(&mut text);
         text
     }
@@ -128,13 +167,13 @@ mod tests {
 
     #[test]
     fn a_long_list_is_printed_as_it_comes() {
-        let (mut list, mut text) = (Allocations::new("", 0), String::new());
+        let (mut list, mut text) = (Allocations::new("", View::default(), 0).unwrap(), String::new());
         let one = Allocation { network: "pods".into(), ..Allocation::default() };
         for _ in 0..2_000 {
-            list.add(&one, &mut text);
+            list.add(one.clone(), &mut text);
         }
         assert!(text.lines().count() > 1_900, "{}", text.lines().count());
-        list.add(&Allocation { network: "a-longer-name".into(), ..one }, &mut text);
+        list.add(Allocation { network: "a-longer-name".into(), ..one }, &mut text);
         list.end(&mut text);
         let widths: Vec<_> = text.lines().rev().take(3).map(|line| line.find("  -")).collect();
         assert_eq!(widths, [None, Some(13), Some(7)], "a wider cell shifts only its own row");

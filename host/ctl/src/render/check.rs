@@ -2,25 +2,33 @@
 
 use tenure_rpc::v1::{CheckResponse, Finding};
 
+use super::page::Page;
 use super::parts::{clean, counted, joined, pod_name};
+use super::shown::Shown;
 
-/// The summary, then each finding and each note with its next step.
-pub(super) fn check(answer: &CheckResponse) -> String {
-    let compared = counted(answer.compared, "fact", "facts");
-    let mut text = if answer.findings.is_empty() {
-        format!("ok: {compared} compared, no differences\n")
-    } else {
-        let count = answer.findings.len() as u64 + answer.findings_left_out;
-        let count = counted(count, "problem", "problems");
-        format!("{count} in {compared}\n")
-    };
-    text.extend(answer.findings.iter().chain(&answer.notes).map(finding));
-    for (left_out, what) in [(answer.findings_left_out, "problem"), (answer.notes_left_out, "note")] {
-        if left_out > 0 {
-            text += &format!("\nand {} more\n", counted(left_out, what, &format!("{what}s")));
+impl Shown for CheckResponse {
+    /// The summary, then each finding and each note with its next step.
+    fn page(&self, _: u64) -> Page {
+        let compared = counted(self.compared, "fact", "facts");
+        let mut text = if self.findings.is_empty() {
+            format!("ok: {compared} compared, no differences\n")
+        } else {
+            let count = self.findings.len() as u64 + self.findings_left_out;
+            let count = counted(count, "problem", "problems");
+            format!("{count} in {compared}\n")
+        };
+        text.extend(self.findings.iter().chain(&self.notes).map(finding));
+        for (left_out, what) in [(self.findings_left_out, "problem"), (self.notes_left_out, "note")] {
+            if left_out > 0 {
+                text += &format!("\nand {} more\n", counted(left_out, what, &format!("{what}s")));
+            }
         }
+        text.into()
     }
-    text
+
+    fn is_well(&self) -> bool {
+        self.findings.is_empty()
+    }
 }
 
 fn finding(finding: &Finding) -> String {
@@ -43,7 +51,7 @@ mod tests {
 
     #[test]
     fn agreement_is_one_line() {
-        insta::assert_snapshot!(check(&CheckResponse { compared: 1, ..CheckResponse::default() }), @"ok: 1 fact compared, no differences");
+        insta::assert_snapshot!(CheckResponse { compared: 1, ..CheckResponse::default() }.page(0), @"ok: 1 fact compared, no differences");
     }
 
     #[test]
@@ -59,7 +67,7 @@ mod tests {
             pod_namespace: "default".into(),
             pod_name: "web-1".into(),
         };
-        insta::assert_snapshot!(check(&CheckResponse { compared: 24, findings: vec![found], ..CheckResponse::default() }), @"
+        insta::assert_snapshot!(CheckResponse { compared: 24, findings: vec![found], ..CheckResponse::default() }.page(0), @"
         1 problem in 24 facts
 
         missing-from-checkpoint: 4c01db0b339c/eth0 on pods
@@ -79,7 +87,7 @@ mod tests {
             next_step: "give them different ranges".into(),
             ..Finding::default()
         };
-        insta::assert_snapshot!(check(&CheckResponse { compared: 24, notes: vec![note], ..CheckResponse::default() }), @"
+        insta::assert_snapshot!(CheckResponse { compared: 24, notes: vec![note], ..CheckResponse::default() }.page(0), @"
         ok: 24 facts compared, no differences
 
         networks-overlap: wide on narrow

@@ -1,49 +1,54 @@
 //! The claims of agents.
 
-use tenure_rpc::v1::{AgentStanding, Claim, ListAllClaimsResponse};
+use tenure_rpc::v1::{Claim, ClaimAddress, Family};
 
-use super::parts::{clean, duration, joined};
-use super::table::{table, text};
-use crate::report::ReleasedClaim;
+use super::cell::Cell;
+use super::page::Page;
+use super::parts::{clean, duration, joined, or_dash, pairs};
+use super::shown::Shown;
+use super::table::Table;
+use crate::report::{ClaimOfAgent, Claims, ReleasedClaim};
 
-/// A row for each claim.
-pub(super) fn claims(answer: &ListAllClaimsResponse, now_ms: u64) -> String {
-    if answer.claims.is_empty() {
-        return "No claims: `[agents.NAME]` in tenured.toml admits agents, which claim addresses on agent/agent.sock.\n"
-            .to_owned();
+impl Shown for Claims {
+    fn page(&self, now_ms: u64) -> Page {
+        let table = Table::of(&self.claims)
+            .column("AGENT", |of| clean(&of.claim.agent))
+            .column("SCOPE", |of| or_dash(&clean(&of.claim.scope)))
+            .column("NETWORK", |of| clean(&of.claim.network))
+            .column("NAME", |of| clean(&of.claim.name))
+            .column("ADDRESSES", |of| addresses(&of.claim))
+            .column("AGE", |of| Cell::age(of.claim.age_ms))
+            .column("LAST HEARD", |of| last_heard(of, now_ms))
+            .column("WATCHING", watching)
+            .column("STATE", |of| state(of, now_ms))
+            .wide("GENERATION", |of| of.claim.generation)
+            .wide("RANGES", |of| ranges(&of.claim));
+        Page::default().table_or(
+            table,
+            "No claims: `[agents.NAME]` in tenured.toml admits agents, which claim addresses on agent/agent.sock.\n",
+        )
     }
-    let mut table =
-        table(["AGENT", "NETWORK", "NAME", "ADDRESSES", "AGE", "LAST HEARD", "WATCHING", "STATE"]);
-    // An older daemon does not say how agents stand to their claims.
-    let standings = answer.standings.iter().map(Some).chain(std::iter::repeat(None));
-    for (claim, standing) in answer.claims.iter().zip(standings) {
-        table.add_row([
-            clean(&claim.agent),
-            clean(&claim.network),
-            clean(&claim.name),
-            addresses(claim),
-            duration(claim.age_ms),
-            standing.map_or_else(|| "-".to_owned(), |standing| last_heard(standing, now_ms)),
-            standing.map_or("-", |standing| if standing.watches > 0 { "yes" } else { "no" }).to_owned(),
-            state(claim, standing, now_ms),
-        ]);
-    }
-    text(&table)
 }
 
-/// The result of releasing a claim, or of the dry run.
-pub(super) fn released(ReleasedClaim { applied, claim }: &ReleasedClaim) -> String {
-    let Some(claim) = claim else { return "no such claim: nothing to release\n".to_owned() };
-    let what = format!(
-        "claim {} of {} on {} ({})",
-        clean(&claim.name),
-        clean(&claim.agent),
-        clean(&claim.network),
-        addresses(claim)
-    );
-    match applied {
-        true => format!("{what} is released\n"),
-        false => format!("{what} would be released\ndry run; pass --apply to release it\n"),
+impl Shown for ReleasedClaim {
+    fn page(&self, _: u64) -> Page {
+        let Some(claim) = &self.claim else {
+            return Page::default().text("no such claim: nothing to release\n");
+        };
+        let what = format!(
+            "claim {} of {} on {} ({})",
+            clean(&claim.name),
+            clean(&claim.agent),
+            clean(&claim.network),
+            addresses(claim)
+        );
+        Page::default().text(match self.applied {
+            true => format!("{what} is released\n"),
+            false => format!(
+                "{what} would be released\ndry run; pass --generation {} --apply to release it\n",
+                claim.generation
+            ),
+        })
     }
 }
 
@@ -52,17 +57,34 @@ fn addresses(claim: &Claim) -> String {
     joined(&addresses, ",")
 }
 
-/// When the agent was last heard of.
-fn last_heard(standing: &AgentStanding, now_ms: u64) -> String {
-    match (standing.watches, standing.last_heard_ms) {
-        (0, 0) => "before tenured started".to_owned(),
-        (0, at) => format!("{} ago", duration(now_ms.saturating_sub(at))),
-        _ => "now".to_owned(),
+/// The pools that the addresses are from, with the attributes of their ranges.
+fn ranges(claim: &Claim) -> String {
+    let from =
+        |address: &ClaimAddress| format!("{} {}", clean(&address.pool), pairs(&address.range_attributes));
+    let from: Vec<_> = claim.addresses.iter().map(|address| from(address).trim_end().to_owned()).collect();
+    or_dash(&from.join(", "))
+}
+
+/// Shows the last contact of the agent.
+fn last_heard(of: &ClaimOfAgent, now_ms: u64) -> Cell {
+    match (of.is_reported, of.standing.watches, of.standing.last_heard_ms) {
+        (false, ..) => "-".into(),
+        (true, 0, 0) => Cell::valued("before tenured started".to_owned(), u64::MAX),
+        (true, 0, at) => Cell::ago(at, now_ms),
+        _ => Cell::valued("now".to_owned(), 0),
+    }
+}
+
+fn watching(of: &ClaimOfAgent) -> &'static str {
+    match (of.is_reported, of.standing.watches) {
+        (false, _) => "-",
+        (true, 0) => "no",
+        _ => "yes",
     }
 }
 
 /// Whether the agent is there, and what is to become of the claim.
-fn state(claim: &Claim, standing: Option<&AgentStanding>, now_ms: u64) -> String {
+fn state(ClaimOfAgent { claim, standing, .. }: &ClaimOfAgent, now_ms: u64) -> String {
     let left = duration(claim.lapses_at_ms.saturating_sub(now_ms));
     let mut state = match (claim.reserved, claim.lapses_at_ms) {
         (true, _) => format!("reserved since the reboot, for {left}"),
@@ -72,7 +94,15 @@ fn state(claim: &Claim, standing: Option<&AgentStanding>, now_ms: u64) -> String
     if claim.addresses.iter().any(|address| address.leaving) {
         state.push_str(", in a range that is leaving");
     }
-    if standing.is_some_and(|standing| standing.orphaned) {
+    for missing in &claim.missing_families {
+        let family = match missing.family() {
+            Family::Ipv4 => "IPv4",
+            Family::Ipv6 => "IPv6",
+            Family::Unspecified => "another family",
+        };
+        state.push_str(&format!(", without {family} ({})", clean(&missing.reason)));
+    }
+    if standing.orphaned {
         state.push_str("; orphaned: its agent is not configured");
     }
     state
@@ -80,7 +110,7 @@ fn state(claim: &Claim, standing: Option<&AgentStanding>, now_ms: u64) -> String
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::ClaimAddress;
+    use tenure_rpc::v1::{AgentStanding, ListAllClaimsResponse, MissingFamily};
 
     use super::*;
 
@@ -92,6 +122,7 @@ mod tests {
             name: name.into(),
             addresses: vec![address],
             age_ms: 90_000,
+            generation: 7,
             ..Claim::default()
         }
     }
@@ -104,6 +135,10 @@ mod tests {
             Claim { lapses_at_ms: 3_661_000, reserved: true, ..claim("ingress\u{7}", "fd00::3/64") },
         ];
         all[0].addresses[0].leaving = true;
+        all[0].scope = "routing".into();
+        let family = Family::Ipv6.into();
+        let reason = "pool-exhausted".into();
+        all[1].missing_families = vec![MissingFamily { family, reason, message: String::new() }];
         let standings = [(500, 0, false), (900, 2, false), (0, 0, true)];
         let standings = standings.map(|(last_heard_ms, watches, orphaned)| AgentStanding {
             last_heard_ms,
@@ -111,22 +146,24 @@ mod tests {
             orphaned,
         });
         let answer = ListAllClaimsResponse { claims: all.into(), standings: standings.into() };
-        insta::assert_snapshot!(claims(&answer, 60_500), @r"
-        AGENT   NETWORK  NAME          ADDRESSES    AGE     LAST HEARD              WATCHING  STATE
-        cilium  pods     router        10.1.0.2/24  1m 30s  1m ago                  no        in use, in a range that is leaving
-        cilium  pods     health        10.1.0.3/24  1m 30s  now                     yes       in use, lease ends in 1m
-        cilium  pods     ingress\u{7}  fd00::3/64   1m 30s  before tenured started  no        reserved since the reboot, for 1h; orphaned: its agent is not configured
+        insta::assert_snapshot!(Claims::from(answer.clone()).page(60_500), @r"
+        AGENT   SCOPE    NETWORK  NAME          ADDRESSES    AGE     LAST HEARD              WATCHING  STATE
+        cilium  routing  pods     router        10.1.0.2/24  1m 30s  1m ago                  no        in use, in a range that is leaving
+        cilium  -        pods     health        10.1.0.3/24  1m 30s  now                     yes       in use, lease ends in 1m, without IPv6 (pool-exhausted)
+        cilium  -        pods     ingress\u{7}  fd00::3/64   1m 30s  before tenured started  no        reserved since the reboot, for 1h; orphaned: its agent is not configured
         ");
         let older = ListAllClaimsResponse { standings: Vec::new(), ..answer };
-        assert!(claims(&older, 60_500).contains(" 1m 30s  -           -         in use"));
+        assert!(
+            Claims::from(older).page(60_500).to_string().contains(" 1m 30s  -           -         in use")
+        );
     }
 
     #[test]
     fn a_release_says_what_it_had() {
-        let said = |applied, claim| released(&ReleasedClaim { applied, claim });
+        let said = |applied, claim| ReleasedClaim { applied, claim }.page(0);
         insta::assert_snapshot!(said(false, Some(claim("router", "10.1.0.2/24"))), @"
         claim router of cilium on pods (10.1.0.2/24) would be released
-        dry run; pass --apply to release it
+        dry run; pass --generation 7 --apply to release it
         ");
         insta::assert_snapshot!(said(true, Some(claim("router", "10.1.0.2/24"))), @"claim router of cilium on pods (10.1.0.2/24) is released");
         insta::assert_snapshot!(said(true, None), @"no such claim: nothing to release");

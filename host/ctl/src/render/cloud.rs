@@ -7,28 +7,42 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use tenure_rpc::v1::{CloudIntent, CloudInterface, CloudLimits, CloudPlan, CloudStanding, GetCloudResponse};
+use tenure_rpc::v1::{
+    CloudIntent, CloudInterface, CloudLimits, CloudPlan, CloudRange, CloudStanding, GetCloudResponse,
+};
 
-use super::parts::{ago, clean, counted, duration, or_dash, pairs};
-use super::table::{align_right, table, text};
+use super::cell::Cell;
+use super::page::Page;
+use super::parts::{clean, counted, duration, or_dash, pairs};
+use super::shown::Shown;
+use super::table::Table;
+use super::words::{CloudEvidence, CloudUnit};
 
 /// The largest count of a range's addresses; it means that many or more.
 const MANY: u64 = u32::MAX as u64;
 
-/// The interfaces, and what is being done to them.
-pub(super) fn cloud(answer: &GetCloudResponse, now_ms: u64) -> String {
-    let sections = [
-        head(answer),
-        interfaces(answer),
-        ranges::unusual(answer),
-        ranges::quarantine(answer),
-        under_way(answer, now_ms),
-        plan(answer.plan.as_ref()),
-        calls::calls(answer),
-        notes(answer),
-    ];
-    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    sections.join("\n")
+impl Shown for GetCloudResponse {
+    /// The interfaces, and what is being done to them.
+    fn page(&self, now_ms: u64) -> Page {
+        let under_way = Table::of(&self.intents)
+            .column("UNDER WAY", |of| clean(&of.kind))
+            .column("WHAT", |of| or_dash(&pairs(&of.attributes)))
+            .column("BEGAN", |of| Cell::ago(of.since_ms, now_ms))
+            .column("STEP", step);
+        let quarantine = Table::of(&self.quarantine)
+            .column("QUARANTINED", |of| clean(&of.interface))
+            .column("RANGE", |of| clean(&of.net))
+            .column("FOR", |of| Cell::age(of.age_ms))
+            .column("WHY IT STAYS", |of| clean(&of.reason));
+        Page::from(head(self))
+            .section(interfaces(&self.interfaces))
+            .section(ranges::unusual(&ranges::Carried::unusual(self)))
+            .section(quarantine)
+            .section(under_way)
+            .paragraph(plan(self.plan.as_ref()))
+            .section(calls::calls(&calls::Call::all(self)))
+            .paragraph(notes(self))
+    }
 }
 
 fn head(answer: &GetCloudResponse) -> String {
@@ -57,32 +71,22 @@ fn allowed(limits: &CloudLimits) -> String {
     format!("the instance type has room for {interfaces}, each with {four} IPv4 {kinds}, and {six} of IPv6")
 }
 
-fn interfaces(answer: &GetCloudResponse) -> String {
-    if answer.interfaces.is_empty() {
-        return String::new();
-    }
-    let heads =
-        ["INTERFACE", "DEVICE", "SUBNET", "ADDRESS", "RANGES", "HELD", "COOLING", "FREE", "DUTY", "STATE"];
-    let mut table = table(heads);
-    align_right(&mut table, &[4, 5, 6, 7]);
-    for interface in &answer.interfaces {
-        let sum = |of: fn(&tenure_rpc::v1::CloudRange) -> u64| {
-            number(interface.carries.iter().map(of).fold(0, u64::saturating_add))
-        };
-        table.add_row([
-            clean(&interface.id),
-            device(interface),
-            or_dash(&interface.subnet),
-            or_dash(&interface.address),
-            interface.carries.len().to_string(),
-            sum(|range| range.held),
-            sum(|range| range.cooling),
-            sum(|range| range.free),
-            duty(interface),
-            state(interface.standing.as_ref()),
-        ]);
-    }
-    text(&table)
+fn interfaces(interfaces: &[CloudInterface]) -> Table<'_, CloudInterface> {
+    let sum = |interface: &CloudInterface, of: fn(&CloudRange) -> u64| {
+        number(interface.carries.iter().map(of).fold(0, u64::saturating_add))
+    };
+    Table::of(interfaces)
+        .column("INTERFACE", |of| clean(&of.id))
+        .column("DEVICE", device)
+        .column("SUBNET", |of| or_dash(&of.subnet))
+        .column("ADDRESS", |of| or_dash(&of.address))
+        .number("RANGES", |of| of.carries.len())
+        .number("HELD", |of| sum(of, |range| range.held))
+        .number("COOLING", |of| sum(of, |range| range.cooling))
+        .number("FREE", |of| sum(of, |range| range.free))
+        .column("DUTY", duty)
+        .column("STATE", |of| state(of.standing.as_ref()))
+        .wide("MAC", |of| or_dash(&of.mac))
 }
 
 /// The device index, after the network card unless that is 0.
@@ -104,32 +108,15 @@ fn duty(interface: &CloudInterface) -> String {
 /// How sure it is that something is there.
 fn state(standing: Option<&CloudStanding>) -> String {
     let Some(standing) = standing else { return "-".to_owned() };
-    match (standing.since_age_ms, standing.evidence.as_str()) {
+    match (standing.since_age_ms, CloudEvidence::of(&standing.evidence)) {
         (Some(age), _) => format!("{} for {}", clean(&standing.state), duration(age)),
-        (None, "ledger") => "only in the ledger yet".to_owned(),
-        (None, _) => clean(&standing.state),
+        (None, Some(CloudEvidence::Ledger)) => "only in the ledger yet".to_owned(),
+        (None, None) => clean(&standing.state),
     }
 }
 
-fn number(count: u64) -> String {
-    if count >= MANY { "many".to_owned() } else { count.to_string() }
-}
-
-fn under_way(answer: &GetCloudResponse, now_ms: u64) -> String {
-    if answer.intents.is_empty() {
-        return String::new();
-    }
-    let mut table = table(["UNDER WAY", "WHAT", "BEGAN", "STEP"]);
-    for intent in &answer.intents {
-        let attributes = pairs(&intent.attributes);
-        table.add_row([
-            clean(&intent.kind),
-            or_dash(&attributes),
-            ago(intent.since_ms, now_ms),
-            step(intent),
-        ]);
-    }
-    text(&table)
+fn number(count: u64) -> Cell {
+    if count >= MANY { Cell::valued("many".to_owned(), count) } else { count.into() }
 }
 
 fn step(intent: &CloudIntent) -> String {
@@ -159,14 +146,14 @@ fn plan(plan: Option<&CloudPlan>) -> String {
     out
 }
 
-/// What is left alone, and for how long.
+/// Lists the objects that are left alone, and for how long.
 fn notes(answer: &GetCloudResponse) -> String {
     let mut out = String::new();
     for of in &answer.back_offs {
-        let unit = match of.unit.as_str() {
-            "address" => "addresses",
-            "prefix" => "prefixes",
-            _ => "IPv6 prefixes",
+        let unit = match CloudUnit::of(&of.unit) {
+            Some(CloudUnit::Address) => "addresses",
+            Some(CloudUnit::Prefix) => "prefixes",
+            None => "IPv6 prefixes",
         };
         out.push_str(&format!(
             "{}: EC2 had no {unit} there; asked again in {}\n",

@@ -1,28 +1,28 @@
-//! What delegates were asked for.
+//! The page of delegations.
 
 use tenure_rpc::v1::{Delegation, ListDelegationsResponse};
 
-use super::parts::{ago, clean, counted, joined, or_dash, short};
-use super::table::{table, text};
+use super::cell::Cell;
+use super::page::Page;
+use super::parts::{clean, counted, joined, or_dash, short};
+use super::shown::Shown;
+use super::table::Table;
 
-/// A row for each delegation.
-pub(super) fn delegations(answer: &ListDelegationsResponse, now_ms: u64) -> String {
-    if answer.delegations.is_empty() {
-        return "No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.\n".to_owned();
+impl Shown for ListDelegationsResponse {
+    fn page(&self, now_ms: u64) -> Page {
+        let table = Table::of(&self.delegations)
+            .column("NETWORK", |of| clean(&of.network))
+            .column("DELEGATE", |of| clean(&of.delegate))
+            .column("OWNER", owner)
+            .column("ADDRESSES", |of| or_dash(&joined(&of.addresses, ",")))
+            .column("STATE", |of| of.phase.clone())
+            .column("SINCE", |of| Cell::ago(of.since_ms, now_ms))
+            .column("PROBLEM", problem);
+        Page::default().table_or(
+            table,
+            "No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.\n",
+        )
     }
-    let mut table = table(["NETWORK", "DELEGATE", "OWNER", "ADDRESSES", "STATE", "SINCE", "PROBLEM"]);
-    for delegation in &answer.delegations {
-        table.add_row([
-            clean(&delegation.network),
-            clean(&delegation.delegate),
-            owner(delegation),
-            or_dash(&joined(&delegation.addresses, ",")),
-            delegation.phase.clone(),
-            ago(delegation.since_ms, now_ms),
-            problem(delegation),
-        ]);
-    }
-    text(&table)
 }
 
 /// A claim by its name, a pod by its container and interface.
@@ -67,11 +67,11 @@ mod tests {
             problem: "delegate azure: it did not end\u{7}".into(),
             ..pod.clone()
         };
-        insta::assert_snapshot!(delegations(&ListDelegationsResponse { delegations: vec![pod, left] }, 61_000), @r"
+        insta::assert_snapshot!(ListDelegationsResponse { delegations: vec![pod, left] }.page(61_000), @r"
         NETWORK  DELEGATE  OWNER              ADDRESSES         STATE   SINCE   PROBLEM
         pods     azure     0123456789ab/eth0  10.1.0.2,fd00::2  in-use  1m ago  -
         pods     azure     router of cilium   -                 open    1m ago  3 attempts: delegate azure: it did not end\u{7}
         ");
-        insta::assert_snapshot!(delegations(&ListDelegationsResponse::default(), 0), @"No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.");
+        insta::assert_snapshot!(ListDelegationsResponse::default().page(0), @"No delegate was asked for anything: `delegate` in `[networks.NAME]` names one.");
     }
 }

@@ -1,4 +1,4 @@
-//! What a policy may do and what its calls have used, as lines of its block.
+//! A policy's grants and the use of its calls, as lines of its block.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use tenure_rpc::v1::{PolicyGrants, PolicyMeter};
 
 use super::parts::{clean, joined};
 
-/// What it may do: a head and a value for each line.
+/// Shows a policy's grants: a head and a value for each line.
 pub(super) fn grants(grants: &PolicyGrants) -> Vec<(&'static str, String)> {
     let worlds = grants.worlds.iter().map(|world| {
         let granted = if world.granted { "" } else { " (not granted, and never called)" };
@@ -27,7 +27,7 @@ pub(super) fn grants(grants: &PolicyGrants) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What its calls have used.
+/// Shows the resources that its calls have used.
 pub(super) fn meter(meter: &PolicyMeter) -> Vec<(&'static str, String)> {
     let mut lines = vec![("calls", meter.calls.to_string())];
     if let Some(mean) = meter.processor_us.checked_div(meter.calls) {

@@ -2,56 +2,67 @@
 
 use tenure_rpc::v1::ImportOutcome;
 
+use super::page::Page;
 use super::parts::{clean, counted, joined, or_dash, short};
-use super::table::Columns;
+use super::shown::Shown;
+use super::table::Table;
+use super::words::ImportVerdict;
 use crate::report::{Import, Judged};
 
-/// A line for each attachment, then what was not imported, then the totals.
-pub(super) fn import(report: &Import) -> String {
-    let mut out = String::new();
-    if !report.judged.is_empty() {
-        let mut table = Columns::new(["NETWORK", "ADDRESSES", "CONTAINER", "INTERFACE", "RESULT"]);
-        for Judged { entry, outcome } in &report.judged {
-            let row = [
-                clean(&entry.network),
-                joined(&entry.entry.addresses, ", "),
-                or_dash(&short(&entry.entry.container_id)),
-                or_dash(&entry.entry.interface),
-                result(outcome),
-            ];
-            table.add(row, &mut out);
+impl Shown for Import {
+    /// A row for each attachment, then what was not imported, then the totals.
+    fn page(&self, _: u64) -> Page {
+        let table = Table::of(&self.judged)
+            .column("NETWORK", |Judged { entry, .. }| clean(&entry.network))
+            .column("ADDRESSES", |Judged { entry, .. }| joined(&entry.entry.addresses, ", "))
+            .column("CONTAINER", |Judged { entry, .. }| or_dash(&short(&entry.entry.container_id)))
+            .column("INTERFACE", |Judged { entry, .. }| or_dash(&entry.entry.interface))
+            .column("RESULT", |judged| result(&judged.outcome));
+        let mut out = String::new();
+        for left_out in &self.passed_over {
+            out.extend(["not imported: ", &clean(&left_out.what), ": ", &clean(&left_out.why), "\n"]);
         }
-        table.end(&mut out);
-    }
-    for left_out in &report.passed_over {
-        out.extend(["not imported: ", &clean(&left_out.what), ": ", &clean(&left_out.why), "\n"]);
-    }
-    let count = |outcome: &str| {
-        report.judged.iter().filter(|judged| judged.outcome.outcome == outcome).count() as u64
-    };
-    let (taken, unknown) = (counted(count("taken"), "attachment", "attachments"), count("unknown"));
-    let would = if report.applied { "" } else { "would be " };
-    out.push_str(&format!(
+        let count = |verdict| {
+            self.judged
+                .iter()
+                .filter(|judged| ImportVerdict::of(&judged.outcome.outcome) == Some(verdict))
+                .count() as u64
+        };
+        let (taken, unknown) = (
+            counted(count(ImportVerdict::Taken), "attachment", "attachments"),
+            count(ImportVerdict::Unknown),
+        );
+        let would = if self.applied { "" } else { "would be " };
+        out.push_str(&format!(
         "{taken} {would}imported, {unknown} {would}held as unknown, {} already held, {} already released, {} refused, {} left out\n",
-        count("held"),
-        count("released"),
-        count("refused"),
-        report.passed_over.len()
+        count(ImportVerdict::Held),
+        count(ImportVerdict::Released),
+        count(ImportVerdict::Refused),
+        self.passed_over.len()
     ));
-    if unknown > 0 {
-        out.push_str("addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them\n");
+        if unknown > 0 {
+            out.push_str("addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them\n");
+        }
+        if !self.applied {
+            out.push_str("dry run; pass --apply to make changes\n");
+        }
+        Page::default().section(table).text(out)
     }
-    if !report.applied {
-        out.push_str("dry run; pass --apply to make changes\n");
+
+    fn is_well(&self) -> bool {
+        let is_problem = |judged: &Judged| {
+            let verdict = ImportVerdict::of(&judged.outcome.outcome);
+            matches!(verdict, Some(ImportVerdict::Refused | ImportVerdict::Unknown))
+        };
+        self.passed_over.is_empty() && !self.judged.iter().any(is_problem)
     }
-    out
 }
 
 fn result(outcome: &ImportOutcome) -> String {
-    match (outcome.outcome.as_str(), outcome.reason.as_str()) {
-        ("released", _) => "released: it has ended since it was imported".to_owned(),
-        (outcome, "") => clean(outcome),
-        (outcome, reason) => format!("{}: {}", clean(outcome), clean(reason)),
+    match (ImportVerdict::of(&outcome.outcome), outcome.reason.as_str()) {
+        (Some(ImportVerdict::Released), _) => "released: it has ended since it was imported".to_owned(),
+        (_, "") => clean(&outcome.outcome),
+        (_, reason) => format!("{}: {}", clean(&outcome.outcome), clean(reason)),
     }
 }
 
@@ -91,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_says_what_would_be_done() {
-        insta::assert_snapshot!(import(&report(false)), @"
+        insta::assert_snapshot!(report(false).page(0).to_string(), @"
         NETWORK  ADDRESSES  CONTAINER  INTERFACE  RESULT
         pods     10.1.0.2   c1         eth0       taken
         pods     10.9.0.2   c2         eth0       unknown: 10.9.0.2 is in no range of network pods
@@ -106,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_import_says_what_was_done() {
-        let text = import(&report(true));
+        let text = report(true).page(0).to_string();
         insta::assert_snapshot!(text.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
         1 attachment imported, 2 held as unknown, 0 already held, 1 already released, 0 refused, 1 left out
         addresses held as unknown are not handed out: `tenurectl check` lists them, `tenurectl release` frees them

@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tenure_checkpoint::{Line, LogHeader, LogItem};
-use tenure_ledger::{
-    ChoiceFact, ClaimFact, Component, ComponentFact, Delegation, DelegationFact, EffectFact, Fact, Intent,
-    LedgerFact, Move, MoveEnd, MoveFact, PolicyState, Presence, StateFact, Step,
-};
-use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Object, Owner};
+use tenure_ledger::{Fact, LedgerFact};
+use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
 use super::parts::{clean, short};
 
@@ -21,7 +18,7 @@ type Live = BTreeMap<(NetworkName, Generation), String>;
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     live: Live,
-    /// Those that a reboot does not end.
+    /// Allocations that a reboot does not end.
     lasting: Live,
     /// The boot of the last segment.
     boot: Option<String>,
@@ -102,33 +99,9 @@ impl Lines {
     fn fact(&mut self, fact: &Fact) -> (Moment, String) {
         match fact {
             Fact::Ledger(fact) => self.ledger(fact),
-            Fact::Choices(ChoiceFact::Chosen { choice, .. }) => {
-                let why =
-                    if choice.why.is_empty() { String::new() } else { format!(": {}", clean(&choice.why)) };
-                (choice.at, format!("{:<10} {} by {}{why}", "chosen", choice.policy, choice.by.name()))
-            }
-            Fact::Choices(ChoiceFact::Noted { step: Step { kind, policy, at, why }, .. }) => {
-                let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
-                (*at, format!("{:<10} {policy}{why}", kind.name()))
-            }
-            Fact::Components(ComponentFact::Loaded(Component { policy, source, at, .. })) => {
-                (*at, format!("{:<10} {policy} from {}", "loaded", clean(source)))
-            }
-            Fact::Components(ComponentFact::Unloaded { policy, at }) => {
-                (*at, format!("{:<10} {policy}", "unloaded"))
-            }
-            Fact::Claims(fact) => claim(fact),
-            Fact::States(StateFact::Kept { state, .. }) => (state.at, states("kept", state)),
-            Fact::States(StateFact::Undone { state, .. }) => (state.at, states("undone", state)),
-            Fact::Delegations(fact) => delegation(fact),
-            Fact::Effects(fact) => effect(fact),
-            Fact::Moves(fact) => moved(fact),
-            Fact::States(StateFact::Forgotten { at, .. }) => (*at, format!("{:<10} the states", "forgotten")),
-            Fact::Choices(ChoiceFact::Undone { choice, at, .. }) => {
-                (*at, format!("{:<10} the exchange; {} serves again", "undone", choice.policy))
-            }
-            Fact::Choices(ChoiceFact::Forgotten { at, .. }) => {
-                (*at, format!("{:<10} the policy", "forgotten"))
+            fact => {
+                let described = fact.described().map(|(at, what)| (at, clean(&what.to_string())));
+                described.unwrap_or_default()
             }
         }
     }
@@ -176,80 +149,6 @@ impl Lines {
     }
 }
 
-fn effect(fact: &EffectFact) -> (Moment, String) {
-    match fact {
-        EffectFact::Intended(Intent { id, pool, kind, attributes, since, .. }) => {
-            let what = format!("{} for pool {pool} ({attributes})", kind.name());
-            (*since, format!("{:<10} {} as {id}", "intended", clean(&what)))
-        }
-        EffectFact::Reached { id, reached, at, .. } => {
-            (*at, format!("{:<10} {id}: {}", "reached", clean(&reached.to_string())))
-        }
-        EffectFact::Done { id, at, .. } => (*at, format!("{:<10} {id}", "done")),
-        EffectFact::Undone { id, why, at, .. } => (*at, format!("{:<10} {id}: {}", "undone", clean(why))),
-        EffectFact::Seen { object: Object { kind, name, attributes }, at } => {
-            let object = format!("{kind} {name} ({attributes})");
-            (*at, format!("{:<10} {}", "seen", clean(&object)))
-        }
-        EffectFact::Gone { kind, name, at } => {
-            (*at, format!("{:<10} {} {}", "gone", clean(kind), clean(name)))
-        }
-    }
-}
-
-fn moved(fact: &MoveFact) -> (Moment, String) {
-    match fact {
-        MoveFact::Begun(Move { source, by, entries, at, .. }) => {
-            let by = if by.is_empty() { String::new() } else { format!(", by {}", clean(by)) };
-            (*at, format!("{:<10} an import from {}{by}: {entries} entries", "began", clean(source)))
-        }
-        MoveFact::Reached { source, reached, at, .. } => {
-            (*at, format!("{:<10} entry {reached} of {}", "reached", clean(source)))
-        }
-        MoveFact::Ended { source, end, why, at, .. } => {
-            let why = if why.is_empty() { String::new() } else { format!(": {}", clean(why)) };
-            let what = match end {
-                MoveEnd::Finished => "ended",
-                MoveEnd::Abandoned => "abandoned",
-            };
-            (*at, format!("{what:<10} the import from {}{why}", clean(source)))
-        }
-        MoveFact::Deleted { owner, at, .. } => {
-            (*at, format!("{:<10} {}, which has no addresses here", "deleted", clean(&owner.to_string())))
-        }
-        MoveFact::Forgotten { at, .. } => (*at, format!("{:<10} where the addresses came from", "forgotten")),
-    }
-}
-
-fn delegation(fact: &DelegationFact) -> (Moment, String) {
-    let owner = clean(&fact.owner().to_string());
-    match fact {
-        DelegationFact::Asked(Delegation { delegate, since, .. }) => {
-            (*since, format!("{:<10} delegate {delegate} for {owner}", "asked"))
-        }
-        DelegationFact::Given { given, at, .. } => {
-            let addresses: Vec<_> = given.addresses.iter().map(ToString::to_string).collect();
-            (*at, format!("{:<10} {} to {owner} by its delegate", "given", addresses.join(", ")))
-        }
-        DelegationFact::Ended { at, .. } => {
-            (*at, format!("{:<10} the delegate has nothing for {owner} any more", "ended"))
-        }
-    }
-}
-
-fn claim(fact: &ClaimFact) -> (Moment, String) {
-    let of = |what: &str| format!("{what:<10} claim {} of {}", fact.key().name, fact.key().agent);
-    match fact {
-        ClaimFact::Claimed(claim) => {
-            let (Presence::Here(at) | Presence::Reserved(at)) = claim.presence;
-            let lease = claim.wish.lease.map(|lease| format!(", lease {} s", lease.as_secs()));
-            (at, format!("{}{}", of("claimed"), lease.unwrap_or_default()))
-        }
-        ClaimFact::Confirmed { at, .. } => (*at, of("confirmed")),
-        ClaimFact::Released { at, reason, .. } => (*at, format!("{} ({})", of("unclaimed"), clean(reason))),
-    }
-}
-
 fn defined(network: &Network) -> String {
     let pools: Vec<_> = network.pools.iter().map(|pool| format!("{} ({})", pool.name, pool.supply)).collect();
     format!("{:<10} pools {} by {}", "defined", pools.join(", "), network.defined_by.name())
@@ -289,11 +188,6 @@ fn held(allocation: &Allocation) -> String {
 fn time(moment: Moment) -> String {
     let at = i64::try_from(moment.wall_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"))
-}
-
-/// A state that is in force from now on.
-fn states(verb: &str, state: &PolicyState) -> String {
-    format!("{verb:<10} state version {} of {}, {} B", state.version, state.policy, state.bytes.len())
 }
 
 #[cfg(test)]

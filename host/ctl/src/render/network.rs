@@ -1,24 +1,29 @@
 //! The results of defining and of removing a network.
 
+use super::page::Page;
 use super::parts::{clean, policy};
+use super::shown::Shown;
 use crate::report::{Defined, Removed};
 
 /// The most added, and the most removed, ranges to list.
 const MOST_RANGES: usize = 8;
 
-/// The definition that a network has now, or would have.
-pub(super) fn defined(Defined { applied, answer }: &Defined) -> String {
-    let (network, policy) = (clean(&answer.network), policy(answer.policy.as_ref()));
-    if !answer.changed {
-        return format!("{network}: no changes; served by {policy}\n");
+impl Shown for Defined {
+    /// The definition that a network has now, or would have.
+    fn page(&self, _: u64) -> Page {
+        let Self { applied, answer } = self;
+        let (network, policy) = (clean(&answer.network), policy(answer.policy.as_ref()));
+        if !answer.changed {
+            return format!("{network}: no changes; served by {policy}\n").into();
+        }
+        let verb = if *applied { "is defined" } else { "would be defined" };
+        let mut text = format!("{network} {verb}; served by {policy}\n");
+        text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
+        if !applied {
+            text.push_str("dry run; pass --apply to define it\n");
+        }
+        text.into()
     }
-    let verb = if *applied { "is defined" } else { "would be defined" };
-    let mut text = format!("{network} {verb}; served by {policy}\n");
-    text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
-    if !applied {
-        text.push_str("dry run; pass --apply to define it\n");
-    }
-    text
 }
 
 /// The added and removed ranges, a line each.
@@ -36,13 +41,15 @@ pub(super) fn ranges(added: &[String], removed: &[String]) -> String {
     text
 }
 
-/// The result of removing a network, or of the dry run.
-pub(super) fn removed(Removed { network, applied, answer }: &Removed) -> String {
-    let network = clean(network);
-    match (answer.existed, *applied) {
-        (false, _) => format!("no network {network} on this node: nothing to remove\n"),
-        (true, true) => format!("{network} is removed\n"),
-        (true, false) => format!("{network} would be removed\ndry run; pass --apply to remove it\n"),
+impl Shown for Removed {
+    fn page(&self, _: u64) -> Page {
+        let network = clean(&self.network);
+        let text = match (self.answer.existed, self.applied) {
+            (false, _) => format!("no network {network} on this node: nothing to remove\n"),
+            (true, true) => format!("{network} is removed\n"),
+            (true, false) => format!("{network} would be removed\ndry run; pass --apply to remove it\n"),
+        };
+        text.into()
     }
 }
 
@@ -64,23 +71,23 @@ mod tests {
 
     #[test]
     fn a_definition_names_what_comes_and_goes() {
-        insta::assert_snapshot!(defined(&Defined { applied: false, answer: answer(true, 1) }), @"
+        insta::assert_snapshot!(Defined { applied: false, answer: answer(true, 1) }.page(0), @"
         pods would be defined; served by host-local@9f86d081884c
           added   10.0.0.1-10.0.0.254
           removed 10.200.0.1-10.200.0.254
         dry run; pass --apply to define it
         ");
-        let long = defined(&Defined { applied: true, answer: answer(true, 11) });
+        let long = Defined { applied: true, answer: answer(true, 11) }.page(0).to_string();
         assert!(long.starts_with("pods is defined; ") && long.contains("\n  added   3 more\n"), "{long}");
         let same = Defined { applied: true, answer: answer(false, 0) };
-        insta::assert_snapshot!(defined(&same), @"pods: no changes; served by host-local@9f86d081884c");
+        insta::assert_snapshot!(same.page(0), @"pods: no changes; served by host-local@9f86d081884c");
     }
 
     #[test]
     fn a_removal_says_whether_there_was_anything() {
         let said = |existed, applied| {
             let answer = RemoveNetworkResponse { existed };
-            removed(&Removed { network: "pods".into(), applied, answer })
+            Removed { network: "pods".into(), applied, answer }.page(0)
         };
         insta::assert_snapshot!(said(true, false), @"
         pods would be removed

@@ -2,8 +2,12 @@
 
 use tenure_rpc::v1::{ListNetworksResponse, Network, Pool};
 
-use super::parts::{ago, clean, joined, or_dash, policy};
-use super::table::{align_right, table, text};
+use super::cell::Cell;
+use super::page::Page;
+use super::parts::{ago, clean, joined, or_dash, pairs, policy};
+use super::shown::Shown;
+use super::table::Table;
+use super::words::ChosenBy;
 
 /// The most ranges of a pool to show; JSON has more.
 const MOST_RANGES: usize = 4;
@@ -11,41 +15,53 @@ const MOST_RANGES: usize = 4;
 /// The longest range that is printed on one line; two IPv6 addresses may need two lines.
 const LONGEST_RANGE: usize = 40;
 
-/// A row for each pool; below the table, each network's policy and notes.
-pub(super) fn networks(answer: &ListNetworksResponse, now_ms: u64) -> String {
-    if answer.networks.is_empty() {
-        return "No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.\n"
-            .to_owned();
+/// A pool of a network, or a network without pools.
+struct PoolOfNetwork<'a> {
+    network: &'a Network,
+    pool: Option<&'a Pool>,
+    /// Whether the row above has the same network.
+    is_further: bool,
+}
+
+impl Shown for ListNetworksResponse {
+    /// A row for each pool; below the table, each network's policy and notes.
+    fn page(&self, now_ms: u64) -> Page {
+        let rows: Vec<_> = self.networks.iter().flat_map(PoolOfNetwork::all).collect();
+        let table = Table::of(&rows)
+            .column("NETWORK", |of| Cell::unless(of.is_further, clean(&of.network.name)))
+            .column("POOL", |of| of.text(|pool| or_dash(&pool.name)))
+            .column("SUPPLY", |of| of.text(|pool| supply(&pool.supply)))
+            .column("NEED", |of| of.text(|pool| or_dash(&pool.need)))
+            .number("HELD", |of| of.pool.map_or(0, |pool| pool.held))
+            .number("COOLING", |of| of.pool.map_or(0, |pool| pool.cooling))
+            .number("TOTAL", |of| {
+                of.pool.map_or_else(|| 0_u64.into(), |pool| Cell::valued(total(pool.total), pool.total))
+            })
+            .number("USE", |of| of.pool.map_or_else(|| "-".into(), usage))
+            .column("RANGES", |of| of.text(ranges))
+            .wide("POLICY", |of| policy(of.network.policy.as_ref()))
+            .wide("ATTRIBUTES", |of| of.text(|pool| or_dash(&pairs(&pool.attributes))));
+        let none =
+            "No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.\n";
+        let notes = self.networks.iter().flat_map(|of| notes(of, now_ms)).collect::<String>();
+        Page::default().table_or(table, none).paragraph(notes)
     }
-    let heads = ["NETWORK", "POOL", "SUPPLY", "NEED", "HELD", "COOLING", "TOTAL", "USE", "RANGES"];
-    let mut table = table(heads);
-    align_right(&mut table, &[4, 5, 6, 7]);
-    for network in &answer.networks {
-        let mut name = clean(&network.name);
-        if network.pools.is_empty() {
-            let none = ["-", "-", "-", "0", "0", "0", "-", "-"].map(str::to_owned);
-            table.add_row(std::iter::once(name).chain(none));
-            continue;
+}
+
+impl<'a> PoolOfNetwork<'a> {
+    fn all(network: &'a Network) -> Vec<Self> {
+        let pools = network.pools.iter().enumerate();
+        let mut rows: Vec<_> =
+            pools.map(|(at, pool)| Self { network, pool: Some(pool), is_further: at > 0 }).collect();
+        if rows.is_empty() {
+            rows.push(Self { network, pool: None, is_further: false });
         }
-        for pool in &network.pools {
-            table.add_row([
-                // The network's name is printed only in the row of its first pool.
-                std::mem::take(&mut name),
-                or_dash(&pool.name),
-                supply(&pool.supply),
-                or_dash(&pool.need),
-                pool.held.to_string(),
-                pool.cooling.to_string(),
-                total(pool.total),
-                usage(pool),
-                ranges(pool),
-            ]);
-        }
+        rows
     }
-    let mut out = text(&table);
-    out.push('\n');
-    out.extend(answer.networks.iter().flat_map(|network| notes(network, now_ms)));
-    out
+
+    fn text(&self, of: impl Fn(&Pool) -> String) -> String {
+        self.pool.map_or_else(|| "-".to_owned(), of)
+    }
 }
 
 /// The source of a pool's ranges, abbreviated.
@@ -97,10 +113,10 @@ fn total(addresses: u64) -> String {
 }
 
 /// The share of a pool that is held, rounded down, so that 100% means full.
-fn usage(pool: &Pool) -> String {
+fn usage(pool: &Pool) -> Cell {
     match (u64::from(pool.held) * 100).checked_div(pool.total) {
-        None => "-".to_owned(),
-        Some(percent) => format!("{percent}%"),
+        None => "-".into(),
+        Some(percent) => Cell::valued(format!("{percent}%"), percent),
     }
 }
 
@@ -118,7 +134,7 @@ fn notes(network: &Network, now_ms: u64) -> Vec<String> {
     let before = network.policy_before.as_ref();
     let before = before.map_or_else(String::new, |before| format!("; before that, {}", clean(&before.name)));
     notes.push(line(&format!("{}{chosen}{before}", policy(network.policy.as_ref()))));
-    if matches!(network.defined_by.as_str(), "configuration" | "operator") {
+    if ChosenBy::of(&network.defined_by).is_some() {
         notes.push(line(&format!("defined by {}; CNI calls do not change it", who(&network.defined_by))));
     }
     if network.importing {
@@ -138,12 +154,12 @@ fn notes(network: &Network, now_ms: u64) -> Vec<String> {
     notes
 }
 
-/// Who chose a policy or defined a network.
+/// Names the author of a definition or the chooser of a policy.
 fn who(by: &str) -> String {
-    match by {
-        "configuration" => "the configuration".to_owned(),
-        "operator" => "an operator".to_owned(),
-        other => clean(other),
+    match ChosenBy::of(by) {
+        Some(ChosenBy::Configuration) => "the configuration".to_owned(),
+        Some(ChosenBy::Operator) => "an operator".to_owned(),
+        None => clean(by),
     }
 }
 

@@ -9,6 +9,8 @@ use std::fmt::Write;
 use tenure_rpc::v1;
 use tenure_types::printable;
 
+use super::words::OwnerKind;
+
 /// The length to which container IDs and digests are truncated.
 const SHORT: usize = 12;
 
@@ -37,11 +39,11 @@ pub(crate) fn or_dash(text: &str) -> String {
 
 /// An allocation's owner: the truncated container ID, an agent's claim, or `unknown`.
 pub(crate) fn owner(allocation: &v1::Allocation) -> String {
-    match (&allocation.owner, allocation.kind.as_str()) {
+    match (&allocation.owner, OwnerKind::of(&allocation.kind)) {
         (Some(v1::allocation::Owner::Claim(claim)), _) => {
             format!("claim {}/{}", clean(&claim.agent), clean(&claim.name))
         }
-        (_, "unknown") => "unknown".to_owned(),
+        (_, Some(OwnerKind::Unknown)) => "unknown".to_owned(),
         _ => short(&allocation.container_id),
     }
 }

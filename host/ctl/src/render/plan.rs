@@ -4,46 +4,40 @@
 mod tests;
 
 use std::collections::HashMap;
+use std::iter;
 
 use tenure_rpc::v1::{ExplainPlanResponse, PlannedEffect};
 
+use super::page::Page;
 use super::parts::{clean, or_dash, pairs, policy};
-use super::table::{align_right, table, text};
+use super::shown::Shown;
+use super::table::Table;
 
-/// The state, and then what would be done in it.
-pub(super) fn plan(answer: &ExplainPlanResponse) -> String {
-    let sections = [pools(answer), state(answer), effects(answer)];
-    let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    format!(
-        "network {}, policy {}\n\n{}",
-        clean(&answer.network),
-        policy(answer.policy.as_ref()),
-        sections.join("\n")
-    )
-}
-
-fn pools(answer: &ExplainPlanResponse) -> String {
-    let mut table = table(["POOL", "TOTAL", "HELD", "COOLING", "FREE", "WAITING"]);
-    align_right(&mut table, &[1, 2, 3, 4, 5]);
-    for pool in &answer.pools {
-        let counts =
-            [pool.total, pool.held, pool.cooling, pool.free, pool.waiting].map(|count| count.to_string());
-        table.add_row(std::iter::once(clean(&pool.name)).chain(counts));
+impl Shown for ExplainPlanResponse {
+    /// The state, and then what would be done in it.
+    fn page(&self, _: u64) -> Page {
+        let pools = Table::of(&self.pools)
+            .column("POOL", |pool| clean(&pool.name))
+            .number("TOTAL", |pool| pool.total)
+            .number("HELD", |pool| pool.held)
+            .number("COOLING", |pool| pool.cooling)
+            .number("FREE", |pool| pool.free)
+            .number("WAITING", |pool| pool.waiting);
+        let objects = self.objects.iter().map(|of| (clean(&of.kind), clean(&of.name), &of.attributes));
+        let node = ("node".to_owned(), "-".to_owned(), &self.attributes);
+        let pending = self.pending.iter().map(|of| ("under way".to_owned(), clean(&of.kind), &of.attributes));
+        // What the policy is told besides the pools.
+        let told: Vec<_> = objects.chain(iter::once(node)).chain(pending).collect();
+        let told = Table::of(&told)
+            .column("OBJECT", |(kind, ..)| kind.clone())
+            .column("NAME", |(_, name, _)| name.clone())
+            .column("FACTS", |(.., attributes)| facts(attributes));
+        let (network, policy) = (clean(&self.network), policy(self.policy.as_ref()));
+        Page::from(format!("network {network}, policy {policy}\n\n"))
+            .table(pools)
+            .section(told)
+            .paragraph(effects(self))
     }
-    text(&table)
-}
-
-/// What the policy is told besides the pools.
-fn state(answer: &ExplainPlanResponse) -> String {
-    let mut table = table(["TOLD OF", "NAME", "FACTS"]);
-    for object in &answer.objects {
-        table.add_row([clean(&object.kind), clean(&object.name), facts(&object.attributes)]);
-    }
-    table.add_row(["node".to_owned(), "-".to_owned(), facts(&answer.attributes)]);
-    for pending in &answer.pending {
-        table.add_row(["under way".to_owned(), clean(&pending.kind), facts(&pending.attributes)]);
-    }
-    text(&table)
 }
 
 fn effects(answer: &ExplainPlanResponse) -> String {
@@ -67,7 +61,7 @@ fn effects(answer: &ExplainPlanResponse) -> String {
     out
 }
 
-/// What an effect does, and below it why the policy wants it, and why the host refuses it.
+/// Shows an effect, and below it the policy's reason, and the host's reason to refuse it.
 fn effect(effect: &PlannedEffect) -> String {
     let pool =
         if effect.pool.is_empty() { String::new() } else { format!(" for pool {}", clean(&effect.pool)) };

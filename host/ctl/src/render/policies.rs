@@ -1,63 +1,82 @@
 //! The policy catalogue, and the result of an activation.
 
-use tenure_rpc::v1::{ActivatePolicyResponse, ListPoliciesResponse};
+use tenure_rpc::v1::{self, ListPoliciesResponse};
 
 use super::network::ranges;
+use super::page::Page;
 use super::parts::{clean, joined, or_dash, policy, short};
-use super::table::{table, text};
+use super::shown::Shown;
+use super::table::Table;
+use crate::report::Activated;
 
-/// A row for each policy; below the table, why a policy cannot be used.
-pub(super) fn policies(answer: &ListPoliciesResponse) -> String {
-    if answer.policies.is_empty() {
-        return "No policies: add one to the daemon's configuration.\n".to_owned();
+impl Shown for ListPoliciesResponse {
+    /// A row for each policy; below the table, why a policy cannot be used.
+    fn page(&self, _: u64) -> Page {
+        let table = Table::of(&self.policies)
+            .column("POLICY", name)
+            .column("SHA256", |of| or_dash(&short(sha256(of))))
+            .column("SOURCE", |of| clean(&of.source))
+            .column("NETWORKS", users)
+            .column("USABLE", |of| match (of.problem.is_empty(), of.loading) {
+                (true, _) => "yes",
+                (false, true) => "not yet",
+                (false, false) => "no",
+            })
+            .wide("FULL SHA256", |of| or_dash(sha256(of)));
+        let none = "No policies: add one to the daemon's configuration.\n";
+        Page::default().table_or(table, none).text(self.policies.iter().map(problems).collect::<String>())
     }
-    let mut table = table(["POLICY", "SHA256", "SOURCE", "NETWORKS", "USABLE"]);
-    let mut problems = String::new();
-    for line in &answer.policies {
-        let stamp = line.policy.clone().unwrap_or_default();
-        let shadows = line.shadows.iter().map(|network| format!("{network} (shadow)"));
-        let users: Vec<_> = line.networks.iter().cloned().chain(shadows).collect();
-        let usable = match (line.problem.is_empty(), line.loading) {
-            (true, _) => "yes",
-            (false, true) => "not yet",
-            (false, false) => "no",
-        };
-        table.add_row([
-            clean(&stamp.name),
-            or_dash(&short(&stamp.sha256)),
-            clean(&line.source),
-            joined(&users, ", "),
-            usable.to_owned(),
-        ]);
-        if !line.problem.is_empty() {
-            problems.extend([&clean(&stamp.name), ": ", &clean(&line.problem), "\n"]);
-        }
-        for benched in &line.benched {
-            problems.extend([&clean(&stamp.name), ": benched: ", &clean(benched), "\n"]);
-        }
-        if !line.file_problem.is_empty() {
-            let (name, why) = (clean(&stamp.name), clean(&line.file_problem));
-            problems.push_str(&format!("{name}: serves as before; its file is not applied: {why}\n"));
-        }
-    }
-    text(&table) + &problems
 }
 
-/// The policy that serves now, and the one before.
-pub(super) fn activated(network: &str, answer: &ActivatePolicyResponse) -> String {
-    let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
-    let network = clean(network);
-    let mut text = match answer.before == answer.after {
-        true => format!("{network}: no change; served by {after}\n"),
-        false => format!("{network}: now served by {after}; before, by {before}\n"),
-    };
-    text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
-    text
+fn name(of: &v1::Policy) -> String {
+    of.policy.as_ref().map(|policy| clean(&policy.name)).unwrap_or_default()
+}
+
+fn sha256(of: &v1::Policy) -> &str {
+    of.policy.as_ref().map_or("", |policy| &policy.sha256)
+}
+
+/// The networks that it serves, and those in whose shadow it runs.
+fn users(of: &v1::Policy) -> String {
+    let shadows = of.shadows.iter().map(|network| format!("{network} (shadow)"));
+    joined(&of.networks.iter().cloned().chain(shadows).collect::<Vec<_>>(), ", ")
+}
+
+/// The reasons why a policy cannot be used everywhere.
+fn problems(of: &v1::Policy) -> String {
+    let name = name(of);
+    let mut problems = String::new();
+    if !of.problem.is_empty() {
+        problems.extend([&name, ": ", &clean(&of.problem), "\n"]);
+    }
+    for benched in &of.benched {
+        problems.extend([&name, ": benched: ", &clean(benched), "\n"]);
+    }
+    if !of.file_problem.is_empty() {
+        let why = clean(&of.file_problem);
+        problems.push_str(&format!("{name}: serves as before; its file is not applied: {why}\n"));
+    }
+    problems
+}
+
+impl Shown for Activated {
+    /// The policy that serves now, and the one before.
+    fn page(&self, _: u64) -> Page {
+        let Self { network, answer } = self;
+        let (before, after) = (policy(answer.before.as_ref()), policy(answer.after.as_ref()));
+        let network = clean(network);
+        let mut text = match answer.before == answer.after {
+            true => format!("{network}: no change; served by {after}\n"),
+            false => format!("{network}: now served by {after}; before, by {before}\n"),
+        };
+        text.push_str(&ranges(&answer.ranges_added, &answer.ranges_removed));
+        text.into()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::{Policy, PolicyRef};
+    use tenure_rpc::v1::{ActivatePolicyResponse, Policy, PolicyRef};
 
     use super::*;
 
@@ -86,7 +105,7 @@ mod tests {
                 },
             ],
         };
-        insta::assert_snapshot!(policies(&answer), @"
+        insta::assert_snapshot!(answer.page(0), @"
         POLICY      SHA256        SOURCE                 NETWORKS                  USABLE
         host-local  9f86d081884c  embedded               blue, pods, red (shadow)  yes
         mine        -             /etc/tenure/mine.wasm  -                         no
@@ -102,7 +121,7 @@ mod tests {
             ranges_added: vec!["10.2.0.1-10.2.0.254".into()],
             ..ActivatePolicyResponse::default()
         };
-        insta::assert_snapshot!(activated("pods", &answer), @"
+        insta::assert_snapshot!(Activated { network: "pods".into(), answer }.page(0), @"
         pods: now served by highest-first@9f86d081884c; before, by host-local@9f86d081884c
           added   10.2.0.1-10.2.0.254
         ");
@@ -111,6 +130,6 @@ mod tests {
             after: stamp("host-local"),
             ..ActivatePolicyResponse::default()
         };
-        insta::assert_snapshot!(activated("pods", &answer), @"pods: no change; served by host-local@9f86d081884c");
+        insta::assert_snapshot!(Activated { network: "pods".into(), answer }.page(0), @"pods: no change; served by host-local@9f86d081884c");
     }
 }

@@ -2,83 +2,92 @@
 
 use tenure_rpc::v1::{GetPolicyHistoryResponse, InspectPolicyResponse, PolicyRef, UnloadPolicyResponse};
 
+use super::cell::Cell;
 use super::granted;
+use super::page::Page;
 use super::parts::{ago, clean, joined, or_dash, policy};
-use super::table::{table, text};
+use super::shown::Shown;
+use super::table::Table;
 use crate::report::Loaded;
 
-/// A block for each version.
-pub(super) fn inspected(answer: &InspectPolicyResponse, now_ms: u64) -> String {
-    let mut blocks = Vec::new();
-    for version in &answer.versions {
-        let PolicyRef { name, sha256 } = version.policy.clone().unwrap_or_default();
-        let mut block = format!("{}\n", clean(&name));
-        let mut line = |head: &str, value: String| block.push_str(&format!("  {head:<9} {value}\n"));
-        line("sha256", or_dash(&clean(&sha256)));
-        line("current", if version.current { "yes" } else { "no; named by its digest only" }.to_owned());
-        line("source", clean(&version.source));
-        if version.loaded_at_ms > 0 {
-            line("loaded", ago(version.loaded_at_ms, now_ms));
-            let unsigned = "not checked: no `signatures.keys`".to_owned();
-            line("signed by", if version.signer.is_empty() { unsigned } else { clean(&version.signer) });
+impl Shown for InspectPolicyResponse {
+    /// A block for each version.
+    fn page(&self, now_ms: u64) -> Page {
+        let mut blocks = Vec::new();
+        for version in &self.versions {
+            let PolicyRef { name, sha256 } = version.policy.clone().unwrap_or_default();
+            let mut block = format!("{}\n", clean(&name));
+            let mut line = |head: &str, value: String| block.push_str(&format!("  {head:<9} {value}\n"));
+            line("sha256", or_dash(&clean(&sha256)));
+            line("current", if version.current { "yes" } else { "no; named by its digest only" }.to_owned());
+            line("source", clean(&version.source));
+            if version.loaded_at_ms > 0 {
+                line("loaded", ago(version.loaded_at_ms, now_ms));
+                let unsigned = "not checked: no `signatures.keys`".to_owned();
+                line("signed by", if version.signer.is_empty() { unsigned } else { clean(&version.signer) });
+            }
+            line("serves", joined(&version.serves, ", "));
+            line("shadows", joined(&version.shadows, ", "));
+            line("served", joined(&version.served, ", "));
+            line(
+                "usable",
+                if version.problem.is_empty() {
+                    "yes".to_owned()
+                } else {
+                    format!("no: {}", clean(&version.problem))
+                },
+            );
+            for benched in &version.benched {
+                line("benched", clean(benched));
+            }
+            let granted = version.grants.iter().flat_map(granted::grants);
+            for (head, value) in granted.chain(version.meter.iter().flat_map(granted::meter)) {
+                line(head, value);
+            }
+            if !version.file_problem.is_empty() {
+                line("file", format!("not applied: {}", clean(&version.file_problem)));
+            }
+            blocks.push(block);
         }
-        line("serves", joined(&version.serves, ", "));
-        line("shadows", joined(&version.shadows, ", "));
-        line("served", joined(&version.served, ", "));
-        line(
-            "usable",
-            if version.problem.is_empty() {
-                "yes".to_owned()
-            } else {
-                format!("no: {}", clean(&version.problem))
-            },
-        );
-        for benched in &version.benched {
-            line("benched", clean(benched));
-        }
-        let granted = version.grants.iter().flat_map(granted::grants);
-        for (head, value) in granted.chain(version.meter.iter().flat_map(granted::meter)) {
-            line(head, value);
-        }
-        if !version.file_problem.is_empty() {
-            line("file", format!("not applied: {}", clean(&version.file_problem)));
-        }
-        blocks.push(block);
+        blocks.join("\n").into()
     }
-    blocks.join("\n")
 }
 
-pub(super) fn loaded(loaded: &Loaded) -> String {
-    let Loaded { source, answer } = loaded;
-    let signed = match answer.signer.as_str() {
-        "" => String::new(),
-        signer => format!(", signed by {}", clean(signer)),
-    };
-    let PolicyRef { name, sha256 } = answer.policy.clone().unwrap_or_default();
-    format!(
+impl Shown for Loaded {
+    fn page(&self, _: u64) -> Page {
+        let Self { source, answer } = self;
+        let signed = match answer.signer.as_str() {
+            "" => String::new(),
+            signer => format!(", signed by {}", clean(signer)),
+        };
+        let PolicyRef { name, sha256 } = answer.policy.clone().unwrap_or_default();
+        format!(
         "loaded {}{signed}\n  sha256 {}\n  from   {}\n  networks that another version serves keep it until `tenurectl policy activate NETWORK {}`\n",
         policy(answer.policy.as_ref()),
         clean(&sha256),
         clean(source),
         clean(&name)
-    )
-}
-
-pub(super) fn unloaded(answer: &UnloadPolicyResponse) -> String {
-    format!("unloaded {}\n", policy(answer.policy.as_ref()))
-}
-
-/// The steps, the latest first.
-pub(super) fn history(answer: &GetPolicyHistoryResponse, now_ms: u64) -> String {
-    let watched = if answer.watched { ", and is compared with the policy before it" } else { "" };
-    let mut out = format!("{} serves{watched}\n\n", policy(answer.now.as_ref()));
-    let mut table = table(["AGE", "STEP", "POLICY", "REASON"]);
-    for step in &answer.steps {
-        let at = ago(step.at_ms, now_ms);
-        table.add_row([at, clean(&step.kind), policy(step.policy.as_ref()), or_dash(&clean(&step.reason))]);
+    ).into()
     }
-    out.push_str(&text(&table));
-    out
+}
+
+impl Shown for UnloadPolicyResponse {
+    fn page(&self, _: u64) -> Page {
+        format!("unloaded {}\n", policy(self.policy.as_ref())).into()
+    }
+}
+
+impl Shown for GetPolicyHistoryResponse {
+    /// The steps, the latest first.
+    fn page(&self, now_ms: u64) -> Page {
+        let watched = if self.watched { ", and is compared with the policy before it" } else { "" };
+        let table = Table::of(&self.steps)
+            .column("AGE", |step| Cell::ago(step.at_ms, now_ms))
+            .column("STEP", |step| clean(&step.kind))
+            .column("POLICY", |step| policy(step.policy.as_ref()))
+            .column("REASON", |step| or_dash(&clean(&step.reason)));
+        Page::from(format!("{} serves{watched}\n\n", policy(self.now.as_ref()))).table(table)
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +136,7 @@ mod tests {
             ..PolicyVersion::default()
         };
         let answer = InspectPolicyResponse { versions: vec![version, embedded] };
-        insta::assert_snapshot!(inspected(&answer, 61_000), @"
+        insta::assert_snapshot!(answer.page(61_000), @"
         zones
           sha256    9f86d081884c7d659a2feaa0c55ad015
           current   yes
@@ -179,7 +188,7 @@ mod tests {
                 step(1_000, "chosen", "zones", ""),
             ],
         };
-        insta::assert_snapshot!(history(&answer, 61_000), @"
+        insta::assert_snapshot!(answer.page(61_000), @"
         host-local@9f86d081884c serves
 
         AGE     STEP         POLICY                   REASON
@@ -192,12 +201,12 @@ mod tests {
     fn loading_says_what_was_loaded() {
         let answer = LoadPolicyResponse { policy: stamp("zones"), signer: String::new() };
         let source = "oci://registry.example.com/zones@sha256:4b30".to_owned();
-        insta::assert_snapshot!(loaded(&Loaded { source, answer }), @"
+        insta::assert_snapshot!(Loaded { source, answer }.page(0), @"
         loaded zones@9f86d081884c
           sha256 9f86d081884c7d659a2feaa0c55ad015
           from   oci://registry.example.com/zones@sha256:4b30
           networks that another version serves keep it until `tenurectl policy activate NETWORK zones`
         ");
-        insta::assert_snapshot!(unloaded(&UnloadPolicyResponse { policy: stamp("zones") }), @"unloaded zones@9f86d081884c");
+        insta::assert_snapshot!(UnloadPolicyResponse { policy: stamp("zones") }.page(0), @"unloaded zones@9f86d081884c");
     }
 }

@@ -2,29 +2,40 @@
 
 use tenure_rpc::v1::{self, Allocation};
 
+use super::page::Page;
 use super::parts::{clean, joined, pod};
+use super::shown::Shown;
+use super::words::{OwnerKind, ReleaseOutcome};
 use crate::report::Release;
 
-/// One line: the address's owner, and the outcome.
-pub(super) fn release(Release { address, applied, answer }: &Release) -> String {
-    let held = answer.allocation.clone().unwrap_or_default();
-    let what = format!(
-        "{address} on {}: allocation {} of {} ({})",
-        clean(&held.network),
-        held.generation,
-        owner(&held),
-        joined(&held.addresses, ", ")
-    );
-    match (answer.outcome.as_str(), *applied) {
-        ("kept", _) => format!("{what} is kept: {}\n", clean(&answer.reason)),
-        ("ended", _) => format!("{what} has already ended\n"),
-        (_, true) => format!("{what} is released\n"),
-        (_, false) => format!("{what} would be released\ndry run; pass --apply to release it\n"),
+impl Shown for Release {
+    /// One line: the address's owner, and the outcome.
+    fn page(&self, _: u64) -> Page {
+        let Self { address, applied, answer } = self;
+        let held = answer.allocation.clone().unwrap_or_default();
+        let what = format!(
+            "{address} on {}: allocation {} of {} ({})",
+            clean(&held.network),
+            held.generation,
+            owner(&held),
+            joined(&held.addresses, ", ")
+        );
+        let text = match (ReleaseOutcome::of(&answer.outcome), *applied) {
+            (Some(ReleaseOutcome::Kept), _) => format!("{what} is kept: {}\n", clean(&answer.reason)),
+            (Some(ReleaseOutcome::Ended), _) => format!("{what} has already ended\n"),
+            (_, true) => format!("{what} is released\n"),
+            (_, false) => format!("{what} would be released\ndry run; pass --apply to release it\n"),
+        };
+        text.into()
+    }
+
+    fn is_well(&self) -> bool {
+        ReleaseOutcome::of(&self.answer.outcome) != Some(ReleaseOutcome::Kept)
     }
 }
 
 fn owner(held: &Allocation) -> String {
-    if held.kind == "unknown" {
+    if OwnerKind::of(&held.kind) == Some(OwnerKind::Unknown) {
         return format!("an unknown owner ({}: {})", clean(&held.source), clean(&held.unknown_because));
     }
     if let Some(v1::allocation::Owner::Claim(claim)) = &held.owner {
@@ -40,7 +51,7 @@ mod tests {
     use super::*;
 
     fn said(applied: bool, answer: ReleaseResponse) -> String {
-        release(&Release { address: "10.1.0.7".parse().unwrap(), applied, answer })
+        Release { address: "10.1.0.7".parse().unwrap(), applied, answer }.page(0).to_string()
     }
 
     #[test]

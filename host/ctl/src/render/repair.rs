@@ -1,50 +1,57 @@
 //! The result of a repair, or of its dry run.
 
+use super::page::Page;
 use super::parts::{clean, counted, joined, pod_name};
-use super::table::{table, text};
-use crate::report::Repair;
+use super::shown::Shown;
+use super::table::Table;
+use super::words::ReleaseOutcome;
+use crate::report::{Repair, RepairedFinding};
 
-/// A line for each allocation whose sandbox was reported gone, then the findings left to the operator.
-pub(super) fn repair(report: &Repair) -> String {
-    let mut out = String::new();
-    if !report.repaired.is_empty() {
-        let mut table = table(["NETWORK", "ADDRESSES", "POD", "OWNER", "ALLOCATION", "RESULT"]);
-        for (finding, outcome) in &report.repaired {
-            let result = match (outcome.outcome.as_str(), report.applied) {
-                ("released", false) => "would be released".to_owned(),
-                ("ended", _) => "already ended".to_owned(),
-                ("kept", _) => format!("kept: {}", clean(&outcome.reason)),
-                (outcome, _) => clean(outcome),
-            };
-            table.add_row([
-                clean(&finding.network),
-                joined(&finding.addresses, ", "),
-                pod_name(&finding.pod_namespace, &finding.pod_name),
-                clean(&finding.subject),
-                finding.generation.to_string(),
-                result,
+impl Shown for Repair {
+    /// A row for each allocation whose sandbox was reported gone, then the findings left to the operator.
+    fn page(&self, _: u64) -> Page {
+        let result = |of: &RepairedFinding| match (ReleaseOutcome::of(&of.outcome.outcome), self.applied) {
+            (Some(ReleaseOutcome::Released), false) => "would be released".to_owned(),
+            (Some(ReleaseOutcome::Ended), _) => "already ended".to_owned(),
+            (Some(ReleaseOutcome::Kept), _) => format!("kept: {}", clean(&of.outcome.reason)),
+            _ => clean(&of.outcome.outcome),
+        };
+        let table = Table::of(&self.repaired)
+            .column("NETWORK", |of| clean(&of.finding.network))
+            .column("ADDRESSES", |of| joined(&of.finding.addresses, ", "))
+            .column("POD", |of| pod_name(&of.finding.pod_namespace, &of.finding.pod_name))
+            .column("OWNER", |of| clean(&of.finding.subject))
+            .column("ALLOCATION", |of| of.finding.generation)
+            .column("RESULT", result);
+        let mut out = String::new();
+        for left in &self.left {
+            let addresses = joined(&left.addresses, ", ");
+            out.extend([
+                "not repaired: ",
+                &clean(&left.kind),
+                ": ",
+                &clean(&left.subject),
+                " ",
+                &addresses,
+                "\n",
             ]);
         }
-        out = text(&table);
+        let released = self.repaired.iter().filter(|of| has(of, ReleaseOutcome::Released)).count() as u64;
+        let released = counted(released, "allocation", "allocations");
+        out += &match self.applied {
+            true => format!("{released} released\n"),
+            false => format!("{released} would be released\ndry run; pass --apply to release them\n"),
+        };
+        Page::default().section(table).text(out)
     }
-    for left in &report.left {
-        let addresses = joined(&left.addresses, ", ");
-        out.extend([
-            "not repaired: ",
-            &clean(&left.kind),
-            ": ",
-            &clean(&left.subject),
-            " ",
-            &addresses,
-            "\n",
-        ]);
+
+    fn is_well(&self) -> bool {
+        self.left.is_empty() && self.repaired.iter().all(|of| !has(of, ReleaseOutcome::Kept))
     }
-    let released = report.repaired.iter().filter(|(_, outcome)| outcome.outcome == "released").count() as u64;
-    let released = counted(released, "allocation", "allocations");
-    out + &match report.applied {
-        true => format!("{released} released\n"),
-        false => format!("{released} would be released\ndry run; pass --apply to release them\n"),
-    }
+}
+
+fn has(of: &RepairedFinding, outcome: ReleaseOutcome) -> bool {
+    ReleaseOutcome::of(&of.outcome.outcome) == Some(outcome)
 }
 
 #[cfg(test)]
@@ -65,18 +72,20 @@ mod tests {
             pod_namespace: "default".into(),
             pod_name: format!("web-{generation}"),
         };
-        let outcome =
-            |outcome: &str, reason: &str| RepairOutcome { outcome: outcome.into(), reason: reason.into() };
+        let proven = |generation, outcome: &str, reason: &str| RepairedFinding {
+            finding: finding("sandbox-gone", generation),
+            outcome: RepairOutcome { outcome: outcome.into(), reason: reason.into() },
+        };
         let report = Repair {
             applied: false,
             repaired: vec![
-                (finding("sandbox-gone", 7), outcome("released", "")),
-                (finding("sandbox-gone", 8), outcome("kept", "c8/eth0 is not confirmed to be gone")),
-                (finding("sandbox-gone", 9), outcome("ended", "")),
+                proven(7, "released", ""),
+                proven(8, "kept", "c8/eth0 is not confirmed to be gone"),
+                proven(9, "ended", ""),
             ],
             left: vec![finding("missing-from-memory", 3)],
         };
-        insta::assert_snapshot!(repair(&report), @"
+        insta::assert_snapshot!(report.page(0), @"
         NETWORK  ADDRESSES    POD            OWNER    ALLOCATION  RESULT
         pods     10.1.0.7/24  default/web-7  c7/eth0  7           would be released
         pods     10.1.0.8/24  default/web-8  c8/eth0  8           kept: c8/eth0 is not confirmed to be gone

@@ -1,53 +1,53 @@
 //! The result of a replay: a row for each decision that was made otherwise, and a summary.
 
 use jiff::Timestamp;
-use tenure_policy::decisions::{Decision, Function, Outcome};
+use tenure_policy::decisions::{DecisionOutcome, Function};
 
+use super::cell::Cell;
+use super::page::Page;
 use super::parts::{clean, counted, or_dash, short};
-use super::table::{table, text};
-use crate::report::{Difference, Replayed};
+use super::shown::Shown;
+use super::table::Table;
+use crate::report::{Difference, Replayed, Stamp};
 
-/// The differences and their number.
-pub(super) fn replayed(replayed: &Replayed) -> String {
-    let mut out = String::new();
-    if !replayed.differences.is_empty() {
-        let mut table = table(["NETWORK", "DECISION", "TIME", "POD", "RECORDED", "NOW"]);
-        for Difference { decision, now } in &replayed.differences {
-            let (recorded, now) = words(&decision.outcome, now);
-            table.add_row([
-                clean(&decision.network),
-                decision.number.to_string(),
-                time(decision.at_ms),
-                who(decision),
-                clean(&recorded),
-                clean(&now),
-            ]);
+impl Shown for Replayed {
+    /// The differences and their number.
+    fn page(&self, _: u64) -> Page {
+        let table = Table::of(&self.differences)
+            .column("NETWORK", |of| clean(&of.network))
+            .column("DECISION", |of| of.number)
+            .column("TIME", |of| Cell::valued(time(of.at_ms), of.at_ms))
+            .column("POD", who)
+            .column("RECORDED", |of| clean(&words(&of.recorded, &of.now).0))
+            .column("NOW", |of| clean(&words(&of.recorded, &of.now).1));
+        let names: Vec<_> = self.recorded.iter().map(stamp).collect();
+        let different = u64::try_from(self.differences.len()).unwrap_or(u64::MAX);
+        let mut out = format!(
+            "{} of {}, replayed with {}: {} the same, {different} different\n",
+            counted(self.decisions, "decision", "decisions"),
+            or_dash(&names.join(", ")),
+            stamp(&self.policy),
+            self.decisions.saturating_sub(different),
+        );
+        let is_missing = |difference: &&Difference| matches!(difference.now, DecisionOutcome::NotRecorded(_));
+        let missing = self.differences.iter().filter(is_missing).count();
+        if missing > 0 {
+            let missing = counted(u64::try_from(missing).unwrap_or(u64::MAX), "decision", "decisions");
+            out += &format!("In {missing}, it asked something that the record does not contain.\n");
         }
-        out = text(&table);
+        if self.passed_over > 0 {
+            out += &format!("{} could not be read.\n", counted(self.passed_over, "line", "lines"));
+        }
+        Page::default().section(table).text(out)
     }
-    let names: Vec<_> = replayed.recorded.iter().map(|(name, digest)| stamp(name, digest)).collect();
-    let different = u64::try_from(replayed.differences.len()).unwrap_or(u64::MAX);
-    out += &format!(
-        "{} of {}, replayed with {}: {} the same, {different} different\n",
-        counted(replayed.decisions, "decision", "decisions"),
-        or_dash(&names.join(", ")),
-        stamp(replayed.policy.as_str(), &replayed.digest),
-        replayed.decisions.saturating_sub(different),
-    );
-    let is_missing = |difference: &&Difference| matches!(difference.now, Outcome::NotRecorded(_));
-    let missing = replayed.differences.iter().filter(is_missing).count();
-    if missing > 0 {
-        let missing = counted(u64::try_from(missing).unwrap_or(u64::MAX), "decision", "decisions");
-        out += &format!("In {missing}, it asked something that the record does not contain.\n");
+
+    fn is_well(&self) -> bool {
+        self.differences.is_empty()
     }
-    if replayed.passed_over > 0 {
-        out += &format!("{} could not be read.\n", counted(replayed.passed_over, "line", "lines"));
-    }
-    out
 }
 
 /// Both outcomes in words, or whole if the words are the same.
-fn words(recorded: &Outcome, now: &Outcome) -> (String, String) {
+fn words(recorded: &DecisionOutcome, now: &DecisionOutcome) -> (String, String) {
     let words = (recorded.to_string(), now.to_string());
     if words.0 != words.1 {
         return words;
@@ -56,16 +56,16 @@ fn words(recorded: &Outcome, now: &Outcome) -> (String, String) {
     (whole(recorded), whole(now))
 }
 
-/// Whom a decision was for: a pod, another owner, or the network itself.
-fn who(decision: &Decision) -> String {
-    match decision.function {
+/// Names the requester of a decision: a pod, another owner, or the network itself.
+fn who(of: &Difference) -> String {
+    match of.function {
         Function::Define => "(definition)".to_owned(),
-        Function::Propose | Function::ProposeWithState => or_dash(&decision.who()),
+        Function::Propose | Function::ProposeWithState => or_dash(&of.who),
     }
 }
 
-fn stamp(name: &str, digest: &str) -> String {
-    format!("{}@{}", clean(name), short(digest))
+fn stamp(of: &Stamp) -> String {
+    format!("{}@{}", clean(&of.name), short(&of.sha256))
 }
 
 fn time(at_ms: u64) -> String {
@@ -76,11 +76,11 @@ fn time(at_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tenure_types::PolicyName;
+    use tenure_policy::decisions::Decision;
 
     use super::*;
 
-    fn decision(number: u64, function: Function, outcome: Outcome) -> Decision {
+    fn decision(number: u64, function: Function, outcome: DecisionOutcome) -> Decision {
         let attributes = json!([
             { "name": "pod.namespace", "value": "shop" }, { "name": "pod.name", "value": "web-0" },
         ]);
@@ -99,35 +99,31 @@ mod tests {
         }
     }
 
-    fn address(address: &str, tag: &str) -> Outcome {
-        Outcome::Proposal(json!({ "assignments": [{ "address": address }], "tags": tag }))
+    fn address(address: &str, tag: &str) -> DecisionOutcome {
+        DecisionOutcome::Proposal(json!({ "assignments": [{ "address": address }], "tags": tag }))
     }
 
     #[test]
     fn differences_are_rows_and_the_summary_counts_them() {
-        let with = |number, recorded, now| Difference {
-            decision: decision(number, Function::Propose, recorded),
-            now,
-        };
+        let with = |number, recorded, now| Difference::of(decision(number, Function::Propose, recorded), now);
         let definition = json!({ "pools": [{ "ranges": [{ "first": "10.1.0.1", "last": "10.1.0.6" }] }] });
-        let full = || Outcome::Refusal(json!({ "Exhausted": { "message": "none left" } }));
+        let full = || DecisionOutcome::Refusal(json!({ "Exhausted": { "message": "none left" } }));
         let replayed = Replayed {
-            policy: PolicyName::new("mine").unwrap(),
-            digest: "fedcba9876543210".into(),
-            recorded: [("host-local".to_owned(), "0123456789abcdef".to_owned())].into(),
+            policy: Stamp { name: "mine".into(), sha256: "fedcba9876543210".into() },
+            recorded: [Stamp { name: "host-local".into(), sha256: "0123456789abcdef".into() }].into(),
             decisions: 10,
             differences: vec![
                 with(3, address("10.1.0.2", ""), address("10.1.0.6", "")),
-                with(4, full(), Outcome::NotRecorded("free(pool 0, limit 1)".into())),
+                with(4, full(), DecisionOutcome::NotRecorded("free(pool 0, limit 1)".into())),
                 with(5, address("10.1.0.3", ""), address("10.1.0.3", "red")),
-                Difference {
-                    decision: decision(6, Function::Define, Outcome::Definition(definition)),
-                    now: Outcome::Failure { kind: "trap".into(), cause: "unreachable\u{1b}".into() },
-                },
+                Difference::of(
+                    decision(6, Function::Define, DecisionOutcome::Definition(definition)),
+                    DecisionOutcome::Failure { kind: "trap".into(), cause: "unreachable\u{1b}".into() },
+                ),
             ],
             passed_over: 1,
         };
-        insta::assert_snapshot!(super::replayed(&replayed), @r#"
+        insta::assert_snapshot!(replayed.page(0), @r#"
         NETWORK  DECISION  TIME                      POD           RECORDED                                                         NOW
         pods     3         2023-11-14T22:13:20.003Z  shop/web-0    10.1.0.2                                                         10.1.0.6
         pods     4         2023-11-14T22:13:20.004Z  shop/web-0    exhausted: none left                                             asked something that the record does not contain: free(pool 0, limit 1)
@@ -138,6 +134,6 @@ mod tests {
         1 line could not be read.
         "#);
         let same = Replayed { differences: Vec::new(), passed_over: 0, ..replayed };
-        insta::assert_snapshot!(super::replayed(&same), @"10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 10 the same, 0 different");
+        insta::assert_snapshot!(same.page(0), @"10 decisions of host-local@0123456789ab, replayed with mine@fedcba987654: 10 the same, 0 different");
     }
 }

@@ -2,40 +2,54 @@
 
 use tenure_rpc::v1::ShadowPolicyResponse;
 
+use super::cell::Cell;
+use super::page::Page;
 use super::parts::{ago, clean, policy};
-use super::table::{align_right, table, text};
+use super::shown::Shown;
+use super::table::Table;
+use crate::report::Shadowed;
 
-/// The counts, and examples of the differences.
-pub(super) fn shadow(network: &str, answer: &ShadowPolicyResponse, now_ms: u64) -> String {
-    let network = clean(network);
-    if answer.policy.is_none() {
-        return format!("{network}: no policy runs in its shadow\n");
+impl Shown for Shadowed {
+    /// The counts, and examples of the differences.
+    fn page(&self, now_ms: u64) -> Page {
+        let Self { network, answer } = self;
+        let network = clean(network);
+        if answer.policy.is_none() {
+            return format!("{network}: no policy runs in its shadow\n").into();
+        }
+        let since = ago(answer.since_ms, now_ms);
+        let mut out =
+            format!("{network}: {} runs in its shadow, since {since}\n", policy(answer.policy.as_ref()));
+        if !answer.problem.is_empty() {
+            out.push_str(&format!("It cannot follow now: {}\n", clean(&answer.problem)));
+        }
+        let compared = answer.same + answer.other_address + answer.other_refusal + answer.failed;
+        let counts = [
+            ("compared", compared),
+            ("  same", answer.same),
+            ("  other address", answer.other_address),
+            ("  other refusal", answer.other_refusal),
+            ("  failed", answer.failed),
+            ("noticeably slower", answer.slower),
+            ("not compared", answer.skipped),
+        ];
+        let counts = Table::of(&counts).column("DECISIONS", |of| of.0).number("COUNT", |of| of.1);
+        let differences = Table::of(&answer.differences)
+            .column("AGE", |of| Cell::ago(of.at_ms, now_ms))
+            .column("OWNER", |of| clean(&of.owner))
+            .column("DIFFERENCE", |of| clean(&of.verdict))
+            .column("DECIDED", |of| clean(&of.served))
+            .column("IN THE SHADOW", |of| clean(&of.candidate));
+        Page::from(out).section(counts).paragraph(figures(answer, compared)).section(differences)
     }
-    let since = ago(answer.since_ms, now_ms);
-    let mut out =
-        format!("{network}: {} runs in its shadow, since {since}\n", policy(answer.policy.as_ref()));
-    if !answer.problem.is_empty() {
-        out.push_str(&format!("It cannot follow now: {}\n", clean(&answer.problem)));
-    }
-    let compared = answer.same + answer.other_address + answer.other_refusal + answer.failed;
-    let mut counts = table(["DECISIONS", "COUNT"]);
-    for (name, count) in [
-        ("compared", compared),
-        ("  same", answer.same),
-        ("  other address", answer.other_address),
-        ("  other refusal", answer.other_refusal),
-        ("  failed", answer.failed),
-        ("noticeably slower", answer.slower),
-        ("not compared", answer.skipped),
-    ] {
-        counts.add_row([name.to_owned(), count.to_string()]);
-    }
-    align_right(&mut counts, &[1]);
-    out.push_str(&format!("\n{}", text(&counts)));
-    out.push_str(&format!(
-        "\nAt the beginning it answered {} of {} requests of live allocations.\n",
+}
+
+/// The figures of the comparison, a sentence each.
+fn figures(answer: &ShadowPolicyResponse, compared: u64) -> String {
+    let mut out = format!(
+        "At the beginning it answered {} of {} requests of live allocations.\n",
         answer.answered, answer.rehearsed
-    ));
+    );
     if answer.recorded + answer.unanswered > 0 {
         out.push_str(&format!(
             "{} of the compared decisions are recorded ones; it asks what the record lacks in {} more.\n",
@@ -51,19 +65,6 @@ pub(super) fn shadow(network: &str, answer: &ShadowPolicyResponse, now_ms: u64) 
             mean(answer.served_us)
         ));
     }
-    if !answer.differences.is_empty() {
-        let mut differences = table(["AGE", "OWNER", "DIFFERENCE", "DECIDED", "IN THE SHADOW"]);
-        for found in &answer.differences {
-            differences.add_row([
-                ago(found.at_ms, now_ms),
-                clean(&found.owner),
-                clean(&found.verdict),
-                clean(&found.served),
-                clean(&found.candidate),
-            ]);
-        }
-        out.push_str(&format!("\n{}", text(&differences)));
-    }
     out
 }
 
@@ -73,9 +74,13 @@ mod tests {
 
     use super::*;
 
+    fn shadow(answer: ShadowPolicyResponse, now_ms: u64) -> Page {
+        Shadowed { network: "pods".into(), answer }.page(now_ms)
+    }
+
     #[test]
     fn a_shadow_shows_its_counts_and_differences() {
-        insta::assert_snapshot!(shadow("pods", &ShadowPolicyResponse::default(), 0), @"pods: no policy runs in its shadow");
+        insta::assert_snapshot!(shadow(ShadowPolicyResponse::default(), 0), @"pods: no policy runs in its shadow");
         let difference = |verdict: &str, candidate: &str| ShadowDifference {
             at_ms: 60_000,
             owner: "team-a/web-0".into(),
@@ -104,7 +109,7 @@ mod tests {
             ],
             ..ShadowPolicyResponse::default()
         };
-        insta::assert_snapshot!(shadow("pods", &answer, 61_000), @"
+        insta::assert_snapshot!(shadow(answer, 61_000), @"
         pods: zones@9f86d081884c runs in its shadow, since 1m ago
         It cannot follow now: its policy is still being compiled
 

@@ -1,52 +1,56 @@
-//! What policies remember on a network.
+//! The page of policies' states.
 
-use tenure_rpc::v1::PolicyState;
+use std::iter;
 
-use super::parts::{ago, clean, policy};
-use super::table::{table, text};
+use tenure_rpc::v1::PolicyRef;
+
+use super::cell::Cell;
+use super::page::Page;
+use super::parts::{clean, policy};
+use super::shown::Shown;
+use super::table::Table;
 use crate::report::{Exported, Imported, State};
 
-/// The state in use, and those of other policies.
-pub(super) fn state(state: &State, now_ms: u64) -> String {
-    let State { network, answer } = state;
-    let Some(now) = &answer.now else {
-        return format!("no policy has kept a state on network {}\n", clean(network));
-    };
-    let digest = |policy: Option<&tenure_rpc::v1::PolicyRef>| policy.map(|policy| policy.sha256.clone());
-    let is_in_use = digest(now.policy.as_ref()) == digest(answer.serves.as_ref());
-    let mut table = table(["VERSION", "BYTES", "WRITTEN BY", "AGE", "IN USE"]);
-    let row = |state: &PolicyState, is_in_use: bool| {
-        [
-            state.version.to_string(),
-            state.state.len().to_string(),
-            policy(state.policy.as_ref()),
-            ago(state.at_ms, now_ms),
-            if is_in_use { "yes" } else { "no" }.to_owned(),
-        ]
-    };
-    table.add_row(row(now, is_in_use));
-    for before in &answer.before {
-        table.add_row(row(before, false));
+impl Shown for State {
+    /// The state in use, and those of other policies.
+    fn page(&self, now_ms: u64) -> Page {
+        let Self { network, answer } = self;
+        let Some(now) = &answer.now else {
+            return format!("no policy has kept a state on network {}\n", clean(network)).into();
+        };
+        let digest = |policy: Option<&PolicyRef>| policy.map(|policy| policy.sha256.clone());
+        let is_in_use = digest(now.policy.as_ref()) == digest(answer.serves.as_ref());
+        let before = answer.before.iter().map(|state| (state, false));
+        let states: Vec<_> = iter::once((now, is_in_use)).chain(before).collect();
+        let table = Table::of(&states)
+            .column("VERSION", |(state, _)| state.version)
+            .column("BYTES", |(state, _)| state.state.len())
+            .column("WRITTEN BY", |(state, _)| policy(state.policy.as_ref()))
+            .column("AGE", |(state, _)| Cell::ago(state.at_ms, now_ms))
+            .column("IN USE", |(_, is_in_use)| if *is_in_use { "yes" } else { "no" });
+        Page::default().table(table)
     }
-    text(&table)
 }
 
-pub(super) fn exported(exported: &Exported) -> String {
-    let Exported { network, state, file } = exported;
-    let (version, bytes) = (state.version, state.state.len());
-    let file = clean(&file.display().to_string());
-    format!("{}: version {version} written to {file}, {bytes} B\n", clean(network))
+impl Shown for Exported {
+    fn page(&self, _: u64) -> Page {
+        let Self { network, state, file } = self;
+        let (version, bytes) = (state.version, state.state.len());
+        let file = clean(&file.display().to_string());
+        format!("{}: version {version} written to {file}, {bytes} B\n", clean(network)).into()
+    }
 }
 
-pub(super) fn imported(imported: &Imported) -> String {
-    let now = imported.answer.now.clone().unwrap_or_default();
-    let (version, bytes) = (now.version, now.state.len());
-    format!("{}: state replaced; version {version} now, {bytes} B\n", clean(&imported.network))
+impl Shown for Imported {
+    fn page(&self, _: u64) -> Page {
+        let (version, bytes) = self.answer.now.as_ref().map_or((0, 0), |now| (now.version, now.state.len()));
+        format!("{}: state replaced; version {version} now, {bytes} B\n", clean(&self.network)).into()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_rpc::v1::{GetPolicyStateResponse, PolicyRef, ReplacePolicyStateResponse};
+    use tenure_rpc::v1::{GetPolicyStateResponse, PolicyRef, PolicyState, ReplacePolicyStateResponse};
 
     use super::*;
 
@@ -67,23 +71,23 @@ mod tests {
             serves: Some(stamp("rotation")),
         };
         let mut shown = State { network: "pods".into(), answer };
-        insta::assert_snapshot!(state(&shown, 61_000), @"
+        insta::assert_snapshot!(shown.page(61_000), @"
         VERSION  BYTES  WRITTEN BY             AGE     IN USE
         7        6      rotation@rotation0000  1m ago  yes
         3        0      zones@zones0000000     1m ago  no
         ");
         shown.answer.serves = Some(stamp("host-local"));
-        assert!(!state(&shown, 61_000).contains("yes"), "another policy serves");
+        assert!(!shown.page(61_000).to_string().contains("yes"), "another policy serves");
         shown.answer.now = None;
-        insta::assert_snapshot!(state(&shown, 61_000), @"no policy has kept a state on network pods");
+        insta::assert_snapshot!(shown.page(61_000), @"no policy has kept a state on network pods");
     }
 
     #[test]
     fn what_was_done_is_said_in_a_line() {
         let (network, state) = ("pods".to_owned(), kept("rotation", 7, b"rack-a"));
         let answer = ReplacePolicyStateResponse { now: Some(state.clone()) };
-        insta::assert_snapshot!(imported(&Imported { network: network.clone(), answer }), @"pods: state replaced; version 7 now, 6 B");
-        let exported = exported(&Exported { network, state, file: "pods.state".into() });
+        insta::assert_snapshot!(Imported { network: network.clone(), answer }.page(0), @"pods: state replaced; version 7 now, 6 B");
+        let exported = Exported { network, state, file: "pods.state".into() }.page(0);
         insta::assert_snapshot!(exported, @"pods: version 7 written to pods.state, 6 B");
     }
 }

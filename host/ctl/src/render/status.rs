@@ -2,35 +2,44 @@
 
 use tenure_rpc::v1::{AdoptResponse, Condition, GetStatusResponse};
 
+use super::page::Page;
 use super::parts::{bytes, clean, duration};
+use super::shown::Shown;
+use super::words::NodeReadiness;
 
-/// The state, then the reasons, then the figures.
-pub(super) fn status(status: &GetStatusResponse, now_ms: u64) -> String {
-    let mut text = format!("{}\n", clean(&status.state));
-    match status.conditions.as_slice() {
-        // An older daemon, which reports reasons only.
-        [] => text.extend(status.reasons.iter().map(|reason| format!("  - {}\n", clean(reason)))),
-        conditions => text.extend(conditions.iter().map(|found| condition(found, now_ms))),
-    }
-    let figures = [
-        ("version", clean(&status.version)),
-        ("up", duration(status.uptime_ms)),
-        ("networks", status.networks.to_string()),
-        ("allocations", format!("{}; {} cooling down", status.allocations, status.cooling)),
-        ("requests", format!("{} in flight, {} queued", status.in_flight, status.queued)),
-        (
-            "checkpoint",
-            format!(
-                "{}: log {}, snapshot {}",
-                clean(&status.state_dir),
-                bytes(status.log_bytes),
-                bytes(status.snapshot_bytes)
+impl Shown for GetStatusResponse {
+    /// The state, then the reasons, then the figures.
+    fn page(&self, now_ms: u64) -> Page {
+        let mut text = format!("{}\n", clean(&self.state));
+        match self.conditions.as_slice() {
+            // An older daemon, which reports reasons only.
+            [] => text.extend(self.reasons.iter().map(|reason| format!("  - {}\n", clean(reason)))),
+            conditions => text.extend(conditions.iter().map(|found| condition(found, now_ms))),
+        }
+        let figures = [
+            ("version", clean(&self.version)),
+            ("up", duration(self.uptime_ms)),
+            ("networks", self.networks.to_string()),
+            ("allocations", format!("{}; {} cooling down", self.allocations, self.cooling)),
+            ("requests", format!("{} in flight, {} queued", self.in_flight, self.queued)),
+            (
+                "checkpoint",
+                format!(
+                    "{}: log {}, snapshot {}",
+                    clean(&self.state_dir),
+                    bytes(self.log_bytes),
+                    bytes(self.snapshot_bytes)
+                ),
             ),
-        ),
-        ("boot", clean(&status.boot_id)),
-    ];
-    text.extend(figures.map(|(name, value)| format!("{name:<12} {value}\n")));
-    text
+            ("boot", clean(&self.boot_id)),
+        ];
+        text.extend(figures.map(|(name, value)| format!("{name:<12} {value}\n")));
+        text.into()
+    }
+
+    fn is_well(&self) -> bool {
+        NodeReadiness::of(&self.state) != Some(NodeReadiness::NotReady)
+    }
 }
 
 /// A condition with its age and its next step.
@@ -44,11 +53,13 @@ fn condition(condition: &Condition, now_ms: u64) -> String {
     )
 }
 
-/// Whether there was a loss to confirm.
-pub(super) fn adopted(answer: &AdoptResponse) -> String {
-    match answer.was_lost {
-        true => "confirmed: the node serves ADD again, with its current state\n".to_owned(),
-        false => "nothing to confirm: the state was not lost\n".to_owned(),
+impl Shown for AdoptResponse {
+    /// Whether there was a loss to confirm.
+    fn page(&self, _: u64) -> Page {
+        Page::default().text(match self.was_lost {
+            true => "confirmed: the node serves ADD again, with its current state\n",
+            false => "nothing to confirm: the state was not lost\n",
+        })
     }
 }
 
@@ -72,7 +83,7 @@ mod tests {
             snapshot_bytes: 512,
             ..GetStatusResponse::default()
         };
-        insta::assert_snapshot!(status(&answer, 0), @"
+        insta::assert_snapshot!(answer.page(0), @"
         ready
         version      0.1.0
         up           1h 2m
@@ -91,7 +102,7 @@ mod tests {
             reasons: vec!["disk-full: no space under /var/lib/tenure".into()],
             ..GetStatusResponse::default()
         };
-        insta::assert_snapshot!(status(&answer, 0).lines().take(2).collect::<Vec<_>>().join("\n"), @"
+        insta::assert_snapshot!(answer.page(0).to_string().lines().take(2).collect::<Vec<_>>().join("\n"), @"
         not-ready
           - disk-full: no space under /var/lib/tenure
         ");
@@ -112,7 +123,7 @@ mod tests {
             conditions: vec![pool],
             ..GetStatusResponse::default()
         };
-        insta::assert_snapshot!(status(&answer, 1_303_000).lines().take(3).collect::<Vec<_>>().join("\n"), @"
+        insta::assert_snapshot!(answer.page(1_303_000).to_string().lines().take(3).collect::<Vec<_>>().join("\n"), @"
         degraded
           - pool-exhausted, for 5m 3s: pool 0 of network pods is exhausted: 253 of 253 in use
               next: delete pods or add a range

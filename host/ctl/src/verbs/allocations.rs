@@ -10,13 +10,14 @@ use crate::daemon::Daemon;
 pub(crate) async fn allocations(
     daemon: &Daemon,
     network: String,
-    mut take: impl FnMut(Option<&v1::Allocation>) -> Result<bool, Error>,
+    mut take: impl FnMut(Option<v1::Allocation>) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     let request = v1::ListAllocationsRequest { network };
     let mut answer = daemon.call(async |mut admin| admin.list_allocations(request).await).await?;
     loop {
         let next = daemon.next(&mut answer).await?;
-        if !take(next.as_ref())? || next.is_none() {
+        let is_last = next.is_none();
+        if !take(next)? || is_last {
             return Ok(());
         }
     }

@@ -1,4 +1,4 @@
-//! `tenurectl export`: writes a network's allocations down for another IPAM, which is to go on with them.
+//! `tenurectl export`: writes a network's allocations down for another IPAM, which takes them over.
 //!
 //! It reads the state directory of a daemon that has stopped, and keeps its lock: what the file lacks nobody can allocate meanwhile.
 
@@ -12,7 +12,8 @@ use super::file::{self, unreadable};
 use super::ipamd::{Checkpoint, Metadata, Row, VERSION};
 use crate::arguments::Target;
 use crate::clock;
-use crate::report::{Export, PassedOver, Report};
+use crate::render::Report;
+use crate::report::{Export, PassedOver};
 
 /// Writes the file of a target. The run directory tells whether the state is complete.
 ///
@@ -24,7 +25,7 @@ pub(crate) fn export(target: &Target, run_dir: &Path) -> Result<Report, Error> {
     let book = book(state_dir, run_dir, network)?;
     let (checkpoint, left_out) = checkpoint(&book, name);
     write(file, &checkpoint, *replace)?;
-    Ok(Report::Export(Export { file: file.clone(), written: checkpoint.allocations.len(), left_out }))
+    Ok(Report::of(Export { file: file.clone(), written: checkpoint.allocations.len(), left_out }))
 }
 
 fn locked(directory: &Path, error: &LockError) -> Error {
@@ -54,7 +55,7 @@ fn book(directory: &Path, run_dir: &Path, network: &NetworkName) -> Result<Book,
         );
         return Err(Error::new(ErrorCode::InputOutput, cause));
     }
-    let book = recovered.books.into_iter().find(|book| book.network().name == *network);
+    let book = recovered.state.books.into_iter().find(|book| book.network().name == *network);
     book.ok_or_else(|| {
         let cause = format_args!("{} has no network {network}", directory.display());
         Error::new(ErrorCode::UnknownNetwork, cause)
@@ -110,7 +111,7 @@ fn nanoseconds(ms: u64) -> i64 {
 /// Writes the whole file or nothing.
 fn write(path: &Path, checkpoint: &Checkpoint, replace: bool) -> Result<(), Error> {
     if !replace && path.exists() {
-        let cause = format_args!("{} exists; pass --replace to write it anew", path.display());
+        let cause = format_args!("{} exists; pass --replace to overwrite it", path.display());
         return Err(Error::new(ErrorCode::InputOutput, cause));
     }
     let text = serde_json::to_vec(checkpoint).map_err(|error| Error::new(ErrorCode::Internal, error))?;

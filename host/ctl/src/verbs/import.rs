@@ -19,7 +19,8 @@ use super::config;
 use super::file::unreadable;
 use crate::arguments::Source;
 use crate::daemon::Daemon;
-use crate::report::{Abandoned, Entry, Import, Judged, Report};
+use crate::render::Report;
+use crate::report::{Abandoned, Entry, Import, Judged};
 
 /// The number of entries in a message.
 const IN_A_PART: usize = 2048;
@@ -43,7 +44,7 @@ pub(super) async fn import(
                 apply,
             };
             let answer = daemon.call(async |mut admin| admin.abandon_import(request).await).await?;
-            return Ok(Report::Abandoned(Abandoned { network: network.clone(), applied: apply, answer }));
+            return Ok(Report::of(Abandoned { network: network.clone(), applied: apply, answer }));
         }
         Source::Ipamd { file, network } => {
             (ipamd::read(file, network.as_deref()), format!("ipamd {}", absolute(file)?), false)
@@ -86,7 +87,7 @@ pub(super) async fn import(
         let judged = of_network.iter().cloned().zip(outcomes);
         import.judged.extend(judged.map(|(entry, outcome)| Judged { entry, outcome }));
     }
-    Ok(Report::Import(import))
+    Ok(Report::of(import))
 }
 
 /// The networks of the source that have no entries any more, and an import that has not ended: it may end with nothing.

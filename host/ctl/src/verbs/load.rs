@@ -10,7 +10,8 @@ use super::file;
 use crate::arguments::Load;
 use crate::daemon::Daemon;
 use crate::registry::{self, Pull};
-use crate::report::{Loaded, Report};
+use crate::render::Report;
+use crate::report::Loaded;
 
 /// The size of a piece of a component on the wire, in bytes.
 const PIECE: usize = 1 << 20;
@@ -49,7 +50,7 @@ pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -
         .collect();
     let parts = futures_util::stream::iter(pieces);
     let answer = daemon.call(async |mut admin| admin.load_policy(parts).await).await?;
-    Ok(Report::Loaded(Loaded { source: component.source, answer }))
+    Ok(Report::of(Loaded { source: component.source, answer }))
 }
 
 /// A component from a registry.

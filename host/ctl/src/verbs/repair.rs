@@ -8,7 +8,8 @@ use tenure_types::Error;
 
 use super::file::{read, unreadable};
 use crate::daemon::Daemon;
-use crate::report::{Finding, Repair, Report};
+use crate::render::Report;
+use crate::report::{Finding, Repair, RepairedFinding};
 
 /// The only kind of finding that two sources confirm, and so the only one that can be repaired.
 const PROVEN: &str = "sandbox-gone";
@@ -30,6 +31,7 @@ pub(super) async fn repair(daemon: &Daemon, from: &Path, apply: bool) -> Result<
     };
     let request = v1::RepairRequest { allocations: proven.iter().map(meant).collect(), apply };
     let answer = daemon.call(async |mut admin| admin.repair(request).await).await?;
-    let repaired = proven.into_iter().zip(answer.outcomes).collect();
-    Ok(Report::Repair(Repair { applied: apply, repaired, left }))
+    let repaired = proven.into_iter().zip(answer.outcomes);
+    let repaired = repaired.map(|(finding, outcome)| RepairedFinding { finding, outcome }).collect();
+    Ok(Report::of(Repair { applied: apply, repaired, left }))
 }

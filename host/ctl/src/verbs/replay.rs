@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tenure_policy::decisions::{DecisionFiles, Recorded, RecordedLimits, Unreadable};
-use tenure_policy::{Compiler, Limits, Runtime, WasmPolicy};
+use tenure_policy::{CallLimits, Compiler, PolicyRuntime, WasmPolicy};
 use tenure_types::{Error, ErrorCode, PolicyName};
 
 use super::file::read;
 use crate::arguments::Replay;
-use crate::report::{Difference, Replayed};
+use crate::report::{Difference, Replayed, Stamp};
 
 /// Replays every decision of a record.
 pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
@@ -17,8 +17,7 @@ pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
     let mut files = DecisionFiles::at(&arguments.record).map_err(unreadable)?;
     let mut player = Player { name: name(&arguments.file)?, component: &component, made: None };
     let mut replayed = Replayed {
-        policy: player.name.clone(),
-        digest: tenure_policy::sha256(&component),
+        policy: Stamp { name: player.name.to_string(), sha256: tenure_policy::sha256(&component) },
         recorded: BTreeSet::new(),
         decisions: 0,
         differences: Vec::new(),
@@ -26,13 +25,13 @@ pub(super) fn replay(arguments: &Replay) -> Result<Replayed, Error> {
     };
     while let Some(Recorded { decision, limits }) = files.next_decision().map_err(unreadable)? {
         replayed.decisions += 1;
-        let stamp = (decision.policy.clone(), decision.digest.clone());
+        let stamp = Stamp { name: decision.policy.clone(), sha256: decision.digest.clone() };
         if !replayed.recorded.contains(&stamp) {
             replayed.recorded.insert(stamp);
         }
         let now = player.with(&limits)?.replay(&decision)?;
         if !decision.outcome.is_same(&now) {
-            replayed.differences.push(Difference { decision, now });
+            replayed.differences.push(Difference::of(decision, now));
         }
     }
     replayed.passed_over = files.passed_over();
@@ -51,7 +50,7 @@ impl Player<'_> {
         let made = match self.made.take().filter(|(made, _)| made == limits) {
             Some(made) => made,
             None => {
-                let runtime = Runtime::new(Limits::replaying(limits), Compiler::Child)?;
+                let runtime = PolicyRuntime::new(CallLimits::replaying(limits), Compiler::Child)?;
                 (limits.clone(), runtime.load(&self.name, self.component, None)?)
             }
         };

@@ -1,4 +1,4 @@
-//! What a policy remembers, as a file.
+//! A policy's state as a file.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,7 +8,8 @@ use tenure_types::{Error, ErrorCode, LONGEST_STATE};
 
 use super::file;
 use crate::daemon::Daemon;
-use crate::report::{Exported, Imported, Report};
+use crate::render::Report;
+use crate::report::{Exported, Imported};
 
 pub(super) async fn get(daemon: &Daemon, network: &str) -> Result<v1::GetPolicyStateResponse, Error> {
     let request = v1::GetPolicyStateRequest { network: network.to_owned() };
@@ -27,7 +28,7 @@ pub(super) async fn export(daemon: &Daemon, network: String, path: &Path) -> Res
         return Ok(Report::Raw(state.state));
     }
     std::fs::write(path, &state.state).map_err(|error| file::unreadable(path, &error))?;
-    Ok(Report::Exported(Exported { network, state, file: path.to_owned() }))
+    Ok(Report::of(Exported { network, state, file: path.to_owned() }))
 }
 
 /// Replaces the state by a file's contents, or by standard input.
@@ -45,7 +46,7 @@ pub(super) async fn import(
     }
     let request = v1::ReplacePolicyStateRequest { network: network.clone(), state, if_version };
     let answer = daemon.call(async |mut admin| admin.replace_policy_state(request).await).await?;
-    Ok(Report::Imported(Imported { network, answer }))
+    Ok(Report::of(Imported { network, answer }))
 }
 
 /// Reads at most a byte more than a state may have.

@@ -7,7 +7,7 @@ use tenure_types::Error;
 
 use crate::daemon::Daemon;
 use crate::exit::Exit;
-use crate::report::Report;
+use crate::render::Report;
 
 /// The polling interval of `--wait`.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -31,5 +31,5 @@ pub(super) async fn status(daemon: &Daemon, wait: Option<Duration>) -> Result<Re
 }
 
 async fn once(daemon: &Daemon) -> Result<Report, Error> {
-    daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await.map(Report::Status)
+    daemon.call(async |mut admin| admin.get_status(v1::GetStatusRequest {}).await).await.map(Report::of)
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 use crate::clock::KernelClock;
-use crate::config::HostLocal;
+use crate::config::HostLocalTable;
 use crate::fault;
 
 /// The time limit for any wait, on a busy machine.
@@ -55,16 +55,17 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let (run_dir, state_dir) = (directory.path().join("run"), directory.path().join("state"));
     let clock = Arc::new(Trap::default());
     let filter = "off".to_owned().try_into().unwrap();
-    let outside = Outside {
+    let outside = Surroundings {
         config_file: None,
         run_dir: &run_dir,
         state_dir: &state_dir,
+        identity: crate::identity::read(&Config::default().node).unwrap(),
         clock: Arc::clone(&clock) as _,
         compiler: Compiler::InProcess,
         log: tenure_observe::logging::init(tenure_observe::logging::Format::Text, filter).unwrap(),
-        hangups: crate::signals::hangups().unwrap(),
+        hangups: tenure_supervise::hangups().unwrap(),
     };
-    let config = Config { host_local: HostLocal { ignore: true }, ..Config::default() };
+    let config = Config { host_local: HostLocalTable { ignore: true }, ..Config::default() };
     let app = App::build(config, outside).unwrap();
     let running = tokio::spawn(async move { app.run(&mut Signals::listen().unwrap()).await });
 
@@ -84,6 +85,6 @@ async fn a_writer_that_panics_ends_the_daemon_with_an_error_that_names_it() {
     let error = timeout(LIMIT, running).await.unwrap().unwrap().unwrap_err();
     assert!(began.elapsed() < WITHIN, "it took {:?}", began.elapsed());
     assert_eq!(format!("{error:#}"), "part checkpoint has ended: its thread panicked: the clock is gone");
-    assert_eq!(fault::code(&error), fault::TRANSIENT, "the service manager restarts it");
+    assert_eq!(fault::code(&error), tenure_supervise::exit::TRANSIENT, "the service manager restarts it");
     assert!(!socket.exists(), "no socket is left without a daemon");
 }

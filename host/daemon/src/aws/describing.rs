@@ -1,4 +1,4 @@
-//! What the node's interfaces are to the kernel: from the ledger, from what EC2 said of each, and from the links that are
+//! The kernel's view of the node's interfaces: from the ledger, from EC2's account of each, and from the links that are
 //! there.
 //!
 //! What EC2 says of an interface is kept in the checkpoint, so that a daemon that starts while EC2 is silent leads packets as
@@ -13,12 +13,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use tenure_cloud::executor::Status;
-use tenure_cloud::identity::{self, Identity};
-use tenure_cloud::ranges;
+use tenure_aws::executor::Status;
+use tenure_aws::identity::{self, Identity};
+use tenure_aws::ranges;
 use tenure_engine::Engine;
 use tenure_ledger::Book;
-use tenure_netlink::{Interface, Kernel, Link, Mac, Node};
+use tenure_netlink::{CloudInterface, Kernel, KernelLink, Mac, NodeNetwork};
 use tenure_types::{Attributes, NetworkName, Object};
 
 use super::settings::settings;
@@ -31,13 +31,13 @@ const CARD: &str = "card";
 const DEVICE: &str = "device";
 const ADDRESS: &str = "address";
 
-/// What is known of an interface.
+/// The known facts about an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Facts {
+struct InterfaceFacts {
     mac: Mac,
     card: u32,
     device: u32,
-    /// Its own address, with the prefix length of its subnet.
+    /// Primary address, with the prefix length of its subnet.
     address: IpNet,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Describing<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     /// The node, without its pods.
-    pub(crate) node: Node,
+    pub(crate) node: NodeNetwork,
     /// Whether an interface has no link yet, or EC2 has not said everything about it.
     pub(crate) is_partial: bool,
 }
@@ -83,7 +83,8 @@ impl Describing<'_> {
             let of = |status: &Status| status.interfaces.iter().find(|of| of.id == *id)?.duty.clone();
             status.and_then(of).is_some_and(|duty| !duty.is_managed())
         };
-        let mut described = Described { node: Node { settings, ..Node::default() }, is_partial: false };
+        let mut described =
+            Described { node: NodeNetwork { settings, ..NodeNetwork::default() }, is_partial: false };
         let mut ids: BTreeSet<&String> = facts.keys().chain(carries.keys()).collect();
         ids.retain(|id| !foreign(id));
         for id in ids {
@@ -92,7 +93,7 @@ impl Describing<'_> {
                 described.is_partial = true;
                 continue;
             };
-            let interface = Interface {
+            let interface = CloudInterface {
                 name: link.to_owned(),
                 mac: facts.mac,
                 card: facts.card,
@@ -109,8 +110,8 @@ impl Describing<'_> {
     }
 
     /// Keeps what is known of the interfaces, and forgets those that are gone.
-    async fn keep(&self, facts: &BTreeMap<String, Facts>) -> Result<(), String> {
-        let object = |(id, facts): (&String, &Facts)| {
+    async fn keep(&self, facts: &BTreeMap<String, InterfaceFacts>) -> Result<(), String> {
+        let object = |(id, facts): (&String, &InterfaceFacts)| {
             let attributes = facts.attributes()?;
             Some(Object { kind: INTERFACE.to_owned(), name: id.clone(), attributes })
         };
@@ -123,7 +124,7 @@ impl Describing<'_> {
     }
 }
 
-impl Facts {
+impl InterfaceFacts {
     fn attributes(&self) -> Option<Attributes> {
         let pairs = [
             (MAC, self.mac.to_string()),
@@ -145,7 +146,7 @@ impl Facts {
     }
 }
 
-/// What the ledger has of each interface.
+/// Lists the ledger's ranges of each interface.
 fn carried(book: &Book) -> BTreeMap<String, Vec<IpNet>> {
     let mut carried: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
     for index in 0..book.pools().len() {
@@ -158,20 +159,22 @@ fn carried(book: &Book) -> BTreeMap<String, Vec<IpNet>> {
     carried
 }
 
-fn kept<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, Facts> {
+fn kept<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, InterfaceFacts> {
     let interfaces = objects.filter(|object| object.kind == INTERFACE);
     interfaces
-        .filter_map(|object| Some((object.name.clone(), Facts::from_attributes(&object.attributes)?)))
+        .filter_map(|object| {
+            Some((object.name.clone(), InterfaceFacts::from_attributes(&object.attributes)?))
+        })
         .collect()
 }
 
-/// What EC2 said of the interfaces, as far as it has said everything.
-fn said(status: &Status) -> BTreeMap<String, Facts> {
+/// Returns EC2's account of the interfaces that it has described completely.
+fn said(status: &Status) -> BTreeMap<String, InterfaceFacts> {
     let facts = status.interfaces.iter().filter_map(|interface| {
         let address = interface.address?;
         let subnet = status.subnets.iter().find(|subnet| subnet.id == interface.subnet)?;
         let range = subnet.ranges.iter().find(|range| range.contains(&address))?;
-        let facts = Facts {
+        let facts = InterfaceFacts {
             mac: interface.mac.as_ref()?.parse().ok()?,
             card: interface.card?,
             device: interface.device?,
@@ -183,7 +186,7 @@ fn said(status: &Status) -> BTreeMap<String, Facts> {
 }
 
 /// The name of the link with a hardware address. What is built on a link, such as a VLAN, has the same one and a longer name.
-fn link(links: &[Link], mac: Mac) -> Option<&str> {
+fn link(links: &[KernelLink], mac: Mac) -> Option<&str> {
     let with = links.iter().filter(|link| link.mac == Some(mac));
     with.map(|link| link.name.as_str()).min_by_key(|name| (name.len(), name.to_owned()))
 }
@@ -194,8 +197,8 @@ mod tests {
 
     const FIRST: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
-    fn named(name: &str, mac: Option<Mac>) -> Link {
-        Link { name: name.to_owned(), index: 1, mac, mtu: 1500, up: true, peer: None, alias: None }
+    fn named(name: &str, mac: Option<Mac>) -> KernelLink {
+        KernelLink { name: name.to_owned(), index: 1, mac, mtu: 1500, up: true, peer: None, alias: None }
     }
 
     #[test]
@@ -212,7 +215,8 @@ mod tests {
 
     #[test]
     fn an_interface_is_kept_as_it_was_said() {
-        let facts = Facts { mac: FIRST, card: 0, device: 2, address: "10.0.0.9/24".parse().unwrap() };
+        let facts =
+            InterfaceFacts { mac: FIRST, card: 0, device: 2, address: "10.0.0.9/24".parse().unwrap() };
         let object = |kind: &str, attributes: Attributes| Object {
             kind: kind.to_owned(),
             name: "eni-1".to_owned(),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_cloud::Ec2;
+use tenure_aws::Ec2;
 use tenure_types::Attributes;
 
-use crate::config::Aws;
+use crate::config::AwsTable;
 
 /// The setting of the network that names EC2's address.
 #[cfg(feature = "aws")]
@@ -22,14 +22,14 @@ const ENVIRONMENT: [&str; 2] = ["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"];
 /// # Errors
 /// If an address is not a URL.
 #[cfg(feature = "aws")]
-pub(crate) fn ec2(config: &Aws, definition: &Attributes, region: &str) -> anyhow::Result<Arc<dyn Ec2>> {
+pub(crate) fn ec2(config: &AwsTable, definition: &Attributes, region: &str) -> anyhow::Result<Arc<dyn Ec2>> {
     use std::time::Duration;
 
-    use tenure_cloud::sdk::{Connection, Sdk};
+    use tenure_aws::sdk::{Ec2Connection, SdkEc2};
 
     let named = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let from_environment = || ENVIRONMENT.iter().find_map(|name| named(&std::env::var(name).ok()?));
-    let mut connection = Connection::new(region);
+    let mut connection = Ec2Connection::new(region);
     connection.endpoint = config
         .ec2_endpoint
         .clone()
@@ -39,7 +39,7 @@ pub(crate) fn ec2(config: &Aws, definition: &Attributes, region: &str) -> anyhow
     if let Some(seconds) = definition.get(SECONDS).and_then(|seconds| seconds.parse().ok()) {
         connection.attempt = Duration::from_secs(seconds);
     }
-    Ok(Arc::new(Sdk::new(&connection)?))
+    Ok(Arc::new(SdkEc2::new(&connection)?))
 }
 
 /// A daemon without the feature refuses the configuration, so this is never called.
@@ -47,6 +47,6 @@ pub(crate) fn ec2(config: &Aws, definition: &Attributes, region: &str) -> anyhow
 /// # Errors
 /// Always.
 #[cfg(not(feature = "aws"))]
-pub(crate) fn ec2(_: &Aws, _: &Attributes, _: &str) -> anyhow::Result<Arc<dyn Ec2>> {
+pub(crate) fn ec2(_: &AwsTable, _: &Attributes, _: &str) -> anyhow::Result<Arc<dyn Ec2>> {
     anyhow::bail!("this tenured was built without its feature `aws`")
 }

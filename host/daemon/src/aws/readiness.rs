@@ -2,7 +2,7 @@
 
 use tenure_ledger::Book;
 
-/// What the network lacks of so many addresses for each pool, in words; `None` if it lacks nothing. Addresses in use
+/// Describes how far the network is from this many addresses in each pool; `None` if it has them. Addresses in use
 /// count: a node whose addresses are all in use works.
 pub(crate) fn missing(book: &Book, each: u32) -> Option<String> {
     let short = book.pools().iter().enumerate().find_map(|(index, pool)| {

@@ -1,17 +1,17 @@
 //! The settings of the network that the kernel follows, from the attributes of its definition.
 //!
-//! The policy `aws-eni` checks them and writes them there; `tenure_cloud::Settings` has those that concern EC2.
+//! The policy `aws-eni` checks them and writes them there; `tenure_aws::Settings` has those that concern EC2.
 
 use ipnet::IpNet;
-use tenure_netlink::{Ports, Settings};
+use tenure_netlink::{NodeSettings, SourcePorts};
 use tenure_types::Attributes;
 
 /// The settings for the kernel. `vpc` are the VPC's ranges, which pods reach with their own addresses.
 ///
 /// # Errors
 /// The first setting that is wrong.
-pub(super) fn settings(definition: &Attributes, vpc: &[IpNet]) -> Result<Settings, String> {
-    let usual = Settings::default();
+pub(super) fn settings(definition: &Attributes, vpc: &[IpNet]) -> Result<NodeSettings, String> {
+    let usual = NodeSettings::default();
     let wrong = |key: &str, text: &str| format!("the network's setting {key} is {text:?}");
     let flag = |key: &str, usual: bool| match definition.get(key) {
         None => Ok(usual),
@@ -23,9 +23,9 @@ pub(super) fn settings(definition: &Attributes, vpc: &[IpNet]) -> Result<Setting
         parsed.collect::<Result<Vec<IpNet>, String>>()
     };
     let ports = match definition.get("snat.ports") {
-        None | Some("prng") => Ports::FullyRandom,
-        Some("hashrandom") => Ports::Random,
-        Some("none") => Ports::Kept,
+        None | Some("prng") => SourcePorts::FullyRandom,
+        Some("hashrandom") => SourcePorts::Random,
+        Some("none") => SourcePorts::Kept,
         Some(text) => return Err(wrong("snat.ports", text)),
     };
     let mark = match definition.get("connmark") {
@@ -41,7 +41,7 @@ pub(super) fn settings(definition: &Attributes, vpc: &[IpNet]) -> Result<Setting
     };
     let mut within = vpc.to_vec();
     within.extend(nets("snat.exclude")?);
-    Ok(Settings {
+    Ok(NodeSettings {
         mtu,
         mark,
         node_ports: flag("nodePorts", usual.node_ports)?,
@@ -58,7 +58,7 @@ pub(super) fn settings(definition: &Attributes, vpc: &[IpNet]) -> Result<Setting
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Result<Settings, String> {
+    fn of(pairs: &[(&str, &str)]) -> Result<NodeSettings, String> {
         settings(&Attributes::new(pairs.iter().copied()).unwrap(), &["10.0.0.0/16".parse().unwrap()])
     }
 
@@ -66,7 +66,7 @@ mod tests {
     fn what_is_not_set_is_as_ipamd_has_it() {
         let set = of(&[]).unwrap();
         assert_eq!(set.within, ["10.0.0.0/16".parse().unwrap()]);
-        assert_eq!(Settings { within: Vec::new(), adopt: false, ..set }, Settings::default());
+        assert_eq!(NodeSettings { within: Vec::new(), adopt: false, ..set }, NodeSettings::default());
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let set = set.unwrap();
         assert_eq!((set.mtu, set.mark, set.node_ports), (1500, 0x100, false));
         assert_eq!(set.within.len(), 3);
-        assert_eq!((set.snat, set.external.len()), (Some(Ports::Kept), 1));
+        assert_eq!((set.snat, set.external.len()), (Some(SourcePorts::Kept), 1));
         assert_eq!(set.link_prefix, "aws");
         assert_eq!(of(&[("snat.external", "true"), ("snat.ports", "hashrandom")]).unwrap().snat, None);
     }

@@ -1,14 +1,14 @@
-//! Who this node is to AWS, and what its instance type can have: asked once, and kept in the checkpoint for a start at which
+//! This node's identity in AWS, and the limits of its instance type: asked once, and kept in the checkpoint for a start at which
 //! nobody answers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_cloud::Ec2;
-use tenure_cloud::identity::{self, Identity};
-use tenure_cloud::limits::{self, Source, find};
-use tenure_cloud::metadata::{Metadata, MetadataError};
-use tenure_cloud::port::Limits;
+use tenure_aws::Ec2;
+use tenure_aws::identity::{self, Identity};
+use tenure_aws::limits::{self, LimitSource, find};
+use tenure_aws::metadata::{InstanceMetadata, MetadataError};
+use tenure_aws::port::InstanceLimits;
 use tenure_engine::Engine;
 use tenure_netlink::Kernel;
 use tenure_types::Object;
@@ -23,11 +23,11 @@ const ASK_LIMITS: Duration = Duration::from_secs(300);
 /// Finds out who the node is.
 pub(crate) struct Who<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) metadata: &'a dyn Metadata,
+    pub(crate) metadata: &'a dyn InstanceMetadata,
 }
 
 impl Who<'_> {
-    /// Who the node is. Asks until the metadata service says it, or what was kept is this instance's; `told` hears of each
+    /// Identifies the node. Asks until the metadata service answers, or the stored identity is this instance's; `told` hears of each
     /// failure.
     pub(crate) async fn is_it(&self, told: impl Fn(String)) -> Identity {
         loop {
@@ -64,7 +64,7 @@ impl Who<'_> {
         }
     }
 
-    /// What was kept, if it is of this instance: a copy of its disk in another one has another hardware address.
+    /// Returns the stored identity, if it is this instance's: a copy of its disk in another one has another hardware address.
     async fn kept(&self) -> Option<Identity> {
         let objects = self.engine.objects();
         let kept = objects.iter().find(|object| object.kind == identity::KIND)?;
@@ -79,16 +79,21 @@ fn words(error: &MetadataError) -> String {
     format!("the instance metadata service does not say who this node is: {error}")
 }
 
-/// What the instance type can have: `tell` gets what is known at once, and what EC2 says as soon as it does.
-pub(crate) async fn limits(engine: &Engine, ec2: &Arc<dyn Ec2>, instance_type: &str, tell: impl Fn(Limits)) {
+/// Finds the limits of the instance type: `tell` gets the known ones at once, and EC2's as soon as EC2 answers.
+pub(crate) async fn limits(
+    engine: &Engine,
+    ec2: &Arc<dyn Ec2>,
+    instance_type: &str,
+    tell: impl Fn(InstanceLimits),
+) {
     let kept = engine.objects().iter().find_map(|object| {
         let is_it = object.kind == limits::KIND && object.name == instance_type;
-        is_it.then(|| Limits::from_attributes(&object.attributes)).flatten()
+        is_it.then(|| InstanceLimits::from_attributes(&object.attributes)).flatten()
     });
     let mut is_told = false;
     loop {
         let found = find(instance_type, kept, Some(ec2.as_ref())).await;
-        let is_guess = matches!(found.source, Source::Table | Source::Assumed);
+        let is_guess = matches!(found.source, LimitSource::Table | LimitSource::Assumed);
         // What was a guess before may have been corrected by EC2's refusals since.
         if !(is_guess && is_told) {
             tell(found.limits);
@@ -102,8 +107,8 @@ pub(crate) async fn limits(engine: &Engine, ec2: &Arc<dyn Ec2>, instance_type: &
             );
         }
         match found.source {
-            Source::Kept => return,
-            Source::Service => {
+            LimitSource::Kept => return,
+            LimitSource::Service => {
                 let Ok(attributes) = found.limits.attributes() else { return };
                 let (kind, name) = (limits::KIND.to_owned(), instance_type.to_owned());
                 let kept = engine.objects_seen(&[Object { kind, name, attributes }], &[]).await;
@@ -112,7 +117,7 @@ pub(crate) async fn limits(engine: &Engine, ec2: &Arc<dyn Ec2>, instance_type: &
                 }
                 return;
             }
-            Source::Table | Source::Assumed => sleep(ASK_LIMITS).await,
+            LimitSource::Table | LimitSource::Assumed => sleep(ASK_LIMITS).await,
         }
     }
 }

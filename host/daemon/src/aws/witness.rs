@@ -1,7 +1,7 @@
-//! The second witness: which addresses the kernel and the container runtime name, whatever the ledger says.
+//! The second witness: the addresses that the kernel and the container runtime name, independently of the ledger.
 //!
 //! It is asked while a plan is made, so it answers from its latest look. One that is too old, and a runtime that does not
-//! answer, are no evidence that anything is unused.
+//! answer, do not prove that anything is unused.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cloud::witness::Witness;
+use tenure_aws::witness::UseWitness;
 use tenure_engine::ports::Clock;
 use tenure_netlink::Kernel;
 use tenure_runtime::{Addresses, Runtime};
@@ -23,10 +23,10 @@ const OLDEST: Duration = Duration::from_secs(30);
 
 /// The latest look.
 #[derive(Debug)]
-struct Look {
-    /// When it was begun.
+struct WitnessLook {
+    /// Beginning of the look.
     at: Duration,
-    /// Who names which address, in words; or why that is not known.
+    /// User of each address, in words; or why that is not known.
     named: Result<BTreeMap<IpAddr, String>, String>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Looking {
     /// Without one, the kernel alone is looked at.
     runtime: Option<Addresses>,
     /// A `std::sync::Mutex`, held to read and to replace.
-    latest: Mutex<Option<Look>>,
+    latest: Mutex<Option<WitnessLook>>,
 }
 
 impl Looking {
@@ -56,7 +56,7 @@ impl Looking {
     pub(crate) async fn look(&self) {
         let at = self.clock.monotonic();
         let named = self.named().await;
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Look { at, named });
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(WitnessLook { at, named });
     }
 
     async fn named(&self) -> Result<BTreeMap<IpAddr, String>, String> {
@@ -76,7 +76,7 @@ impl Looking {
     }
 }
 
-impl Witness for Looking {
+impl UseWitness for Looking {
     fn named(&self, net: IpNet) -> Result<Vec<(IpAddr, String)>, String> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let look = latest.as_ref().ok_or("nobody has looked at the kernel yet")?;
@@ -91,12 +91,12 @@ impl Witness for Looking {
 
 #[cfg(test)]
 mod tests {
-    use tenure_cloud::witness::Verdict;
+    use tenure_aws::witness::UseVerdict;
 
     use super::*;
     use crate::clock::KernelClock;
 
-    fn with(look: Option<Look>) -> Looking {
+    fn with(look: Option<WitnessLook>) -> Looking {
         let looking = Looking::new(Arc::new(KernelClock), None);
         *looking.latest.lock().unwrap() = look;
         looking
@@ -110,14 +110,14 @@ mod tests {
     fn what_somebody_names_is_used_and_the_rest_is_not() {
         let address: IpAddr = "10.0.0.20".parse().unwrap();
         let named = BTreeMap::from([(address, "somebody".to_owned())]);
-        let looking = with(Some(Look { at: now(), named: Ok(named) }));
+        let looking = with(Some(WitnessLook { at: now(), named: Ok(named) }));
         let verdict =
             |nets: &[&str]| looking.names(&nets.iter().map(|net| net.parse().unwrap()).collect::<Vec<_>>());
-        let used = Verdict::Used("somebody".to_owned());
+        let used = UseVerdict::Used("somebody".to_owned());
         assert_eq!(verdict(&["10.0.0.20/32"]), used);
         assert_eq!(verdict(&["10.0.1.0/28", "10.0.0.16/28"]), used);
-        assert_eq!(verdict(&["10.0.0.32/28", "10.0.0.19/32", "fd00::/80"]), Verdict::Unused);
-        assert_eq!(verdict(&[]), Verdict::Unused);
+        assert_eq!(verdict(&["10.0.0.32/28", "10.0.0.19/32", "fd00::/80"]), UseVerdict::Unused);
+        assert_eq!(verdict(&[]), UseVerdict::Unused);
     }
 
     #[test]
@@ -125,13 +125,13 @@ mod tests {
         let old = now().saturating_sub(OLDEST + Duration::from_secs(1));
         let looks = [
             None,
-            Some(Look { at: old, named: Ok(BTreeMap::new()) }),
-            Some(Look { at: now(), named: Err("no answer".to_owned()) }),
+            Some(WitnessLook { at: old, named: Ok(BTreeMap::new()) }),
+            Some(WitnessLook { at: now(), named: Err("no answer".to_owned()) }),
         ];
         for look in looks {
             let words = format!("{look:?}");
             let verdict = with(look).names(&["10.0.0.20/32".parse().unwrap()]);
-            assert!(matches!(verdict, Verdict::Unknown(_)), "{words}: {verdict:?}");
+            assert!(matches!(verdict, UseVerdict::Unknown(_)), "{words}: {verdict:?}");
         }
     }
 
@@ -140,6 +140,6 @@ mod tests {
         let looking = with(None);
         looking.look().await;
         let verdict = looking.names(&["203.0.113.0/28".parse().unwrap()]);
-        assert_eq!(verdict, Verdict::Unused);
+        assert_eq!(verdict, UseVerdict::Unused);
     }
 }

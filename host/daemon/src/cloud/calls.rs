@@ -1,6 +1,6 @@
-//! What calls cost and brought: budgets, back-offs, and what was counted.
+//! Cost and results of calls: budgets, back-offs, and counters.
 
-use tenure_cloud::executor::Status;
+use tenure_aws::executor::Status;
 use tenure_rpc::v1;
 
 use super::milliseconds;

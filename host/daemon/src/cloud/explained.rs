@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_cloud::executor::Explained;
+use tenure_aws::executor::Explained;
 use tenure_ledger::{Book, Intent};
 use tenure_rpc::v1;
 use tenure_types::{Effect, NetworkName, PolicyStamp};
@@ -50,7 +50,7 @@ pub(super) fn explained(
             response.effects = planned.intents.iter().map(intent).collect();
             response.lines = planned.lines;
             response.refused =
-                planned.refused.iter().map(|(effect, why)| refused(book, effect, why)).collect();
+                planned.refused.iter().map(|(effect, why)| refused(book, effect, why.to_string())).collect();
         }
         Err(error) => {
             response.code = error.code.name().to_owned();
@@ -75,7 +75,7 @@ fn intent(intent: &Arc<Intent>) -> v1::PlannedEffect {
     }
 }
 
-fn refused(book: Option<&Book>, effect: &Effect, why: &str) -> v1::PlannedEffect {
+fn refused(book: Option<&Book>, effect: &Effect, why: String) -> v1::PlannedEffect {
     let (attributes, reason) = told(&effect.attributes);
     // A policy may name a pool that does not exist, which is then why it is refused.
     let pool = book.and_then(|book| book.pools().get(effect.pool)).map(|pool| pool.name.to_string());
@@ -84,6 +84,6 @@ fn refused(book: Option<&Book>, effect: &Effect, why: &str) -> v1::PlannedEffect
         pool: pool.unwrap_or_default(),
         attributes,
         reason,
-        refusal: why.to_owned(),
+        refusal: why,
     }
 }

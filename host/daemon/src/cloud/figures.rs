@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tenure_cloud::executor::Status;
+use tenure_aws::executor::Status;
 use tenure_observe::CloudFigures;
 use tenure_rpc::v1;
 
-use super::interfaces::{Stock, interfaces};
+use super::interfaces::{CloudStock, interfaces};
 
 /// The states of interfaces, each of which is shown, also at zero.
 const STANDINGS: [&str; 3] = ["confirmed", "doubtful", "gone"];
 
-/// What is counted of what an executor knows.
-pub(super) fn figures(status: &Status, stock: &Stock) -> CloudFigures {
+/// Counts an executor's facts for metrics.
+pub(super) fn figures(status: &Status, stock: &CloudStock) -> CloudFigures {
     let interfaces = interfaces(status, stock);
     let mut standings: BTreeMap<&'static str, u64> = STANDINGS.map(|name| (name, 0)).into();
     for interface in &status.interfaces {

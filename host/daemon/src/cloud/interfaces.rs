@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tenure_cloud::executor::{InterfaceStatus, NetStatus, Status};
-use tenure_cloud::ranges::carried;
-use tenure_cloud::seen::{Duty, Evidence, Standing};
+use tenure_aws::executor::{InterfaceStatus, NetStatus, Status};
+use tenure_aws::ranges::carried;
+use tenure_aws::seen::{Duty, Evidence, SeenStanding};
 use tenure_ledger::Book;
 use tenure_rpc::v1;
 
 use super::milliseconds;
 
-/// What the ledger has of interfaces: the use of each address and prefix, by interface.
+/// The ledger's account of interfaces: the use of each address and prefix, by interface.
 #[derive(Debug, Default)]
-pub(super) struct Stock(HashMap<(String, IpNet), v1::CloudRange>);
+pub(super) struct CloudStock(HashMap<(String, IpNet), v1::CloudRange>);
 
-impl Stock {
+impl CloudStock {
     pub(super) fn of(book: &Book) -> Self {
         let pools = book.pools().iter().enumerate();
         let views = pools.flat_map(|(index, pool)| book.ranges(index).map(move |view| (pool, view)));
@@ -47,13 +47,13 @@ impl Stock {
 }
 
 /// The interfaces by network card and device index; those that EC2 has not shown come last.
-pub(super) fn interfaces(status: &Status, stock: &Stock) -> Vec<v1::CloudInterface> {
+pub(super) fn interfaces(status: &Status, stock: &CloudStock) -> Vec<v1::CloudInterface> {
     let mut sorted: Vec<&InterfaceStatus> = status.interfaces.iter().collect();
     sorted.sort_by_key(|interface| (interface.card.is_none(), interface.card, interface.device));
     sorted.into_iter().map(|of| interface(of, status.now, stock)).collect()
 }
 
-fn interface(of: &InterfaceStatus, now: Duration, stock: &Stock) -> v1::CloudInterface {
+fn interface(of: &InterfaceStatus, now: Duration, stock: &CloudStock) -> v1::CloudInterface {
     let carries = |net: &NetStatus| v1::CloudRange {
         standing: Some(standing(net.standing, net.evidence, net.confirmed, now)),
         ..stock.range(&of.id, net.net)
@@ -76,7 +76,7 @@ fn interface(of: &InterfaceStatus, now: Duration, stock: &Stock) -> v1::CloudInt
     }
 }
 
-fn standing(standing: Standing, by: Evidence, at: Duration, now: Duration) -> v1::CloudStanding {
+fn standing(standing: SeenStanding, by: Evidence, at: Duration, now: Duration) -> v1::CloudStanding {
     let age = |at: Duration| milliseconds(now.saturating_sub(at));
     v1::CloudStanding {
         state: standing.name().to_owned(),

@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use tenure_cloud::budget::{Rate, Unit};
-use tenure_cloud::executor::{Explained, InterfaceStatus, NetStatus, PlanStatus, PoolStatus};
-use tenure_cloud::port::{Limits, Subnet};
-use tenure_cloud::ranges::range_of;
-use tenure_cloud::reconcile::Quarantined;
-use tenure_cloud::seen::{Duty, Evidence, Standing};
-use tenure_cloud::situation::Barred;
-use tenure_engine::{Outlook, Planned};
-use tenure_ledger::{Book, Defined, Intent, LedgerFact, Usage};
+use tenure_aws::budget::{Rate, Unit};
+use tenure_aws::executor::{Explained, InterfaceStatus, NetStatus, PlanStatus, PoolStatus};
+use tenure_aws::port::{Ec2Subnet, InstanceLimits};
+use tenure_aws::ranges::range_of;
+use tenure_aws::reconcile::Quarantined;
+use tenure_aws::seen::{Duty, Evidence, SeenStanding};
+use tenure_aws::situation::Barred;
+use tenure_engine::{Outlook, Planned, Refusal};
+use tenure_ledger::{Book, Defined, Intent, IntentOrigin, LedgerFact, Usage};
 use tenure_types::{
     ContainerId, DefinedPool, Definer, Definition, Effect, EffectKind, Error, ErrorCode, IntentId,
     InterfaceName, Moment, Need, NetworkConfig, Object, Owner, PolicyName, PolicyStamp, Pool, PoolName,
@@ -91,7 +91,7 @@ fn interface(id: &str, device: u32) -> InterfaceStatus {
         duty: Some(Duty::Managed),
         evidence: Evidence::Described,
         confirmed: seconds(990),
-        standing: Standing::Confirmed,
+        standing: SeenStanding::Confirmed,
         carries: Vec::new(),
     }
 }
@@ -104,12 +104,12 @@ fn known() -> Status {
         confirmed: seconds(980),
         standing,
     };
-    let doubtful = Standing::Doubtful { since: seconds(970) };
+    let doubtful = SeenStanding::Doubtful { since: seconds(970) };
     let second = InterfaceStatus {
         carries: vec![
             carried(ADDRESS, doubtful),
-            carried(PREFIX, Standing::Confirmed),
-            carried("10.0.0.32/28", Standing::Confirmed),
+            carried(PREFIX, SeenStanding::Confirmed),
+            carried("10.0.0.32/28", SeenStanding::Confirmed),
         ],
         ..interface("eni-1", 1)
     };
@@ -121,7 +121,7 @@ fn known() -> Status {
         subnet: String::new(),
         duty: None,
         evidence: Evidence::Ledger,
-        standing: Standing::Gone { since: seconds(900) },
+        standing: SeenStanding::Gone { since: seconds(900) },
         ..interface("eni-0", 0)
     };
     let foreign = Some(Duty::Foreign("it is of type efa".to_owned()));
@@ -129,14 +129,14 @@ fn known() -> Status {
         now: seconds(1000),
         confirmed: Some(seconds(990)),
         trouble: None,
-        limits: Some(Limits { interfaces: 3, addresses: 4, ipv6_addresses: 5, prefixes: true }),
+        limits: Some(InstanceLimits { interfaces: 3, addresses: 4, ipv6_addresses: 5, prefixes: true }),
         interfaces: vec![
             unseen,
             second,
             InterfaceStatus { duty: foreign, ..interface("eni-2", 2) },
             InterfaceStatus { duty: Some(Duty::Primary), ..interface("eni-3", 0) },
         ],
-        subnets: vec![Subnet {
+        subnets: vec![Ec2Subnet {
             id: "subnet-1".to_owned(),
             ranges: vec![net("10.0.0.0/24")],
             available: 7,
@@ -182,7 +182,7 @@ fn known() -> Status {
 
 #[test]
 fn interfaces_come_in_the_order_of_their_devices_and_the_unseen_last() {
-    let shown = status(&network(), &known(), &Stock::default());
+    let shown = status(&network(), &known(), &CloudStock::default());
     let rows = shown
         .interfaces
         .iter()
@@ -205,7 +205,7 @@ fn interfaces_come_in_the_order_of_their_devices_and_the_unseen_last() {
 
 #[test]
 fn each_address_and_prefix_has_the_ledgers_count() {
-    let shown = status(&network(), &known(), &Stock::of(&book()));
+    let shown = status(&network(), &known(), &CloudStock::of(&book()));
     let carried = &shown.interfaces[1].carries;
     let rows = carried
         .iter()
@@ -223,7 +223,7 @@ fn each_address_and_prefix_has_the_ledgers_count() {
 
 #[test]
 fn times_are_ages_and_what_is_left() {
-    let shown = status(&network(), &known(), &Stock::default());
+    let shown = status(&network(), &known(), &CloudStock::default());
     assert_eq!(
         (shown.network.as_str(), shown.confirmed_age_ms, shown.trouble.as_str()),
         ("pods", Some(10_000), "")
@@ -258,7 +258,7 @@ fn times_are_ages_and_what_is_left() {
 
 #[test]
 fn scrapers_see_the_sums() {
-    let figures = figures::figures(&known(), &Stock::of(&book()));
+    let figures = figures::figures(&known(), &CloudStock::of(&book()));
     assert_eq!(figures.interfaces, [("confirmed", 3), ("doubtful", 0), ("gone", 1)]);
     assert_eq!(figures.addresses, [("held", 1), ("cooling", 0), ("free", 15)]);
     assert_eq!(figures.calls, [("DescribeSubnets", "ok", 4), ("DescribeSubnets", "throttled", 2)]);
@@ -290,7 +290,7 @@ fn intent(id: &str) -> Arc<Intent> {
         kind: EffectKind::AssignPrefix,
         attributes: attributes(&[("count", "1"), ("reason", "wanted: 1 free")]),
         takes: Vec::new(),
-        policy: stamp(),
+        origin: IntentOrigin::Policy(stamp()),
         since: Moment::default(),
         reached: Attributes::default(),
     })
@@ -304,8 +304,8 @@ fn a_plan_is_explained_with_what_it_was_made_from() {
         policy: Arc::new(stamp()),
         intents: vec![intent("assign-2")],
         refused: vec![
-            (effect(0), "it is in doubt".to_owned()),
-            (effect(4), "there is no such pool".to_owned()),
+            (effect(0), Refusal::Outside("it is in doubt".to_owned())),
+            (effect(4), Refusal::Unknown("there is no such pool".to_owned())),
         ],
         lines: vec!["pool ipv4: wanted: 1 free".to_owned()],
     }));

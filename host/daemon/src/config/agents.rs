@@ -18,7 +18,7 @@ pub(crate) struct AgentTable {
     pub(crate) uid: Option<u32>,
     /// The group that it runs as.
     pub(crate) gid: Option<u32>,
-    /// Its pod, as `NAMESPACE/NAME`; each may have `*` for any characters, as in `kube-system/cilium-*`. Needs `runtime.socket`.
+    /// Pod of the agent, as `NAMESPACE/NAME`; each may have `*` for any characters, as in `kube-system/cilium-*`. Needs `runtime.socket`.
     pub(crate) pod: Option<String>,
     /// The networks that it may claim addresses of, with `*` for any characters. Without any, it may claim nothing.
     pub(crate) networks: Vec<String>,
@@ -51,7 +51,7 @@ impl Default for AgentTable {
 /// The claims of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Claims {
+pub(crate) struct ClaimsTable {
     /// Seconds after a reboot for which a claim is kept for an agent that has not asked for it again.
     pub(crate) reserved_seconds: u32,
     /// The mode of the agents' socket, `agent/agent.sock` in the run directory, in octal. Who may claim what is up to `[agents.NAME]`.
@@ -60,13 +60,13 @@ pub(crate) struct Claims {
     pub(crate) socket_group: Option<u32>,
 }
 
-impl Default for Claims {
+impl Default for ClaimsTable {
     fn default() -> Self {
         Self { reserved_seconds: 86_400, socket_mode: "0600".to_owned(), socket_group: None }
     }
 }
 
-impl Claims {
+impl ClaimsTable {
     /// Checks what the types cannot express; returns the invalid field and the reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         match self.mode() {

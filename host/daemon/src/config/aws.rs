@@ -9,7 +9,7 @@ use tenure_types::NetworkName;
 /// The node's AWS network interfaces, whose addresses a network hands out. Without `network`, tenured uses nothing of AWS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Aws {
+pub(crate) struct AwsTable {
     /// The network whose supply are the node's interfaces. Its policy plans what is assigned, released, attached and detached; `aws-eni`, which is built in, is for that.
     pub(crate) network: Option<String>,
     /// The EC2 service's URL. Without it, the network's setting `ec2.endpoint` is used, or else `AWS_ENDPOINT_URL_EC2` or `AWS_ENDPOINT_URL` in the environment, or else the region's own.
@@ -28,11 +28,18 @@ pub(crate) struct Aws {
     pub(crate) subnet: Option<String>,
     /// With `subnet`: the security groups of new interfaces. Without any, those of the primary interface.
     pub(crate) groups: Vec<String>,
-    /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. They are not read from the API server: whoever writes this file knows the node.
+    /// Labels of this node, such as `{ pool = "batch" }`, for the policy's `targets`. They are not read from the API server; set them here.
     pub(crate) labels: BTreeMap<String, String>,
+    /// Whether pods may be scheduled to this node. While it is `false`, such as on a cordoned node, the policy serves the pods that wait and keeps nothing warm, unless the network's setting `growUnschedulable` says otherwise. It is not read from the API server.
+    pub(crate) schedulable: bool,
+    /// Whether the instance is about to end. While it is `true`, nothing is requested of EC2 any more.
+    pub(crate) terminating: bool,
+    /// The most pods that this node runs, as the kubelet's `maxPods`: the policy keeps no more addresses than these need, unless the network's setting `maxPods` says how many.
+    #[schemars(range(min = 1))]
+    pub(crate) max_pods: Option<u32>,
 }
 
-impl Default for Aws {
+impl Default for AwsTable {
     fn default() -> Self {
         Self {
             network: None,
@@ -44,11 +51,14 @@ impl Default for Aws {
             subnet: None,
             groups: Vec::new(),
             labels: BTreeMap::new(),
+            schedulable: true,
+            terminating: false,
+            max_pods: None,
         }
     }
 }
 
-impl Aws {
+impl AwsTable {
     /// The network, if there is one. The name was checked when the configuration was read.
     pub(crate) fn network(&self) -> Option<NetworkName> {
         self.network.as_deref().and_then(|name| NetworkName::new(name).ok())
@@ -83,6 +93,9 @@ impl Aws {
         }
         if self.subnet.is_none() && !self.groups.is_empty() {
             return wrong("groups", "needs `subnet`, whose interfaces have them");
+        }
+        if self.max_pods == Some(0) {
+            return wrong("max_pods", "must be at least 1");
         }
         match self.labels.iter().find(|(name, value)| !is_label(name, value)) {
             Some((name, value)) => {
@@ -131,7 +144,7 @@ mod tests {
         );
         assert_eq!(
             refusal("[aws.more]"),
-            "tenured.toml: aws.more: unknown field `more`, expected one of `network`, `ec2_endpoint`, `imds_endpoint`, `look_seconds`, `consistency_seconds`, `ready_addresses`, `subnet`, `groups`, `labels`"
+            "tenured.toml: aws.more: unknown field `more`, expected one of `network`, `ec2_endpoint`, `imds_endpoint`, `look_seconds`, `consistency_seconds`, `ready_addresses`, `subnet`, `groups`, `labels`, `schedulable`, `terminating`, `max_pods`"
         );
         assert!(refusal("network = \"a b\"").starts_with("tenured.toml: aws.network: "));
     }

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Aws, Claims, Config, Log, Runtime};
+use super::Config;
+
+/// The keys of `[aws]` that say what the node is now.
+const AWS_LIVE: [&str; 4] = ["aws.labels", "aws.schedulable", "aws.terminating", "aws.max_pods"];
 
 /// Whether a key's new value takes effect on a reload; if not, it does after a restart.
 ///
-/// [`Config::on_top_of`] implements this, and the configuration reference documents it.
+/// [`Config::on_top_of`] follows it, and so does the configuration reference.
 pub(crate) fn is_live(key: &str) -> bool {
     !(key.starts_with("sandbox.")
-        || key.starts_with("aws.") && key != "aws.labels"
+        || key.starts_with("node.")
+        || key.starts_with("aws.") && !AWS_LIVE.contains(&key)
         || matches!(
             key,
             "runtime.socket" | "metrics.listen" | "log.format" | "claims.socket_mode" | "claims.socket_group"
@@ -19,31 +23,19 @@ pub(crate) fn is_live(key: &str) -> bool {
 }
 
 impl Config {
-    /// This configuration, except for the keys that need a restart, which keep their previous values.
+    /// Returns this configuration, except for the keys that need a restart, which keep their previous values.
     pub(crate) fn on_top_of(self, before: &Self) -> Self {
-        let before = before.clone();
-        Self {
-            sandbox: before.sandbox,
-            aws: Aws { labels: self.aws.labels, ..before.aws },
-            runtime: Runtime { socket: before.runtime.socket, ..self.runtime },
-            metrics: before.metrics,
-            log: Log { format: before.log.format, ..self.log },
-            addresses: self.addresses,
-            limits: self.limits,
-            exchange: self.exchange,
-            signatures: self.signatures,
-            policies: self.policies,
-            networks: self.networks,
-            host_local: self.host_local,
-            cni: self.cni,
-            agents: self.agents,
-            delegates: self.delegates,
-            claims: Claims {
-                socket_mode: before.claims.socket_mode,
-                socket_group: before.claims.socket_group,
-                ..self.claims
-            },
+        let (mut now, previously) = (sections(&self), sections(before));
+        for (section, keys) in &mut now {
+            for (key, value) in keys.as_object_mut().into_iter().flatten() {
+                let previous = previously.get(section).and_then(|keys| keys.get(key));
+                if let Some(previous) = previous.filter(|_| !is_live(&format!("{section}.{key}"))) {
+                    value.clone_from(previous);
+                }
+            }
         }
+        // A configuration that was written can be read again; the test below tries each key. If one could not, nothing would change.
+        serde_json::from_value(Value::Object(now)).unwrap_or_else(|_| before.clone())
     }
 
     /// The keys whose values differ, such as `limits.queue` and `networks.pods`, sorted.
@@ -62,13 +54,20 @@ impl Config {
     /// Each key with its value; each network and each policy is a single key.
     fn keys(&self) -> BTreeMap<String, Value> {
         let mut keys = BTreeMap::new();
-        let sections = serde_json::to_value(self).unwrap_or_default();
-        for (section, value) in sections.as_object().into_iter().flatten() {
+        for (section, value) in &sections(self) {
             for (key, value) in value.as_object().into_iter().flatten() {
                 keys.insert(format!("{section}.{key}"), value.clone());
             }
         }
         keys
+    }
+}
+
+/// The configuration as tables of keys.
+fn sections(config: &Config) -> Map<String, Value> {
+    match serde_json::to_value(config) {
+        Ok(Value::Object(sections)) => sections,
+        _ => Map::new(),
     }
 }
 
@@ -99,10 +98,18 @@ mod tests {
         [aws]
         network = "pods"
         labels = { pool = "batch" }
+        schedulable = false
+        terminating = true
+        max_pods = 29
         [runtime]
         socket = "/run/cri.sock"
         grace_seconds = 1
         exclusive = true
+        [node]
+        name = "blue"
+        boot_id_file = "/run/boot"
+        machine_id = "m"
+        system_uuid = "s"
         [host_local]
         ignore = true
         [metrics]
@@ -116,7 +123,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 21, "{every:?}");
+        assert_eq!(every.len(), 28, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);
@@ -127,6 +134,10 @@ mod tests {
                 "aws.network",
                 "log.format",
                 "metrics.listen",
+                "node.boot_id_file",
+                "node.machine_id",
+                "node.name",
+                "node.system_uuid",
                 "runtime.socket",
                 "sandbox.compile_seconds",
                 "sandbox.concurrency",

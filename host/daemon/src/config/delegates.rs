@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenure_delegate::Settings;
+use tenure_delegate::DelegateSettings;
 use tenure_types::DelegateName;
 
 use super::Config;
@@ -77,14 +77,14 @@ impl DelegateTable {
 
 impl Config {
     /// The delegates that may be run. Names were checked when the configuration was read.
-    pub(crate) fn allowed(&self) -> BTreeMap<DelegateName, Settings> {
-        let settings = |table: &DelegateTable| Settings {
+    pub(crate) fn allowed(&self) -> BTreeMap<DelegateName, DelegateSettings> {
+        let settings = |table: &DelegateTable| DelegateSettings {
             sha256: table.sha256.as_ref().map(|sha256| sha256.to_ascii_lowercase()),
             timeout: Duration::from_millis(table.timeout_ms.into()),
             environment: table.environment.clone(),
             parallel: usize::try_from(table.parallel).unwrap_or(1),
             netns: table.netns.clone(),
-            ..Settings::new(table.path.clone())
+            ..DelegateSettings::new(table.path.clone())
         };
         let all = self.delegates.iter();
         all.filter_map(|(name, table)| Some((DelegateName::new(name).ok()?, settings(table)))).collect()

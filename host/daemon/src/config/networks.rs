@@ -1,4 +1,4 @@
-//! Networks in the configuration: the definition of a network, and bounds that apply to a network whoever defines it.
+//! Networks in the configuration: the definition of a network, and bounds that apply to a network of any origin.
 
 use std::collections::HashMap;
 use std::sync::Arc;

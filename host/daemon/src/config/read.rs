@@ -30,7 +30,7 @@ pub(crate) enum ConfigError {
         path: PathBuf,
         /// The key's path, such as `policies.mine.sha256`.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         message: String,
     },
 }

@@ -19,7 +19,7 @@ impl AgentTable {
         }
     }
 
-    /// Whether whoever matches this table matches the other one, too.
+    /// Whether all callers that match this table match the other one, too.
     fn is_within(&self, other: &Self) -> bool {
         let is_within = |ours: Option<u32>, theirs: Option<u32>| theirs.is_none() || ours == theirs;
         is_within(self.uid, other.uid) && is_within(self.gid, other.gid) && pod_is_within(self, other)

@@ -9,7 +9,7 @@ use tenure_types::{BootId, ContainerId, InterfaceName, Moment, NetworkName, Owne
 
 /// The first line. Times are nanoseconds of `CLOCK_BOOTTIME`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct DelsHeader {
     pub(super) boot: String,
     /// Every DEL that was served at or after this time is in the file.
     pub(super) since: u64,
@@ -17,7 +17,7 @@ pub(super) struct Header {
 
 /// Each other line.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct DelLine {
     network: String,
     container: String,
     interface: String,
@@ -27,21 +27,21 @@ struct Line {
 
 /// The content of a file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct StoredDels {
     pub(super) since: Moment,
     pub(super) served: Vec<ServedDel>,
     /// The length of the whole lines, in bytes: a DEL whose line is cut off was not answered.
     pub(super) length: u64,
 }
 
-pub(super) fn header(header: &Header) -> Vec<u8> {
+pub(super) fn header(header: &DelsHeader) -> Vec<u8> {
     ended(serde_json::to_vec(header))
 }
 
 /// The line of a DEL; empty for an owner that has no DELs.
 pub(super) fn line(network: &NetworkName, owner: &Owner, began: Moment, served: Moment) -> Vec<u8> {
     let Some((container, interface)) = owner.attachment() else { return Vec::new() };
-    ended(serde_json::to_vec(&Line {
+    ended(serde_json::to_vec(&DelLine {
         network: network.to_string(),
         container: container.to_string(),
         interface: interface.to_string(),
@@ -61,17 +61,17 @@ fn ended(json: serde_json::Result<Vec<u8>>) -> Vec<u8> {
 ///
 /// # Errors
 /// The system's error, or `InvalidData` for a file that is not such a record.
-pub(super) fn read(path: &Path, boot: &BootId) -> io::Result<Option<Found>> {
+pub(super) fn read(path: &Path, boot: &BootId) -> io::Result<Option<StoredDels>> {
     let Some(text) = text_of(path)? else { return Ok(None) };
     let whole = text.rfind('\n').map_or("", |end| text.get(..=end).unwrap_or_default());
     let mut lines = whole.lines();
-    let header: Header = serde_json::from_str(lines.next().unwrap_or_default())?;
+    let header: DelsHeader = serde_json::from_str(lines.next().unwrap_or_default())?;
     if header.boot != boot.0 {
         return Ok(None);
     }
     let served = lines.map(parsed).collect::<io::Result<Vec<_>>>()?;
     let length = u64::try_from(whole.len()).unwrap_or(u64::MAX);
-    Ok(Some(Found { since: at(header.since), served, length }))
+    Ok(Some(StoredDels { since: at(header.since), served, length }))
 }
 
 fn text_of(path: &Path) -> io::Result<Option<String>> {
@@ -83,7 +83,7 @@ fn text_of(path: &Path) -> io::Result<Option<String>> {
 }
 
 fn parsed(line: &str) -> io::Result<ServedDel> {
-    let Line { network, container, interface, began, served } = serde_json::from_str(line)?;
+    let DelLine { network, container, interface, began, served } = serde_json::from_str(line)?;
     let invalid = |error: &dyn std::fmt::Display| io::Error::new(ErrorKind::InvalidData, error.to_string());
     let owner = Owner::Attachment {
         container: ContainerId::new(container).map_err(|error| invalid(&error))?,

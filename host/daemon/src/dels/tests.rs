@@ -28,7 +28,35 @@ fn containers(known: &KnownDels) -> Vec<String> {
 }
 
 fn open(directory: &Path, id: &str, now: u64, is_first: bool) -> (KnownDels, Arc<DelFile>) {
-    DelFile::with_most(directory, &boot(id), at(now), is_first, 3)
+    let before = std::fs::read_to_string(directory.join("dels.daemon")).ok();
+    let before = before.and_then(|noted| noted.split('.').next()?.parse().ok()).map(LockTime::at);
+    open_after(directory, before, id, now, is_first)
+}
+
+/// After a daemon that took the lock at this time.
+fn open_after(
+    directory: &Path,
+    before: Option<LockTime>,
+    id: &str,
+    now: u64,
+    is_first: bool,
+) -> (KnownDels, Arc<DelFile>) {
+    let times = LockTimes { before, now: Some(LockTime::at(i64::try_from(now).unwrap())) };
+    DelFile::with_most((directory, times), &boot(id), at(now), is_first, 3)
+}
+
+#[test]
+fn nothing_is_known_after_a_daemon_that_recorded_nothing() {
+    for before in [None, Some(LockTime::at(150))] {
+        let directory = tempfile::tempdir().unwrap();
+        let (_, record) = open(directory.path(), "a", 100, true);
+        (0..4).for_each(|number| served(&record, "one", 110 + number));
+        let (known, record) = open_after(directory.path(), before, "a", 200, false);
+        assert_eq!((known.since, known.served.len()), (at(200), 0));
+        served(&record, "two", 210);
+        let (known, _) = open(directory.path(), "a", 300, false);
+        assert_eq!((known.since, containers(&known)), (at(200), vec!["two".to_owned()]));
+    }
 }
 
 #[test]
@@ -125,9 +153,11 @@ fn what_could_not_be_recorded_is_not_claimed_to_be() {
     served(&record, "two", 201);
     served(&record, "three", 202);
     // The directory is gone when the next file is due.
-    fs::rename(&run, directory.path().join("away")).unwrap();
+    let away = directory.path().join("away");
+    fs::rename(&run, &away).unwrap();
     served(&record, "lost", 300);
     fs::create_dir(&run).unwrap();
+    fs::copy(away.join("dels.daemon"), run.join("dels.daemon")).unwrap();
     served(&record, "four", 400);
     let (known, _) = open(&run, "a", 500, false);
     assert_eq!((known.since, containers(&known)), (at(400), vec!["four".to_owned()]));

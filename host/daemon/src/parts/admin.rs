@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_engine::Conditions;
+use tenure_conditions::Conditions;
+use tenure_conditions::Report;
 use tenure_rpc::admin::AdminService;
 use tenure_rpc::server::{self, HealthServer, HealthService, UnderWay};
+use tenure_supervise::{Gate, Part};
 use tenure_types::ConditionName;
 use tokio_util::sync::CancellationToken;
 
 use super::listening::Listening;
-use super::{Gate, Kind, Part, Report};
 
 /// Serves operators.
-pub(crate) struct Admin {
+pub(crate) struct AdminPart {
     path: PathBuf,
     services: Option<(AdminService, HealthServer<HealthService>)>,
     after: Gate,
@@ -23,7 +24,7 @@ pub(crate) struct Admin {
     listening: Gate,
 }
 
-impl Admin {
+impl AdminPart {
     pub(crate) fn build(
         path: PathBuf,
         service: AdminService,
@@ -42,16 +43,7 @@ impl Admin {
     }
 }
 
-#[tonic::async_trait]
-impl Part for Admin {
-    fn name(&self) -> &'static str {
-        "admin"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Essential
-    }
-
+impl Part for AdminPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         if stop.run_until_cancelled(self.after.passed()).await.is_none() {
             return Ok(());

@@ -4,29 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_runtime::{Runtime, who_may_live};
+use tenure_supervise::Interruptible;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
-use super::{Kind, Part};
 use crate::config::Config;
-use crate::node::Node;
+use crate::node::DaemonNode;
 
 /// How often to ask the runtime whether any pods are left.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// Asks the container runtime while the state is lost.
-pub(crate) struct Adoption {
-    node: Arc<Node>,
+pub(crate) struct AdoptionPart {
+    node: Arc<DaemonNode>,
     runtime: Runtime,
     config: watch::Receiver<Arc<Config>>,
     /// Whether the claims of agents outlived the state.
     knows_claims: bool,
 }
 
-impl Adoption {
+impl AdoptionPart {
     pub(crate) fn build(
-        node: Arc<Node>,
+        node: Arc<DaemonNode>,
         runtime: Runtime,
         config: watch::Receiver<Arc<Config>>,
         knows_claims: bool,
@@ -46,8 +45,10 @@ impl Adoption {
         }
         who_may_live(&self.runtime, exclusive).await
     }
+}
 
-    async fn ask(&self) {
+impl Interruptible for AdoptionPart {
+    async fn work(&mut self) {
         while self.node.state_seen.is_lost() {
             match self.who_may_live().await {
                 Some(why) => tracing::warn!(why, "cannot confirm the lost state yet"),
@@ -59,21 +60,5 @@ impl Adoption {
             }
             sleep(ASK_AGAIN).await;
         }
-    }
-}
-
-#[tonic::async_trait]
-impl Part for Adoption {
-    fn name(&self) -> &'static str {
-        "adoption"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Finite
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.ask()).await;
-        Ok(())
     }
 }

@@ -6,31 +6,34 @@
 //! the kernel, the runtime ─▶ the second witness ──────────▶            └─▶ tenurectl, metrics: its status
 //! ```
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_cloud::executor::{Config, Executor, Handle, Parts, Status, Timer};
-use tenure_cloud::identity::Identity;
-use tenure_cloud::metadata::{Hint, Imds, Metadata as _};
-use tenure_cloud::situation::{CustomNetwork, NodeState};
+use tenure_aws::executor::{Config, Executor, Handle, Parts, Status, Timer};
+use tenure_aws::identity::Identity;
+use tenure_aws::metadata::{Hint, Imds, InstanceMetadata as _};
+use tenure_aws::situation::{CustomNetwork, NodeFacts};
+use tenure_conditions::{Conditions, Report};
+use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_engine::{Conditions, Engine};
-use tenure_netlink::Node;
+use tenure_netlink::NodeNetwork;
 use tenure_runtime::Runtime;
+use tenure_supervise::Part;
 use tenure_types::{Condition, ConditionName, NetworkName};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, Part, Report};
 use crate::aws::{Describing, Looking, Who, ec2, limits, missing};
 use crate::config;
 
-/// How often to describe the interfaces to the datapath, and to look whether the node has what it must have.
+/// How often to describe the interfaces to the datapath, and to look whether the node has what it must have, while something is missing.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The same while nothing is. The executor tells what changes at its own doing; a redefined network shows only then.
+const AT_REST: Duration = Duration::from_secs(5);
 
 /// The same while something is on its way, such as the link of a new interface.
 const SOON: Duration = Duration::from_millis(100);
@@ -41,31 +44,31 @@ const IMPATIENT: Duration = Duration::from_secs(60);
 /// How often the metadata service is asked whether something has changed. It costs nothing of EC2's budget.
 const HINTS: Duration = Duration::from_secs(5);
 
-/// What the part gets.
-pub(crate) struct Given {
-    pub(crate) config: config::Aws,
+/// The inputs of the part.
+pub(crate) struct AwsInputs {
+    pub(crate) config: config::AwsTable,
     /// The configuration as it was reloaded last.
     pub(crate) in_force: watch::Receiver<Arc<config::Config>>,
     pub(crate) network: NetworkName,
     pub(crate) engine: Arc<Engine>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) runtime: Option<Runtime>,
-    /// Where the executor can be asked, as long as one runs.
+    /// Handle to the executor, as long as one runs.
     pub(crate) handle: watch::Sender<Option<Handle>>,
     /// The node without its pods; nothing, as long as that is not known.
-    pub(crate) node: watch::Sender<Option<Arc<Node>>>,
+    pub(crate) node: watch::Sender<Option<Arc<NodeNetwork>>>,
 }
 
 /// The node's AWS network interfaces.
-pub(crate) struct Aws {
-    given: Given,
+pub(crate) struct AwsPart {
+    given: AwsInputs,
     supply: Report,
     unreachable: Report,
     quarantine: Report,
 }
 
-impl Aws {
-    pub(crate) fn build(given: Given, conditions: &Arc<Conditions>) -> Self {
+impl AwsPart {
+    pub(crate) fn build(given: AwsInputs, conditions: &Arc<Conditions>) -> Self {
         let report = |name| Report::new(conditions, name);
         let supply = report(ConditionName::SupplyMissing);
         // Until the ledger has been looked at.
@@ -79,7 +82,7 @@ impl Aws {
     }
 
     async fn serve(&self) -> anyhow::Result<()> {
-        let Given { config, network, engine, .. } = &self.given;
+        let AwsInputs { config, network, engine, .. } = &self.given;
         let imds = Imds::new(config.imds_endpoint.as_deref())?;
         // What is known without anybody's answer: a node that restarts while EC2 is silent goes on as before.
         self.describe(None).await;
@@ -109,34 +112,34 @@ impl Aws {
             .subnet
             .as_ref()
             .map(|subnet| CustomNetwork { subnet: subnet.clone(), groups: config.groups.clone() });
-        let node = NodeState { custom, instance_type: Some(instance_type.clone()), ..NodeState::default() };
-        // Before anything is planned: where interfaces are created depends on it.
-        handle.set_node(node.clone());
+        let node = NodeFacts { custom, instance_type: Some(instance_type.clone()), ..NodeFacts::default() };
+        // Before anything is planned: where interfaces are created, and whether, depends on it.
+        handle.set_node(configured(&node, &self.given.in_force.borrow().aws));
         self.given.handle.send_replace(Some(handle.clone()));
         let know_limits = async {
             limits(engine, &ec2, instance_type, |limits| handle.set_limits(limits)).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = executor.run() => {}
+            failure = executor.run() => return Err(failure.into()),
             () = witness.watch() => {}
             () = self.tell(&handle) => {}
             () = follow_hints(&imds, &handle) => {}
-            () = self.follow_labels(&node, &handle) => {}
+            () = self.follow_node(&node, &handle) => {}
             () = know_limits => {}
         }
         Ok(())
     }
 
-    /// Tells the executor of the node, and again when a reload has changed its labels.
-    async fn follow_labels(&self, node: &NodeState, handle: &Handle) {
+    /// Tells the executor of the node, and again when a reload has changed what the configuration says of it.
+    async fn follow_node(&self, node: &NodeFacts, handle: &Handle) {
         let mut in_force = self.given.in_force.clone();
-        let mut told: Option<BTreeMap<String, String>> = None;
+        let mut told: Option<NodeFacts> = None;
         loop {
-            let labels = in_force.borrow_and_update().aws.labels.clone();
-            if told.as_ref() != Some(&labels) {
-                handle.set_node(NodeState { labels: labels.clone(), ..node.clone() });
-                told = Some(labels);
+            let now = configured(node, &in_force.borrow_and_update().aws);
+            if told.as_ref() != Some(&now) {
+                handle.set_node(now.clone());
+                told = Some(now);
             }
             if in_force.changed().await.is_err() {
                 return std::future::pending().await;
@@ -155,10 +158,12 @@ impl Aws {
         }
     }
 
-    /// Tells the datapath and the operators what is known, again and again.
+    /// Tells the datapath and the operators what is known, whenever the executor has something new.
     async fn tell(&self, handle: &Handle) {
         let (mut before, mut since) = (None, Instant::now());
+        let mut changes = handle.changes();
         loop {
+            changes.mark_unchanged();
             let status = handle.status();
             let is_partial = self.describe(Some(&status)).await;
             let supplied = self.look_at_supply().await;
@@ -169,8 +174,15 @@ impl Aws {
             if before.as_ref() != Some(&now) {
                 (before, since) = (Some(now), Instant::now());
             }
-            let is_soon = !is_settled && since.elapsed() < IMPATIENT;
-            sleep(if is_soon { SOON } else { EVERY }).await;
+            let wait = match is_settled {
+                true => AT_REST,
+                false if since.elapsed() < IMPATIENT => SOON,
+                false => EVERY,
+            };
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = sleep(wait) => {}
+            }
         }
     }
 
@@ -178,7 +190,7 @@ impl Aws {
     async fn describe(&self, status: Option<&Status>) -> bool {
         let lost = |condition: Condition| condition.name == ConditionName::StateLost;
         if self.given.engine.conditions().list().into_iter().any(lost) {
-            // Pods that the ledger has forgotten have rules and routes; whoever keeps the kernel would take them for left over.
+            // Pods that the ledger has forgotten have rules and routes; the datapath would remove them as left over.
             return false;
         }
         let describing = Describing { engine: &self.given.engine, network: &self.given.network };
@@ -230,6 +242,17 @@ impl Aws {
     }
 }
 
+/// A node with what the configuration says of it.
+fn configured(node: &NodeFacts, aws: &config::AwsTable) -> NodeFacts {
+    NodeFacts {
+        labels: aws.labels.clone(),
+        schedulable: Some(aws.schedulable),
+        terminating: aws.terminating,
+        most_pods: aws.max_pods,
+        ..node.clone()
+    }
+}
+
 /// Has EC2 asked when the metadata service shows something else than before.
 async fn follow_hints(imds: &Imds, handle: &Handle) {
     let mut before: Option<Hint> = None;
@@ -253,16 +276,7 @@ impl Timer for Sleep {
     }
 }
 
-#[tonic::async_trait]
-impl Part for Aws {
-    fn name(&self) -> &'static str {
-        "aws"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
+impl Part for AwsPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let ended = stop.run_until_cancelled(self.serve()).await.unwrap_or(Ok(()));
         self.given.handle.send_replace(None);

@@ -5,32 +5,22 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use tenure_checkpoint::{Running, Writer};
 use tenure_engine::ports::Images;
+use tenure_supervise::Part;
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, Part};
-
 /// The writer, and the source of its snapshots.
-pub(crate) struct Checkpoint {
+pub(crate) struct CheckpointPart {
     writer: Option<Writer>,
     images: Arc<dyn Images>,
 }
 
-impl Checkpoint {
+impl CheckpointPart {
     pub(crate) fn build(writer: Writer, images: Arc<dyn Images>) -> Self {
         Self { writer: Some(writer), images }
     }
 }
 
-#[tonic::async_trait]
-impl Part for Checkpoint {
-    fn name(&self) -> &'static str {
-        "checkpoint"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Essential
-    }
-
+impl Part for CheckpointPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let writer = self.writer.take().context("it can run only once")?;
         let mut thread =

@@ -6,23 +6,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tenure_engine::{Conditions, Engine};
+use tenure_conditions::Conditions;
+use tenure_conditions::Report;
+use tenure_engine::Engine;
 use tenure_rpc::claims::{Agents, ClaimsService};
 use tenure_rpc::door::Access;
 use tenure_rpc::server::{self, HealthServer, HealthService, UnderWay};
+use tenure_supervise::{Gate, Part};
 use tenure_types::ConditionName;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::listening::Listening;
-use super::{Gate, Kind, Part, Report};
 use crate::config::Config;
 
-/// The mode of the socket's directory: whoever the socket's own mode lets in can get there.
+/// The mode of the socket's directory: every user that the socket's own mode admits can get there.
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// Serves agents.
-pub(crate) struct Claims {
+pub(crate) struct ClaimsPart {
     path: PathBuf,
     engine: Arc<Engine>,
     agents: Arc<dyn Agents>,
@@ -33,7 +35,7 @@ pub(crate) struct Claims {
     under_way: UnderWay,
 }
 
-impl Claims {
+impl ClaimsPart {
     pub(crate) fn build(
         path: PathBuf,
         engine: Arc<Engine>,
@@ -54,7 +56,7 @@ impl Claims {
             Access { mode: claims.mode().unwrap_or(0o600), group: claims.socket_group, anybody: true };
         let directory = self.path.parent().context("the agents' socket has no directory")?;
         fs::create_dir_all(directory)
-            // Whatever the umask is.
+            // Independent of the umask.
             .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE)))
             .with_context(|| directory.display().to_string())?;
         let listening = Listening::open_to(&self.path, access, &self.under_way, self.report.clone());
@@ -75,16 +77,7 @@ impl Claims {
     }
 }
 
-#[tonic::async_trait]
-impl Part for Claims {
-    fn name(&self) -> &'static str {
-        "claims"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
+impl Part for ClaimsPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         if stop.run_until_cancelled(self.after.passed()).await.is_none() {
             return Ok(());

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::Conditions;
+use tenure_conditions::Conditions;
+use tenure_conditions::Report;
 use tenure_policy::Policies;
 use tenure_rpc::cni::CniService;
 use tenure_rpc::server::{self, UnderWay};
+use tenure_supervise::{Gate, Part};
 use tenure_types::ConditionName;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::listening::Listening;
-use super::{Gate, Kind, Part, Report};
 use crate::policies;
 
 /// How long to delay listening while the policies that served before are loaded and the configured networks are defined. Compiled
@@ -25,7 +26,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 const SOCKET: &str = "cni.sock";
 
 /// Serves the plugin, after the DELs that it spooled while no daemon listened have been replayed.
-pub(crate) struct Cni {
+pub(crate) struct CniPart {
     path: PathBuf,
     service: CniService,
     policies: Arc<Policies>,
@@ -37,7 +38,7 @@ pub(crate) struct Cni {
     listening: Gate,
 }
 
-impl Cni {
+impl CniPart {
     pub(crate) fn build(
         path: PathBuf,
         service: CniService,
@@ -60,16 +61,7 @@ impl Cni {
     }
 }
 
-#[tonic::async_trait]
-impl Part for Cni {
-    fn name(&self) -> &'static str {
-        "cni"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Essential
-    }
-
+impl Part for CniPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let may_listen = async {
             self.replayed.passed().await;

@@ -18,16 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::Conditions;
+use tenure_conditions::Conditions;
+use tenure_conditions::Report;
 use tenure_rpc::cni::{CniService, ForeseenNetwork, foreseen};
+use tenure_supervise::{Gate, Interruptible};
 use tenure_types::{ConditionName, Error};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
 
 use self::files::Print;
-use super::{Gate, Kind, Part, Report};
 use crate::config::Config;
 
 /// How often to look.
@@ -38,25 +38,25 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 5;
 
 /// Follows the directory.
-pub(crate) struct CniFiles {
+pub(crate) struct CniFilesPart {
     service: CniService,
     config: watch::Receiver<Arc<Config>>,
     after: Gate,
     report: Report,
-    seen: BTreeMap<PathBuf, Seen>,
+    seen: BTreeMap<PathBuf, SeenFile>,
 }
 
 /// A file as it was tried last.
-struct Seen {
+struct SeenFile {
     print: Print,
     tried: Instant,
     networks: Vec<ForeseenNetwork>,
-    /// What is wrong with it, and how often it was found so since it last changed.
+    /// Description of the problem, and how often it was found since the file last changed.
     wrong: Option<String>,
     failures: u32,
 }
 
-impl Seen {
+impl SeenFile {
     /// Whether to try the file again, which now looks like this.
     fn is_due(&self, print: &Print) -> bool {
         let wait = TRY_AGAIN * (1 << self.failures.saturating_sub(2).min(MOST_DOUBLINGS));
@@ -70,7 +70,7 @@ impl Seen {
     }
 }
 
-impl CniFiles {
+impl CniFilesPart {
     pub(crate) fn build(
         service: CniService,
         config: watch::Receiver<Arc<Config>>,
@@ -79,30 +79,6 @@ impl CniFiles {
     ) -> Self {
         let report = Report::new(conditions, ConditionName::CniFileUnusable);
         Self { service, config, after, report, seen: BTreeMap::new() }
-    }
-
-    async fn follow(&mut self) {
-        self.after.passed().await;
-        loop {
-            let directory = self.config.borrow_and_update().cni.directory.clone();
-            let wait = match directory {
-                None => {
-                    self.seen.clear();
-                    self.report.wrong_with([]);
-                    // The directory may be configured later.
-                    Duration::MAX
-                }
-                Some(directory) => {
-                    let wrong = self.look(directory).await;
-                    self.report.wrong_with(wrong);
-                    EVERY
-                }
-            };
-            if matches!(timeout(wait, self.config.changed()).await, Ok(Err(_))) {
-                // The daemon is stopping.
-                return;
-            }
-        }
     }
 
     /// Looks at the directory, and tries what is new. Returns what is wrong, by file.
@@ -122,7 +98,7 @@ impl CniFiles {
                     Ok(networks) => (networks, None, 0),
                     Err(wrong) => (Vec::new(), Some(wrong), failed.saturating_add(1)),
                 };
-                let seen = Seen { print, tried: Instant::now(), networks, wrong, failures };
+                let seen = SeenFile { print, tried: Instant::now(), networks, wrong, failures };
                 self.seen.insert(path, seen);
             }
         }
@@ -169,18 +145,28 @@ fn told(error: &Error) -> String {
     format!("{}: {}", error.code, error.cause)
 }
 
-#[tonic::async_trait]
-impl Part for CniFiles {
-    fn name(&self) -> &'static str {
-        "cni-files"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.follow()).await;
-        Ok(())
+impl Interruptible for CniFilesPart {
+    async fn work(&mut self) {
+        self.after.passed().await;
+        loop {
+            let directory = self.config.borrow_and_update().cni.directory.clone();
+            let wait = match directory {
+                None => {
+                    self.seen.clear();
+                    self.report.wrong_with([]);
+                    // The directory may be configured later.
+                    Duration::MAX
+                }
+                Some(directory) => {
+                    let wrong = self.look(directory).await;
+                    self.report.wrong_with(wrong);
+                    EVERY
+                }
+            };
+            if matches!(timeout(wait, self.config.changed()).await, Ok(Err(_))) {
+                // The daemon is stopping.
+                return;
+            }
+        }
     }
 }

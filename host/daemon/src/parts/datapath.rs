@@ -17,17 +17,18 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tenure_engine::{Conditions, Engine};
-use tenure_netlink::{Event, Node, Operation, Pod, Wanted};
+use tenure_conditions::{Conditions, Report};
+use tenure_engine::Engine;
+use tenure_netlink::{DesiredState, Event, NodeNetwork, Operation, Pod};
 use tenure_observe::Metrics;
+use tenure_supervise::Part;
 use tenure_types::{AssignedAddress, ConditionName};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::kept::DatapathResult;
 use self::kept::Done;
-pub(crate) use self::kept::Kept;
-use super::{Kind, Part, Report};
 
 /// How often links of ended allocations are looked for, even if none is known to be left.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -39,24 +40,24 @@ const MOST_REPORTED: usize = 8;
 const INTERFACE: &str = "interface";
 
 /// Keeps the kernel, and the links in it.
-pub(crate) struct Datapath {
+pub(crate) struct DatapathPart {
     engine: Arc<Engine>,
-    kept: Arc<Kept>,
+    kept: Arc<DatapathResult>,
     /// The node without its pods.
-    node: watch::Receiver<Option<Arc<Node>>>,
+    node: watch::Receiver<Option<Arc<NodeNetwork>>>,
     metrics: Arc<Metrics>,
     report: Report,
 }
 
-/// What the keeper was told last, and the question that this answers.
-type Latest = Arc<Mutex<(Arc<Wanted>, Done)>>;
+/// The desired state that the keeper was given last, and the request that it answers.
+type Latest = Arc<Mutex<(Arc<DesiredState>, Done)>>;
 
-impl Datapath {
+impl DatapathPart {
     /// `node` is the node without its pods; nothing, as long as that is not known.
     pub(crate) fn build(
         engine: Arc<Engine>,
-        kept: Arc<Kept>,
-        node: watch::Receiver<Option<Arc<Node>>>,
+        kept: Arc<DatapathResult>,
+        node: watch::Receiver<Option<Arc<NodeNetwork>>>,
         metrics: Arc<Metrics>,
         conditions: &Arc<Conditions>,
     ) -> Self {
@@ -124,20 +125,20 @@ impl Datapath {
         }
     }
 
-    /// What the kernel shall be now. A description that contradicts itself changes nothing, and is told to whoever asks.
+    /// Describes the desired state of the kernel. A contradictory description changes nothing, and is reported to the tasks that wait.
     fn describe(
         &self,
         questions: &mut watch::Receiver<u64>,
-        node: &mut watch::Receiver<Option<Arc<Node>>>,
-        before: Option<&Arc<Wanted>>,
-    ) -> (Arc<Wanted>, Done) {
+        node: &mut watch::Receiver<Option<Arc<NodeNetwork>>>,
+        before: Option<&Arc<DesiredState>>,
+    ) -> (Arc<DesiredState>, Done) {
         // The number first: what is allocated after that has a question of its own.
         let through = *questions.borrow_and_update();
         let mut node = node.borrow_and_update().as_deref().cloned().unwrap_or_default();
         let (left_out, coming);
         (node.pods, left_out) = self.pods(&node);
         coming = self.coming(&node);
-        let (wanted, failure) = match Wanted::of(&node) {
+        let (wanted, failure) = match DesiredState::of(&node) {
             // Always a new one: by this, the keeper's answer is known.
             Ok(wanted) => (wanted, None),
             Err(invalid) => {
@@ -147,9 +148,9 @@ impl Datapath {
         (Arc::new(wanted), Done { through, failure, left_out: Arc::new(left_out), coming: Arc::new(coming) })
     }
 
-    /// The pods that have a link, and those that packets cannot be led to: two networks may have the same address, or one that is an
+    /// The pods that have a link, and those that packets cannot be routed to: two networks may have the same address, or one that is an
     /// interface's own.
-    fn pods(&self, node: &Node) -> (Vec<Pod>, BTreeMap<String, String>) {
+    fn pods(&self, node: &NodeNetwork) -> (Vec<Pod>, BTreeMap<String, String>) {
         let (mut pods, mut left_out) = (Vec::new(), BTreeMap::new());
         let mut taken: BTreeMap<IpAddr, String> = BTreeMap::new();
         for interface in node.primary.iter().chain(&node.secondary) {
@@ -172,7 +173,7 @@ impl Datapath {
     }
 
     /// The host ends of pods whose addresses are those of an interface that is not described yet: its link is about to come.
-    fn coming(&self, node: &Node) -> BTreeSet<String> {
+    fn coming(&self, node: &NodeNetwork) -> BTreeSet<String> {
         let carried = |address: &IpAddr| {
             let interfaces = node.primary.iter().chain(&node.secondary);
             interfaces.flat_map(|interface| &interface.carries).any(|net| net.contains(address))
@@ -227,10 +228,10 @@ impl Datapath {
         }
     }
 
-    /// Answers the question that what was wanted stands for; if there is a later one by now, that one will be.
+    /// Answers the request for this desired state; if there is a later request by now, that one is answered later.
     fn answer(
         &self,
-        wanted: &Arc<Wanted>,
+        wanted: &Arc<DesiredState>,
         latest: &Latest,
         why: Option<String>,
         failed: BTreeMap<String, String>,
@@ -254,7 +255,7 @@ impl Datapath {
 /// Waits for a question, or for other interfaces. Nobody may be there who says what the interfaces are.
 async fn changed(
     questions: &mut watch::Receiver<u64>,
-    node: &mut watch::Receiver<Option<Arc<Node>>>,
+    node: &mut watch::Receiver<Option<Arc<NodeNetwork>>>,
 ) -> anyhow::Result<()> {
     let other_interfaces = async {
         if node.changed().await.is_err() {
@@ -271,16 +272,7 @@ fn listed(operations: &[Operation]) -> String {
     operations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-#[tonic::async_trait]
-impl Part for Datapath {
-    fn name(&self) -> &'static str {
-        "datapath"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
+impl Part for DatapathPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let work = async {
             tokio::select! {

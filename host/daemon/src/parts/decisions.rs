@@ -6,29 +6,33 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tenure_engine::Engine;
-use tenure_policy::decisions::Writer;
+use tenure_policy::decisions::DecisionWriter;
+use tenure_supervise::Part;
 use tenure_types::{ConditionName, NetworkName};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, Part};
 use crate::config::Config;
 
 /// How often to look for decisions of networks that are gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Writes what is recorded, on a thread of its own. The daemon serves without it.
-pub(crate) struct Decisions {
-    writer: Arc<Writer>,
+pub(crate) struct DecisionsPart {
+    writer: Arc<DecisionWriter>,
     engine: Arc<Engine>,
     config: watch::Receiver<Arc<Config>>,
 }
 
-impl Decisions {
-    pub(crate) fn build(writer: Writer, engine: Arc<Engine>, config: watch::Receiver<Arc<Config>>) -> Self {
-        Self { writer: Arc::new(writer), engine, config }
+impl DecisionsPart {
+    pub(crate) fn build(
+        writer: Arc<DecisionWriter>,
+        engine: Arc<Engine>,
+        config: watch::Receiver<Arc<Config>>,
+    ) -> Self {
+        Self { writer, engine, config }
     }
 
     /// Removes decisions of networks that neither exist nor are to be recorded, now and again.
@@ -70,23 +74,14 @@ impl Decisions {
     }
 }
 
-impl Drop for Decisions {
+impl Drop for DecisionsPart {
     /// Ends the thread even if the part was aborted.
     fn drop(&mut self) {
         self.writer.recorder().close();
     }
 }
 
-#[tonic::async_trait]
-impl Part for Decisions {
-    fn name(&self) -> &'static str {
-        "decisions"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
+impl Part for DecisionsPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let writer = Arc::clone(&self.writer);
         let mut writing = spawn_blocking(move || writer.run());

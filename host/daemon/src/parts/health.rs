@@ -5,29 +5,28 @@ use std::time::Duration;
 
 use tenure_engine::Engine;
 use tenure_rpc::server::{HealthReporter, ServingStatus};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-
-use super::{Kind, Part};
+use tenure_supervise::{Interruptible, beat};
 
 /// How often to poll; readiness changes with the disk and when an operator acts.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// How often to poll while ADD is refused, so that callers who wait for the node learn of its readiness soon.
 const LOOK_SOON: Duration = Duration::from_millis(200);
 
 /// Follows the engine's conditions while the daemon serves.
-pub(crate) struct Health {
+pub(crate) struct HealthPart {
     reporter: HealthReporter,
     engine: Arc<Engine>,
 }
 
-impl Health {
+impl HealthPart {
     pub(crate) fn build(reporter: HealthReporter, engine: Arc<Engine>) -> Self {
         Self { reporter, engine }
     }
+}
 
-    async fn follow(&self) {
+impl Interruptible for HealthPart {
+    async fn work(&mut self) {
         let mut told = None;
         loop {
             self.engine.compare_again().await;
@@ -41,23 +40,7 @@ impl Health {
                 self.reporter.set_service_status("", status).await;
                 told = Some(status);
             }
-            sleep(if status == ServingStatus::Serving { LOOK_AGAIN } else { LOOK_SOON }).await;
+            beat(if status == ServingStatus::Serving { LOOK_AGAIN } else { LOOK_SOON }).await;
         }
-    }
-}
-
-#[tonic::async_trait]
-impl Part for Health {
-    fn name(&self) -> &'static str {
-        "health"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.follow()).await;
-        Ok(())
     }
 }

@@ -1,31 +1,18 @@
 //! The watch for leaked allocations.
 
-use tenure_runtime::Leaks;
-use tokio_util::sync::CancellationToken;
-
-use super::{Kind, Part};
+use tenure_supervise::Interruptible;
 
 /// Frees leaked allocations, if a container runtime is configured.
-pub(crate) struct LeakWatch(Leaks);
+pub(crate) struct LeaksPart(tenure_runtime::Leaks);
 
-impl LeakWatch {
-    pub(crate) fn build(leaks: Leaks) -> Self {
+impl LeaksPart {
+    pub(crate) fn build(leaks: tenure_runtime::Leaks) -> Self {
         Self(leaks)
     }
 }
 
-#[tonic::async_trait]
-impl Part for LeakWatch {
-    fn name(&self) -> &'static str {
-        "leaks"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.0.watch()).await;
-        Ok(())
+impl Interruptible for LeaksPart {
+    async fn work(&mut self) {
+        self.0.watch().await;
     }
 }

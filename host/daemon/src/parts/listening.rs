@@ -2,13 +2,17 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures_util::Stream;
+use tenure_conditions::Report;
 use tenure_rpc::door::{Access, Door, Told};
 use tenure_rpc::server::UnderWay;
+use tenure_supervise::beat;
 use tokio::net::UnixStream;
 
-use super::Report;
+/// How often to check the socket's file.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// A socket on which the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +50,13 @@ impl<'part> Listening<'part> {
     ) -> Result<(Self, impl Stream<Item = io::Result<UnixStream>> + Send + use<>), SocketUnusable> {
         let door = Door::open_to(path.to_owned(), access);
         let door = door.map_err(|source| SocketUnusable { path: path.to_owned(), source })?;
-        let connections = door.connections(move |told: Told<'_>| match told {
-            Ok(()) => report.well(),
-            Err(message) => report.wrong(message),
-        });
+        let connections = door.connections(
+            || beat(LOOK_AGAIN),
+            move |told: Told<'_>| match told {
+                Ok(()) => report.well(),
+                Err(message) => report.wrong(message),
+            },
+        );
         Ok((Self { path, under_way }, connections))
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_conditions::Report;
 use tenure_engine::{Define, Engine};
+use tenure_supervise::{Gate, Interruptible};
 use tenure_types::{ConditionName, Definer, Error, ErrorCode, NetworkName};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Kind, Part, Report};
 use crate::config::Config;
 use crate::state_seen::StateSeen;
 
@@ -82,7 +82,7 @@ impl NetworkSetup {
 }
 
 /// The part that defines the networks again whenever the configuration changes.
-pub(crate) struct ConfiguredNetworks {
+pub(crate) struct NetworksPart {
     setup: Arc<NetworkSetup>,
     config: watch::Receiver<Arc<Config>>,
     /// Opens once the names of policies stand for something.
@@ -90,7 +90,7 @@ pub(crate) struct ConfiguredNetworks {
     tried: Gate,
 }
 
-impl ConfiguredNetworks {
+impl NetworksPart {
     pub(crate) fn build(setup: Arc<NetworkSetup>, config: watch::Receiver<Arc<Config>>, named: Gate) -> Self {
         Self { setup, config, named, tried: Gate::default() }
     }
@@ -99,8 +99,10 @@ impl ConfiguredNetworks {
     pub(crate) fn tried(&self) -> Gate {
         self.tried.clone()
     }
+}
 
-    async fn follow(&mut self) {
+impl Interruptible for NetworksPart {
+    async fn work(&mut self) {
         // A file that cannot be read delays only the networks that need it.
         let _ = timeout(FIRST_PAUSE, self.named.passed()).await;
         let mut pause = FIRST_PAUSE;
@@ -114,21 +116,5 @@ impl ConfiguredNetworks {
             };
             pause = if changed { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
         }
-    }
-}
-
-#[tonic::async_trait]
-impl Part for ConfiguredNetworks {
-    fn name(&self) -> &'static str {
-        "networks"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.follow()).await;
-        Ok(())
     }
 }

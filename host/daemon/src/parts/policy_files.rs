@@ -17,15 +17,14 @@ use std::time::Duration;
 use tenure_engine::Engine;
 use tenure_engine::ports::Catalogue as _;
 use tenure_policy::{CatalogueSource, Contents, Policies, sha256};
+use tenure_supervise::{Gate, Part, beat};
 use tenure_types::{PolicyName, PolicyStamp};
 use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::print::Print;
-use self::sight::{Act, Outcome, Sight};
-use super::{Gate, Kind, Part};
+use self::sight::{Act, Sight, SightOutcome};
 use crate::config::Config;
 use crate::state_seen::StateSeen;
 
@@ -36,17 +35,17 @@ const EVERY: Duration = Duration::from_secs(1);
 const WHY: &str = "file changed";
 
 /// Follows the files.
-pub(crate) struct PolicyFiles {
+pub(crate) struct FollowedFiles {
     engine: Arc<Engine>,
     policies: Arc<Policies>,
     state_seen: Arc<StateSeen>,
     /// Held while the files are looked at.
-    sights: Mutex<HashMap<PolicyName, (File, Sight)>>,
+    sights: Mutex<HashMap<PolicyName, (FollowedFile, Sight)>>,
 }
 
 /// A policy's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+struct FollowedFile {
     name: PolicyName,
     path: PathBuf,
     /// The digest that it must have.
@@ -54,7 +53,7 @@ struct File {
 }
 
 /// The bytes of a file.
-struct Read {
+struct FileRead {
     component: Vec<u8>,
     signature: Option<String>,
     digest: String,
@@ -62,7 +61,7 @@ struct Read {
     torn: Option<String>,
 }
 
-impl PolicyFiles {
+impl FollowedFiles {
     pub(crate) fn new(engine: Arc<Engine>, policies: Arc<Policies>, state_seen: Arc<StateSeen>) -> Self {
         Self { engine, policies, state_seen, sights: Mutex::default() }
     }
@@ -81,26 +80,31 @@ impl PolicyFiles {
         self.remember();
         for file in self.unread() {
             match self.read(&file).await {
-                Ok(Read { torn: None, digest, .. }) => {
+                Ok(FileRead { torn: None, digest, .. }) => {
                     self.policies.set_taken(&stamp(&file.name, &digest));
                     self.policies.set_file_problem(&file.name, None);
                 }
-                Ok(Read { torn: Some(torn), .. }) => self.complain(&file, &torn),
+                Ok(FileRead { torn: Some(torn), .. }) => self.complain(&file, &torn),
                 Err(problem) => self.complain(&file, &problem),
             }
         }
     }
 
     /// The followed files whose names stand for nothing yet.
-    fn unread(&self) -> Vec<File> {
+    fn unread(&self) -> Vec<FollowedFile> {
         let files = self.files().into_iter();
         files.filter(|file| file.pin.is_none() && self.policies.stands_for(&file.name).is_none()).collect()
     }
 
-    fn files(&self) -> Vec<File> {
+    /// Whether there is a file to look at.
+    fn follows(&self) -> bool {
+        !self.files().is_empty()
+    }
+
+    fn files(&self) -> Vec<FollowedFile> {
         let file = |(name, source)| match source {
-            CatalogueSource::File { path, sha256 } => Some(File { name, path, pin: Some(sha256) }),
-            CatalogueSource::Watched { path } => Some(File { name, path, pin: None }),
+            CatalogueSource::File { path, sha256 } => Some(FollowedFile { name, path, pin: Some(sha256) }),
+            CatalogueSource::Watched { path } => Some(FollowedFile { name, path, pin: None }),
             CatalogueSource::Embedded(_) | CatalogueSource::Loaded(_) => None,
         };
         self.policies.files().into_iter().filter_map(file).collect()
@@ -131,7 +135,7 @@ impl PolicyFiles {
 
     /// Lets the name of a followed file stand for the version before, once every network was rolled back to that: a new network is not
     /// given what has failed on the others.
-    fn give_up(&self, file: &File) {
+    fn give_up(&self, file: &FollowedFile) {
         let Some(taken) = self.policies.stands_for(&file.name).filter(|_| file.pin.is_none()) else { return };
         if let Some(before) = self.engine.given_up_for(&taken) {
             self.policies.set_taken(&before);
@@ -148,12 +152,12 @@ impl PolicyFiles {
     }
 
     /// Reads a file that has changed, and applies it.
-    async fn follow(&self, file: &File) -> Outcome {
+    async fn follow(&self, file: &FollowedFile) -> SightOutcome {
         let read = match self.read(file).await {
             Ok(read) => read,
             Err(problem) => {
                 self.complain(file, &problem);
-                return Outcome::Torn;
+                return SightOutcome::Torn;
             }
         };
         if let Some(pin) = &file.pin {
@@ -165,15 +169,15 @@ impl PolicyFiles {
                 Some(problem) => self.complain(file, &problem),
                 None => self.policies.set_file_problem(&file.name, None),
             }
-            return Outcome::Done;
+            return SightOutcome::Done;
         }
         if let Some(torn) = &read.torn {
             self.complain(file, torn);
-            return Outcome::Torn;
+            return SightOutcome::Torn;
         }
         if self.state_seen.is_lost() {
             // Nothing may be written to an unconfirmed state.
-            return Outcome::Torn;
+            return SightOutcome::Torn;
         }
         let stamp = stamp(&file.name, &read.digest);
         let applied = self.apply(&stamp, read).await;
@@ -184,17 +188,17 @@ impl PolicyFiles {
                     Some(problem) => self.complain(file, &problem),
                     None => self.policies.set_file_problem(&file.name, None),
                 }
-                Outcome::Done
+                SightOutcome::Done
             }
             Err(problem) => {
                 self.complain(file, &problem);
-                Outcome::Refused
+                SightOutcome::Refused
             }
         }
     }
 
     /// Loads a version, and exchanges it on the networks that another one serves. Returns why some keep that.
-    async fn apply(&self, stamp: &PolicyStamp, read: Read) -> Result<Option<String>, String> {
+    async fn apply(&self, stamp: &PolicyStamp, read: FileRead) -> Result<Option<String>, String> {
         let is_new = self.policies.stands_for(&stamp.name).as_ref() != Some(stamp);
         if !is_new {
             // It may have failed to load before, for want of a signature.
@@ -217,20 +221,20 @@ impl PolicyFiles {
         Ok((!kept.is_empty()).then(|| kept.join("; ")))
     }
 
-    async fn read(&self, file: &File) -> Result<Read, String> {
+    async fn read(&self, file: &FollowedFile) -> Result<FileRead, String> {
         let (policies, path) = (Arc::clone(&self.policies), file.path.clone());
         let reading = spawn_blocking(move || {
             let (component, signature) = policies.read_file(&path)?;
             let torn = Contents::read(&component).err();
             let torn = torn.map(|why| format!("{}: {why}", path.display()));
             let digest = sha256(&component);
-            Ok(Read { component, signature, digest, torn })
+            Ok(FileRead { component, signature, digest, torn })
         });
         reading.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Shows what is wrong with a file. The policy itself may well serve.
-    fn complain(&self, file: &File, problem: &str) {
+    fn complain(&self, file: &FollowedFile, problem: &str) {
         let problem = match path_in(problem, &file.path) {
             true => problem.to_owned(),
             false => format!("{}: {problem}", file.path.display()),
@@ -249,14 +253,14 @@ fn stamp(name: &PolicyName, digest: &str) -> PolicyStamp {
 }
 
 /// The part that looks at the files, and at once when the configuration changes.
-pub(crate) struct FollowedFiles {
-    files: Arc<PolicyFiles>,
+pub(crate) struct PolicyFilesPart {
+    files: Arc<FollowedFiles>,
     config: watch::Receiver<Arc<Config>>,
     read: Gate,
 }
 
-impl FollowedFiles {
-    pub(crate) fn build(files: Arc<PolicyFiles>, config: watch::Receiver<Arc<Config>>) -> Self {
+impl PolicyFilesPart {
+    pub(crate) fn build(files: Arc<FollowedFiles>, config: watch::Receiver<Arc<Config>>) -> Self {
         Self { files, config, read: Gate::default() }
     }
 
@@ -266,16 +270,7 @@ impl FollowedFiles {
     }
 }
 
-#[tonic::async_trait]
-impl Part for FollowedFiles {
-    fn name(&self) -> &'static str {
-        "policy-files"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
+impl Part for PolicyFilesPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         self.files.read_new().await;
         self.read.open();
@@ -288,7 +283,14 @@ impl Part for FollowedFiles {
             self.files.look().await;
             // Only waits for a change, and does not mark it as seen.
             let mut config = self.config.clone();
-            stop.run_until_cancelled(timeout(EVERY, config.changed())).await;
+            let follows = self.files.follows();
+            let next = async {
+                tokio::select! {
+                    () = beat(EVERY), if follows => {}
+                    _ = config.changed() => {}
+                }
+            };
+            stop.run_until_cancelled(next).await;
         }
         Ok(())
     }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tenure_policy::Policies;
+use tenure_supervise::{Gate, Interruptible};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-use super::{Gate, Kind, Part};
 use crate::policies;
 
 /// How long to delay the notification until the policies that served before are loaded. The service manager kills a daemon
@@ -16,17 +15,19 @@ use crate::policies;
 const MOST: Duration = Duration::from_secs(30);
 
 /// Notifies once the sockets exist and the policies that served before are loaded.
-pub(crate) struct Ready {
+pub(crate) struct ReadyPart {
     listening: [Gate; 2],
     policies: Arc<Policies>,
 }
 
-impl Ready {
+impl ReadyPart {
     pub(crate) fn build(listening: [Gate; 2], policies: Arc<Policies>) -> Self {
         Self { listening, policies }
     }
+}
 
-    async fn tell(&self) {
+impl Interruptible for ReadyPart {
+    async fn work(&mut self) {
         for socket in &self.listening {
             socket.passed().await;
         }
@@ -36,21 +37,5 @@ impl Ready {
         }
         // This fails without a service manager.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
-    }
-}
-
-#[tonic::async_trait]
-impl Part for Ready {
-    fn name(&self) -> &'static str {
-        "ready"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Finite
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.tell()).await;
-        Ok(())
     }
 }

@@ -2,23 +2,21 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
+use tenure_supervise::{Gate, Interruptible, beat};
 
-use super::{Gate, Kind, Part};
-use crate::replay::Replay;
+use crate::replay::SpoolReplay;
 
 /// How often to check the spool: a plugin may write to it just as the daemon starts to listen.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_secs(4);
 
 /// The part that replays the spool.
-pub(crate) struct SpoolReplay {
-    replay: Replay,
+pub(crate) struct SpoolPart {
+    replay: SpoolReplay,
     replayed: Gate,
 }
 
-impl SpoolReplay {
-    pub(crate) fn build(replay: Replay) -> Self {
+impl SpoolPart {
+    pub(crate) fn build(replay: SpoolReplay) -> Self {
         Self { replay, replayed: Gate::default() }
     }
 
@@ -26,28 +24,14 @@ impl SpoolReplay {
     pub(crate) fn replayed(&self) -> Gate {
         self.replayed.clone()
     }
+}
 
-    async fn keep_looking(&mut self) {
+impl Interruptible for SpoolPart {
+    async fn work(&mut self) {
         loop {
             self.replay.once().await;
             self.replayed.open();
-            sleep(LOOK_AGAIN).await;
+            beat(LOOK_AGAIN).await;
         }
-    }
-}
-
-#[tonic::async_trait]
-impl Part for SpoolReplay {
-    fn name(&self) -> &'static str {
-        "spool"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.keep_looking()).await;
-        Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! What a look at a file sees without reading it.
+//! A fingerprint of a file, taken without reading it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
-/// What distinguishes the states of a file, behind all symbolic links.
+/// A fingerprint that distinguishes the states of a file, behind all symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
     device: u64,

@@ -2,29 +2,19 @@
 
 use anyhow::{Context as _, bail};
 use tenure_engine::Abandoned;
+use tenure_supervise::Part;
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, Part};
-
 /// The engine's undo task.
-pub(crate) struct Undo(Option<Abandoned>);
+pub(crate) struct UndoPart(Option<Abandoned>);
 
-impl Undo {
+impl UndoPart {
     pub(crate) fn build(abandoned: Abandoned) -> Self {
         Self(Some(abandoned))
     }
 }
 
-#[tonic::async_trait]
-impl Part for Undo {
-    fn name(&self) -> &'static str {
-        "undo"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Essential
-    }
-
+impl Part for UndoPart {
     async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let abandoned = self.0.take().context("it can run only once")?;
         tokio::select! {

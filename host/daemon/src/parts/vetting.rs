@@ -3,38 +3,22 @@
 use std::sync::Arc;
 
 use tenure_engine::Engine;
-use tokio_util::sync::CancellationToken;
-
-use super::{Kind, Part};
+use tenure_supervise::Interruptible;
 
 /// Makes the checks that wait.
-pub(crate) struct Vetting(Arc<Engine>);
+pub(crate) struct VettingPart(Arc<Engine>);
 
-impl Vetting {
+impl VettingPart {
     pub(crate) fn build(engine: Arc<Engine>) -> Self {
         Self(engine)
     }
+}
 
-    async fn follow(&self) {
+impl Interruptible for VettingPart {
+    async fn work(&mut self) {
         loop {
             while self.0.make_check().await {}
             self.0.check_due().await;
         }
-    }
-}
-
-#[tonic::async_trait]
-impl Part for Vetting {
-    fn name(&self) -> &'static str {
-        "vetting"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Restarted
-    }
-
-    async fn run(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
-        stop.run_until_cancelled(self.follow()).await;
-        Ok(())
     }
 }

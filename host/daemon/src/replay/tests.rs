@@ -4,14 +4,15 @@ use std::future::Future as _;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use tenure_engine::{Del, Engine, Ports, Recovered};
+use tenure_engine::{Del, Engine, Ports};
 use tenure_fixtures::ports::{Heard, ManualClock, ManualJournal, NoLinks, policy};
+use tenure_ledger::LedgerState;
 use tenure_rpc::v1::Invocation;
-use tenure_types::{ContainerId, InterfaceName, Moment, NetworkName, Owner};
+use tenure_types::{BootId, ContainerId, InterfaceName, Moment, NetworkName, Owner};
 
 use super::*;
 use crate::config::Config;
-use crate::state::State;
+use crate::state::RecoveredState;
 
 fn invocation(container: &str) -> Invocation {
     Invocation {
@@ -29,8 +30,9 @@ async fn a_del_that_hangs_is_not_waited_for_keeps_its_place_and_ends_later() {
     let (run_dir, state_dir) = (directory.path().join("run"), directory.path().join("state"));
     let clock = Arc::new(ManualClock::at(Moment { boot_ns: 1_000_000_000_000, wall_ms: 0 }));
     let metrics = Arc::new(Metrics::new("0.1.0"));
-    let State { seen, directories: _directories, .. } =
-        State::recover(&run_dir, &state_dir, clock.as_ref(), &metrics).unwrap();
+    let boot = BootId("boot".to_owned());
+    let RecoveredState { seen, directories: _directories, .. } =
+        RecoveredState::recover(&run_dir, &state_dir, &boot, clock.as_ref(), &metrics).unwrap();
     let journal = Arc::new(ManualJournal::default());
     let ports = Ports {
         clock,
@@ -39,7 +41,7 @@ async fn a_del_that_hangs_is_not_waited_for_keeps_its_place_and_ends_later() {
         links: Arc::new(NoLinks),
         observer: Arc::new(Heard::default()),
     };
-    let (engine, _abandoned) = Engine::new(Recovered::default(), ports, Config::default().settings());
+    let (engine, _abandoned) = Engine::new(LedgerState::default(), ports, Config::default().settings());
     let spool = Spool::beside(&run_dir.join("cni.sock"));
     let count = AT_ONCE + 1;
     for number in 0..count {
@@ -48,7 +50,7 @@ async fn a_del_that_hangs_is_not_waited_for_keeps_its_place_and_ends_later() {
     let none = run_dir.join("spool/99999999999999999999-1-0.json");
     std::fs::write(&none, "no DEL").unwrap();
     let cni = CniService::new(Arc::clone(&engine), true);
-    let mut replay = Replay::new(spool.clone(), cni, metrics, seen);
+    let mut replay = SpoolReplay::new(spool.clone(), cni, metrics, seen);
 
     journal.hold();
     // Ends by itself: with a paused clock, a wait without a limit would hang the test's runtime.

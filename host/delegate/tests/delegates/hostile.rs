@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use sha2::{Digest, Sha256};
-use tenure_delegate::{Delegate, Failure, Settings};
+use tenure_delegate::{CallFailure, Delegate, DelegateSettings};
 use tenure_types::{DelegateVerb, ErrorCode, PodIdentity};
 use tokio::runtime::Runtime;
 
@@ -38,9 +38,9 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn hangs() -> Result<(), Failed> {
     let script = Script::new("sleep 600 & echo $! > child; echo $$ > own; sleep 600");
-    let settings = Settings { timeout: Duration::from_millis(500), ..script.settings() };
+    let settings = DelegateSettings { timeout: Duration::from_millis(500), ..script.settings() };
     let failure = add(&script.delegate_with(settings), &call("10")).unwrap_err();
-    assert_eq!(failure, Failure::TimedOut(Duration::from_millis(500)));
+    assert_eq!(failure, CallFailure::TimedOut(Duration::from_millis(500)));
     assert_eq!(failure.told("x").code, ErrorCode::DelegateUnavailable);
     for file in ["own", "child"] {
         let pid = script.wrote(file);
@@ -52,9 +52,9 @@ fn hangs() -> Result<(), Failed> {
 
 fn garbage() -> Result<(), Failed> {
     for (body, said) in [
-        ("echo garbage", "its answer is no result: not a JSON object"),
-        ("printf '\\001\\377\\033[31m'", "its answer is no result"),
-        ("true", "its answer is no result"),
+        ("echo garbage", "its output is not a CNI result: not a JSON object"),
+        ("printf '\\001\\377\\033[31m'", "its output is not a CNI result"),
+        ("true", "its output is not a CNI result"),
         ("echo '{}'", "it has no addresses"),
         ("echo '{\"ips\":[{\"address\":\"10.0.0.1\"}]}'", "not an address in CIDR form"),
         ("echo oh no >&2; exit 3", "it ended with exit status: 3 and without an answer: oh no"),
@@ -68,7 +68,7 @@ fn garbage() -> Result<(), Failed> {
     }
     // A result of a delegate that then fails is none.
     let failure = Script::new(&format!("echo '{RESULT}'; exit 1")).add().unwrap_err();
-    assert!(matches!(failure, Failure::Nonsense(_)), "{failure}");
+    assert!(matches!(failure, CallFailure::Nonsense(_)), "{failure}");
     Ok(())
 }
 
@@ -76,7 +76,7 @@ fn errors() -> Result<(), Failed> {
     for exit in ["0", "1"] {
         let body = format!("echo '{{\"code\":101,\"msg\":\"none\",\"details\":\"left\"}}'; exit {exit}");
         let failure = Script::new(&body).add().unwrap_err();
-        assert_eq!(failure, Failure::Refused { code: 101, message: "none; left".into() });
+        assert_eq!(failure, CallFailure::Refused { code: 101, message: "none; left".into() });
     }
     let script = Script::new("echo '{\"code\":11,\"msg\":\"later\"}'");
     assert_eq!(script.add().unwrap_err().told("x").code, ErrorCode::DelegateUnavailable);
@@ -89,7 +89,7 @@ fn endless() -> Result<(), Failed> {
     for (redirection, stream) in [("", "output"), (">&2", "error")] {
         let script = Script::new(&format!("head -c 100000000 /dev/zero {redirection}; echo done > done"));
         let failure = script.add().unwrap_err();
-        assert!(matches!(failure, Failure::TooMuch { .. }), "{failure}");
+        assert!(matches!(failure, CallFailure::TooMuch { .. }), "{failure}");
         assert!(failure.to_string().contains(&format!("standard {stream}")), "{failure}");
         assert_eq!(script.wrote("done"), "", "it was killed");
     }
@@ -100,7 +100,7 @@ fn left_behind() -> Result<(), Failed> {
     // One in the delegate's group, which is killed, and one that has left it, which is not waited for.
     let leave = "setsid sh -c 'echo $$ > outside; exec sleep 600' & until [ -s outside ]; do :; done";
     let script = Script::new(&format!("sleep 600 & echo $! > inside; {leave}; echo '{RESULT}'; exit 0"));
-    let settings = Settings { timeout: Duration::from_secs(300), ..script.settings() };
+    let settings = DelegateSettings { timeout: Duration::from_secs(300), ..script.settings() };
     let given = add(&script.delegate_with(settings), &call("10"));
     let outside = script.wrote("outside");
     let still_runs = runs(&outside);
@@ -115,7 +115,9 @@ fn left_behind() -> Result<(), Failed> {
 fn unusable() -> Result<(), Failed> {
     let script = Script::new(&format!("echo '{RESULT}'"));
     let directory = script.directory.path();
-    let at = |path: PathBuf| add(&script.delegate_with(Settings { path, ..script.settings() }), &call("10"));
+    let at = |path: PathBuf| {
+        add(&script.delegate_with(DelegateSettings { path, ..script.settings() }), &call("10"))
+    };
     Command::new("mkfifo").arg(directory.join("fifo")).status()?;
     for (path, why) in [
         (directory.join("missing"), "No such file"),
@@ -135,14 +137,14 @@ fn unusable() -> Result<(), Failed> {
     assert!(script.add().is_ok(), "it may be back tomorrow");
     fs::write(directory.join("empty"), "")?;
     fs::set_permissions(directory.join("empty"), fs::Permissions::from_mode(0o755))?;
-    assert!(matches!(at(directory.join("empty")).unwrap_err(), Failure::Nonsense(_)));
+    assert!(matches!(at(directory.join("empty")).unwrap_err(), CallFailure::Nonsense(_)));
     Ok(())
 }
 
 fn replaced() -> Result<(), Failed> {
     let script = Script::new(&format!("echo '{RESULT}'"));
     let sha256 = format!("{:x}", Sha256::digest(fs::read(&script.path)?));
-    let pinned = script.delegate_with(Settings { sha256: Some(sha256), ..script.settings() });
+    let pinned = script.delegate_with(DelegateSettings { sha256: Some(sha256), ..script.settings() });
     let free = script.delegate();
     assert!(add(&pinned, &call("10")).is_ok() && add(&free, &call("10")).is_ok());
     script.write(&format!("echo ran > ran; echo '{}'", RESULT.replace("10.9.0.2", "10.9.0.3")));
@@ -155,7 +157,7 @@ fn replaced() -> Result<(), Failed> {
     let body = format!("echo '{RESULT}'; until [ -e go ]; do :; done; exit 0");
     script.write(&body);
     let sha256 = format!("{:x}", Sha256::digest(fs::read(&script.path)?));
-    let pinned = script.delegate_with(Settings { sha256: Some(sha256), ..script.settings() });
+    let pinned = script.delegate_with(DelegateSettings { sha256: Some(sha256), ..script.settings() });
     let runtime = runtime();
     let running = runtime.spawn(async move { pinned.add(&call("10")).await });
     let text = fs::read_to_string(&script.path)?;
@@ -291,7 +293,7 @@ fn outlives_too_long() -> Result<(), Failed> {
     daemon.wait().unwrap();
     assert!(runs(&script.wrote("own")), "it has ended with the daemon");
     script.write(&format!("echo '{RESULT}'"));
-    let settings = Settings { timeout: Duration::from_secs(2), ..script.settings() };
+    let settings = DelegateSettings { timeout: Duration::from_secs(2), ..script.settings() };
     // The first call of the next daemon has waited for that, and what the process has started is gone as well.
     add(&script.delegate_with(settings), &call("10"))?;
     for file in ["own", "child"] {
@@ -318,6 +320,6 @@ fn versions() -> Result<(), Failed> {
     let older = fs::read_to_string(&script.path)?.replace(r#","1.0.0","1.1.0"]"#, r#","9.9.9"]"#);
     fs::write(&script.path, older)?;
     let failure = tell(&delegate, &call("10"), &DelegateVerb::Status).unwrap_err();
-    assert_eq!(failure, Failure::NoSuchVerb("0.4.0", "STATUS"));
+    assert_eq!(failure, CallFailure::NoSuchVerb("0.4.0", "STATUS"));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
-use tenure_delegate::{Delegate, Failure, Settings};
+use tenure_delegate::{CallFailure, Delegate, DelegateSettings};
 use tenure_types::{DelegateCall, DelegateVerb};
 
 use crate::support::{add, call, delegate_at, tell};
@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn plugin(name: &str, run: &TempDir) -> Delegate {
-    delegate_at(Settings::new(PathBuf::from(DIRECTORY).join(name)), run.path())
+    delegate_at(DelegateSettings::new(PathBuf::from(DIRECTORY).join(name)), run.path())
 }
 
 fn host_local() -> Result<(), Failed> {
@@ -41,7 +41,7 @@ fn host_local() -> Result<(), Failed> {
     // It is not idempotent, and says so.
     let failure = add(&delegate, &asked("one")).unwrap_err();
     assert!(
-        matches!(&failure, Failure::Refused { message, .. } if message.contains("duplicate")),
+        matches!(&failure, CallFailure::Refused { message, .. } if message.contains("duplicate")),
         "{failure}"
     );
     tell(&delegate, &asked("one"), &DelegateVerb::Check { given })?;

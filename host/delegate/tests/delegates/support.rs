@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tenure_delegate::{Calls, Delegate, Failure, Settings};
+use tenure_delegate::{CallFailure, Delegate, DelegateCalls, DelegateSettings};
 use tenure_types::cni::Success;
 use tenure_types::{DelegateCall, DelegateVerb};
 
@@ -45,8 +45,8 @@ impl Script {
         fs::rename(&new, &self.path).unwrap();
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        Settings { timeout: Duration::from_secs(20), ..Settings::new(self.path.clone()) }
+    pub(crate) fn settings(&self) -> DelegateSettings {
+        DelegateSettings { timeout: Duration::from_secs(20), ..DelegateSettings::new(self.path.clone()) }
     }
 
     /// It as a delegate of a daemon that has just started.
@@ -55,7 +55,7 @@ impl Script {
     }
 
     /// The same with other settings.
-    pub(crate) fn delegate_with(&self, settings: Settings) -> Delegate {
+    pub(crate) fn delegate_with(&self, settings: DelegateSettings) -> Delegate {
         delegate_at(settings, self.directory.path())
     }
 
@@ -64,14 +64,14 @@ impl Script {
         fs::read_to_string(self.directory.path().join(file)).unwrap_or_default()
     }
 
-    pub(crate) fn add(&self) -> Result<Success, Failure> {
+    pub(crate) fn add(&self) -> Result<Success, CallFailure> {
         add(&self.delegate(), &call("10"))
     }
 }
 
 /// A delegate of a daemon that has just started and has this run directory.
-pub(crate) fn delegate_at(settings: Settings, run: &Path) -> Delegate {
-    Delegate::new(settings, Arc::new(Calls::new(run.join("delegates/x"))))
+pub(crate) fn delegate_at(settings: DelegateSettings, run: &Path) -> Delegate {
+    Delegate::new(settings, Arc::new(DelegateCalls::new(run.join("delegates/x"))))
 }
 
 /// A call for an attachment.
@@ -91,11 +91,11 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-pub(crate) fn add(delegate: &Delegate, call: &DelegateCall) -> Result<Success, Failure> {
+pub(crate) fn add(delegate: &Delegate, call: &DelegateCall) -> Result<Success, CallFailure> {
     runtime().block_on(delegate.add(call))
 }
 
-pub(crate) fn tell(delegate: &Delegate, call: &DelegateCall, verb: &DelegateVerb) -> Result<(), Failure> {
+pub(crate) fn tell(delegate: &Delegate, call: &DelegateCall, verb: &DelegateVerb) -> Result<(), CallFailure> {
     runtime().block_on(delegate.tell(call, verb))
 }
 

@@ -22,7 +22,7 @@ include!(concat!(env!("OUT_DIR"), "/recordings.rs"));
 pub struct Protocol {
     /// The folder's name.
     pub folder: &'static str,
-    /// Its methods.
+    /// Methods of the service.
     pub methods: &'static [Method],
 }
 

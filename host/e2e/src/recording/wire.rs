@@ -60,10 +60,10 @@ pub struct Answer {
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// What was asked.
+    /// Request.
     #[serde(flatten)]
     pub call: Call,
-    /// What was answered.
+    /// Response.
     pub answer: Answer,
 }
 

@@ -9,20 +9,20 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// A layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// That of `wkg`: the CNCF's format for WebAssembly.
+    /// The layout of `wkg`: the CNCF's format for WebAssembly.
     Wkg,
-    /// That of `kwctl push` and `wasm-to-oci`.
+    /// The layout of `kwctl push` and `wasm-to-oci`.
     Kwctl,
-    /// That of a container image, which is not a component's.
+    /// The layout of a container image, which is not a component.
     Container,
 }
 
 /// A manifest, or an index.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Its media type.
+    /// Media type of the blob.
     pub media: &'static str,
-    /// Its bytes.
+    /// Contents of the blob.
     pub bytes: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl Manifest {
         Self { media: self.media, bytes: value.to_string().into_bytes() }
     }
 
-    /// Its digest.
+    /// Returns the digest of the blob.
     #[must_use]
     pub fn digest(&self) -> String {
         digest(&self.bytes)

@@ -21,7 +21,7 @@ pub enum Answer {
     Silence,
 }
 
-/// What the server answers to a path.
+/// A function from a path to the server's answer.
 type Told = dyn Fn(&str) -> Answer + Send + Sync;
 
 /// A lying registry; it ends with the test's process.
@@ -51,7 +51,7 @@ impl Liar {
         Ok(Self { address, heads })
     }
 
-    /// Its address and port.
+    /// Returns the address and port of the server.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address

@@ -88,7 +88,7 @@ impl Agent {
     pub(crate) fn releases(&self, network: &str, name: &str) -> anyhow::Result<Result<bool, Error>> {
         let claim = Some(ClaimId { network: network.to_owned(), name: name.to_owned() });
         self.does(async move |agent| {
-            let answer = agent.0.release(timed(ReleaseClaimRequest { claim })).await;
+            let answer = agent.0.release(timed(ReleaseClaimRequest { claim, ..Default::default() })).await;
             Ok(answer.map_err(|status| from_status(&status))?.into_inner().existed)
         })
     }
@@ -103,7 +103,7 @@ impl Agent {
 
 impl Connected {
     pub(crate) async fn ensure(&mut self, claim: ClaimSpec, wait_ms: u32) -> Result<Vec<String>, Error> {
-        let request = EnsureClaimRequest { claim: Some(claim), wait_ms };
+        let request = EnsureClaimRequest { claim: Some(claim), wait_ms, ..Default::default() };
         let answer = self.0.ensure(timed(request)).await.map_err(|status| from_status(&status))?;
         Ok(addresses(&answer.into_inner().claim.unwrap_or_default()))
     }

@@ -80,12 +80,24 @@ impl Node {
 
     /// Kills the daemon, as a crash would.
     pub(crate) fn kill_daemon(&mut self) -> anyhow::Result<()> {
+        let pid = self.pid()?;
         let mut nsenter = self.running.take().context("the daemon is not running")?;
-        let children = format!("/proc/{0}/task/{0}/children", nsenter.id());
-        let pid: i32 = std::fs::read_to_string(children)?.trim().parse()?;
         kill_process(Pid::from_raw(pid).context("a process ID")?, Signal::KILL)?;
         nsenter.wait()?;
         Ok(())
+    }
+
+    fn pid(&self) -> anyhow::Result<i32> {
+        let nsenter = self.running.as_ref().context("the daemon is not running")?.id();
+        let children = format!("/proc/{nsenter}/task/{nsenter}/children");
+        Ok(std::fs::read_to_string(children)?.trim().parse()?)
+    }
+
+    /// The peak resident memory of the daemon, in KiB.
+    pub(crate) fn peak_rss(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no such line")?;
+        Ok(peak.trim().trim_end_matches(" kB").parse()?)
     }
 
     /// The plugin under the name of the main plugin.

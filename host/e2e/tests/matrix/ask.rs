@@ -1,8 +1,9 @@
 //! Asks a verb as its caller does, and reads the answer.
 
 use std::process::Output;
+use std::thread;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, ensure};
 use serde_json::{Value, json};
 use tenure_e2e::Outcome;
 use tenure_e2e::matrix::{Cell, Verb};
@@ -29,6 +30,22 @@ impl Asked {
     }
 }
 
+/// Asks a verb at the same time as a second caller does.
+pub(crate) fn ask_twice(verb: Verb, node: &Node) -> anyhow::Result<Asked> {
+    let (one, other) = thread::scope(|scope| {
+        let other = scope.spawn(|| ask(verb, node));
+        (ask(verb, node), other.join())
+    });
+    let (one, other) = (one?, other.map_err(|_| anyhow!("the second caller panicked"))??);
+    let cell = match (one.cell, other.cell) {
+        (Cell::Done, Cell::Refused(code)) | (Cell::Refused(code), Cell::Done) => Cell::Once(code),
+        (cell, _) => cell,
+    };
+    let alike = matches!(cell, Cell::Once(_)) || one.cell == other.cell;
+    ensure!(alike, "{} and {}", one.words, other.words);
+    Ok(Asked { cell, words: format!("{} and {}", one.words, other.words) })
+}
+
 /// Asks a verb.
 pub(crate) fn ask(verb: Verb, node: &Node) -> anyhow::Result<Asked> {
     let address = |owner: &str| node.before.address(owner).unwrap_or("10.93.0.99").to_owned();
@@ -46,7 +63,7 @@ pub(crate) fn ask(verb: Verb, node: &Node) -> anyhow::Result<Asked> {
         Verb::EnsureAgain => Ok(agents(node.agent().ensures(claim("router"))?)),
         Verb::ReleaseClaim => Ok(agents(node.agent().releases("pods", "released")?)),
         Verb::Declare => {
-            let claims = ["router", "unwanted", "ensured", "declared"].map(claim).to_vec();
+            let claims = ["router", "unwanted", "seized", "ensured", "declared"].map(claim).to_vec();
             Ok(agents(node.agent().declares(claims, false)?))
         }
         Verb::List => Ok(agents(node.agent().lists()?)),
@@ -56,7 +73,9 @@ pub(crate) fn ask(verb: Verb, node: &Node) -> anyhow::Result<Asked> {
         })?)),
         Verb::Inspect => ctl(node, &["check"]),
         Verb::Repair => ctl(node, &["repair", "--from", &report, "--apply"]),
-        Verb::ReleasePod => ctl(node, &["release", &address("stray"), "--network", "pods", "--apply"]),
+        Verb::ReleasePod => release(node, &address("stray")),
+        Verb::ReleaseClaimed => release(node, &address("seized")),
+        Verb::ReleaseUnknown => release(node, "10.93.0.14"),
         Verb::ReleaseAgents => ctl(node, &["claims", "release", "cilium", "pods", "unwanted", "--apply"]),
         Verb::Import => {
             let (networks, config) = (node.path("networks"), node.path("pods.conf"));
@@ -115,6 +134,10 @@ fn ctl(node: &Node, arguments: &[&str]) -> anyhow::Result<Asked> {
     }
 }
 
+fn release(node: &Node, address: &str) -> anyhow::Result<Asked> {
+    ctl(node, &["release", address, "--network", "pods", "--apply"])
+}
+
 fn with(config: &Value, key: &str, value: Value) -> Value {
     let mut config = config.clone();
     if let Some(config) = config.as_object_mut() {
@@ -127,9 +150,9 @@ fn previous(address: &str) -> Value {
     json!({ "cniVersion": "1.1.0", "ips": [{ "address": format!("{address}/24") }] })
 }
 
-/// All pods but one.
+/// All pods but one. The pod whose address will be imported lives, too.
 fn valid(node: &Node) -> anyhow::Result<Value> {
     let held = node.owners()?.unwrap_or_else(|| node.before.clone());
-    let names = held.names().filter(|name| *name != "collected");
+    let names = held.names().filter(|name| *name != "collected" && !name.contains(' ')).chain(["imported"]);
     Ok(names.map(|name| json!({ "containerID": name, "ifname": "eth0" })).collect())
 }

@@ -1,38 +1,57 @@
 //! Brings a node into a situation.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 
-use anyhow::{Context, ensure};
-use futures_util::stream::{self, StreamExt as _};
+use anyhow::ensure;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_e2e::matrix::Situation;
-use tenure_e2e::mount::{self, Mount};
-use tenure_e2e::{Attachment, bomb, strace, wait};
-use tenure_rpc::client;
-use tenure_rpc::v1::admin_client::AdminClient;
-use tenure_rpc::v1::{ImportEntry, ImportHead, ImportPart};
-use tokio::sync::oneshot;
+use tenure_e2e::{Attachment, bomb, mount, strace, wait};
+use tenure_types::ErrorCode;
 
-use crate::component;
+use crate::full::{fill, full_disk};
+use crate::importing::{cut_off, importing};
 use crate::node::{LIMIT, Node};
+use crate::script::Script;
+use crate::{component, starting};
 
-/// A bound on the requests that fill a pool or a disk.
-const MOST: usize = 5000;
+/// How often a policy is benched before the verbs are asked: each time lasts twice as long as the one before, and the last one must outlast
+/// the first verbs.
+const BENCHED: usize = 4;
 
 /// Brings a prepared node into a situation.
 pub(crate) fn enter(situation: Situation, node: &mut Node) -> anyhow::Result<()> {
     match situation {
-        Situation::Calm => populated(node, ""),
+        Situation::Calm | Situation::TwoAtOnce => populated(node, ""),
         Situation::Down => {
             populated(node, "")?;
             node.daemon.kill()
         }
+        Situation::Starting => starting::starting(node),
         Situation::Stopping => stopping(node),
+        Situation::StateLost => {
+            populated(node, "")?;
+            node.daemon.kill()?;
+            fs::remove_dir_all(node.daemon.state_directory())?;
+            node.daemon.launch()
+        }
+        Situation::StateOlder => older(node),
+        Situation::Rebooted => {
+            populated(node, "")?;
+            node.daemon.kill()?;
+            node.daemon.reboot()?;
+            node.daemon.start_again()
+        }
+        Situation::RunDirectoryGone => {
+            populated(node, "")?;
+            fs::remove_dir_all(node.daemon.run_directory())?;
+            let sockets = ["cni.sock", "admin.sock", "agent/agent.sock"];
+            wait::holds("the sockets", LIMIT, || {
+                Ok(sockets.iter().all(|socket| node.daemon.run_directory().join(socket).exists()))
+            })
+        }
         Situation::ImportUnderWay => importing(node),
         Situation::ImportCutOff => {
             importing(node)?;
@@ -46,18 +65,48 @@ pub(crate) fn enter(situation: Situation, node: &mut Node) -> anyhow::Result<()>
             node.daemon.reboot()?;
             node.daemon.launch()
         }
+        Situation::NetworkRemoved => {
+            node.start("")?;
+            node.write_files()?;
+            node.daemon.ctl(&["network", "define", &node.path("pods.conf"), "--apply"])?;
+            node.daemon.ctl(&["network", "remove", "pods", "--apply"]).map(drop)
+        }
         Situation::PolicyLoading => {
             beside_a_bomb(node)?;
             ipam(node, "policy", json!("bomb"));
             node.write_files()
         }
+        Situation::Benched => benched(node),
         Situation::Shadowed => {
             populated(node, "")?;
             node.daemon.ctl(&["policy", "load", &node.path("mine.wasm"), "--name", "mine"])?;
             node.daemon.ctl(&["policy", "shadow", "pods", "mine"]).map(drop)
         }
         Situation::Exchanging => exchanging(node),
+        Situation::Draining => {
+            populated(node, "")?;
+            ipam(node, "ranges", json!([[{ "subnet": "10.94.0.0/24" }]]));
+            node.daemon.shim()?.call("ADD", &Attachment::of("other"), &node.config)?.result()?;
+            Ok(fs::write(node.daemon.path("pods.conf"), node.config.to_string())?)
+        }
         Situation::PoolFull => fill(node, "").map(drop),
+        Situation::AllCooling => {
+            let shim = node.daemon.shim()?;
+            for pod in fill(node, "[addresses]\ncooldown_seconds = 3600\n")? {
+                shim.call("DEL", &pod, &node.config)?.silent()?;
+            }
+            Ok(())
+        }
+        Situation::DelegateFailing => {
+            let script = Script::new()?;
+            let delegate = format!("[delegates.foreign]\npath = \"{}\"\n", script.path());
+            node.config =
+                json!({ "cniVersion": "1.1.0", "name": "pods", "ipam": { "type": "tenure", "wait": 1 } });
+            populated(node, &format!("{delegate}[networks.pods]\ndelegate = \"foreign\"\n"))?;
+            script.hide(true)?;
+            node.causes.push(Box::new(script));
+            Ok(())
+        }
         Situation::DiskFull => full_disk(node),
         Situation::DiskFailing => {
             populated(node, "")?;
@@ -67,16 +116,22 @@ pub(crate) fn enter(situation: Situation, node: &mut Node) -> anyhow::Result<()>
             // The first failure is how the daemon learns of it.
             node.daemon.shim()?.call("ADD", &Attachment::of("fails"), &node.config)?.error().map(drop)
         }
+        Situation::RuntimeSilent => {
+            let socket = node.daemon.path("cri.sock");
+            node.causes.push(Box::new(UnixListener::bind(&socket)?));
+            populated(node, &format!("[runtime]\nsocket = \"unix://{}\"\n", socket.display()))
+        }
     }
 }
 
-fn populated(node: &mut Node, more: &str) -> anyhow::Result<()> {
+/// Starts the daemon with further configuration, and gives out the addresses.
+pub(crate) fn populated(node: &mut Node, more: &str) -> anyhow::Result<()> {
     node.start(more)?;
     node.populate()
 }
 
 /// Sets a key of the network's `ipam` object.
-fn ipam(node: &mut Node, key: &str, value: Value) {
+pub(crate) fn ipam(node: &mut Node, key: &str, value: Value) {
     if let Some(ipam) = node.config.pointer_mut("/ipam").and_then(Value::as_object_mut) {
         ipam.insert(key.to_owned(), value);
     }
@@ -118,56 +173,38 @@ fn stopping(node: &mut Node) -> anyhow::Result<()> {
     wait::holds("the daemon to stop", LIMIT, || Ok(!node.daemon.log("stopping").is_empty()))
 }
 
-/// Ends when dropped: another program that imports into the network.
-struct Importer {
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<anyhow::Result<()>>>,
+/// Puts an older copy of the state directory back.
+fn older(node: &mut Node) -> anyhow::Result<()> {
+    populated(node, "")?;
+    ensure!(node.daemon.stop()?.success(), "the stop is not clean");
+    let (state, older) = (node.daemon.state_directory(), node.daemon.path("older"));
+    mount::run(Command::new("cp").arg("-a").arg(&state).arg(&older))?;
+    node.daemon.start_again()?;
+    node.daemon.shim()?.call("ADD", &Attachment::of("later"), &node.config)?.result()?;
+    node.daemon.kill()?;
+    fs::remove_dir_all(&state)?;
+    fs::rename(older, state)?;
+    node.daemon.launch()
 }
 
-impl Drop for Importer {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+/// Lets the network's policy fail until it is benched for long.
+fn benched(node: &mut Node) -> anyhow::Result<()> {
+    ipam(node, "policy", json!("hostile"));
+    let more = hostile_entry(node)?;
+    populated(node, &more)?;
+    ipam(node, "misbehave", json!("trap"));
+    let shim = node.daemon.shim()?;
+    let mut number = 0;
+    for _ in 0..BENCHED {
+        for is_benched in [false, true] {
+            wait::holds("the policy to be benched", LIMIT, || {
+                number += 1;
+                let pod = Attachment::of(format!("fails-{number}"));
+                let refused = shim.call("ADD", &pod, &node.config)?.error()?;
+                Ok(refused.details.starts_with(ErrorCode::PolicyBenched.name()) == is_benched)
+            })?;
         }
     }
-}
-
-fn importing(node: &mut Node) -> anyhow::Result<()> {
-    populated(node, "")?;
-    let socket = node.daemon.run_directory().join("admin.sock");
-    let config = node.config.to_string().into_bytes();
-    let (end, ended) = oneshot::channel::<()>();
-    let (began, begins) = std::sync::mpsc::channel();
-    let thread = thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let head =
-                ImportHead { network: "pods".to_owned(), config, apply: true, ..ImportHead::default() };
-            let entry = ImportEntry {
-                container_id: "half".to_owned(),
-                interface: "eth0".to_owned(),
-                addresses: vec!["10.93.0.201".to_owned()],
-                ..ImportEntry::default()
-            };
-            let first = ImportPart { head: Some(head), entries: vec![entry] };
-            let parts = stream::iter([first]).chain(stream::pending());
-            let channel = client::connect(&socket).await?;
-            let mut answer = AdminClient::new(channel).import_all(parts).await?.into_inner();
-            ensure!(answer.message().await?.is_some(), "no answer to the first part");
-            began.send(())?;
-            let _ = ended.await;
-            Ok(())
-        })
-    });
-    node.causes.push(Box::new(Importer { end: Some(end), thread: Some(thread) }));
-    begins.recv_timeout(LIMIT).context("the import did not begin")
-}
-
-/// Kills the daemon, and with it the import.
-fn cut_off(node: &mut Node) -> anyhow::Result<()> {
-    node.daemon.kill()?;
-    node.causes.clear();
     Ok(())
 }
 
@@ -190,49 +227,4 @@ fn exchanging(node: &mut Node) -> anyhow::Result<()> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     node.causes.push(Box::new(Background(child)));
     Ok(())
-}
-
-/// Gives every address of a small pool to a pod.
-fn fill(node: &mut Node, more: &str) -> anyhow::Result<Vec<Attachment>> {
-    ipam(node, "ranges", json!([[{ "subnet": "10.93.0.0/28" }]]));
-    populated(node, more)?;
-    let shim = node.daemon.shim()?;
-    let mut pods = Vec::new();
-    for number in 0..MOST {
-        let pod = Attachment::of(format!("fill-{number}"));
-        if !shim.call("ADD", &pod, &node.config)?.succeeded {
-            return Ok(pods);
-        }
-        pods.push(pod);
-    }
-    anyhow::bail!("the pool is never full")
-}
-
-/// The file that fills a disk, until it is dropped.
-struct Ballast(PathBuf);
-
-impl Drop for Ballast {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-fn full_disk(node: &mut Node) -> anyhow::Result<()> {
-    mount::private_namespace()?;
-    let disk = Mount::tmpfs(32 << 20)?;
-    ipam(node, "ranges", json!([[{ "subnet": "10.93.0.0/16" }]]));
-    fs::create_dir(disk.path("state"))?;
-    symlink(disk.path("state"), node.daemon.state_directory())?;
-    populated(node, "")?;
-    disk.fill("ballast", 0)?;
-    node.causes.push(Box::new(Ballast(disk.path("ballast"))));
-    node.disks.push(disk);
-    let shim = node.daemon.shim()?;
-    for number in 0..MOST {
-        let pod = Attachment::of(format!("fill-{number}"));
-        if !shim.call("ADD", &pod, &node.config)?.succeeded {
-            return Ok(());
-        }
-    }
-    anyhow::bail!("the disk is never full")
 }

@@ -20,7 +20,9 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The pods and claims that exist before the situation begins, by the verb that concerns each.
 const PODS: [&str; 5] = ["stays", "leaves", "collected", "leaked", "stray"];
-const CLAIMS: [&str; 4] = ["router", "released", "dropped", "unwanted"];
+const CLAIMS: [&str; 5] = ["router", "released", "dropped", "unwanted", "seized"];
+/// The address that is imported for an unknown owner: its file names none.
+const UNKNOWN: &str = "10.93.0.14";
 
 /// The node.
 pub(crate) struct Node {
@@ -80,12 +82,21 @@ impl Node {
         for name in CLAIMS {
             agent.ensures(claim(name))??;
         }
+        let nobodys = self.daemon.path("networks/pods").join(UNKNOWN);
+        fs::write(&nobodys, "")?;
+        let (networks, config) = (self.path("networks"), self.path("pods.conf"));
+        let imported = self.daemon.path("networks/pods/10.93.0.200");
+        let later = self.daemon.path("imported");
+        fs::rename(&imported, &later)?;
+        self.daemon.ctl_output(&["import", "--apply", "host-local", &networks, "--config", &config])?;
+        fs::rename(&later, &imported)?;
+        fs::remove_file(&nobodys)?;
         // The check of a node without a runtime proves nothing; the report claims that it did.
         let report = String::from_utf8(self.daemon.ctl_output(&["check"])?.stdout)?;
         ensure!(report.contains("namespace-gone"), "{report}");
         fs::write(&self.report, report.replace("namespace-gone", "sandbox-gone"))?;
         self.before = Owners::read(&self.daemon.ctl(&["allocations"])?);
-        ensure!(self.before.names().count() == PODS.len() + CLAIMS.len(), "{}", self.before);
+        ensure!(self.before.names().count() == PODS.len() + CLAIMS.len() + 1, "{}", self.before);
         Ok(())
     }
 

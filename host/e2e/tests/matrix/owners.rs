@@ -6,8 +6,8 @@ use std::fmt;
 use serde_json::Value;
 use tenure_e2e::matrix::Effect;
 
-/// The name of an owner that nobody knows.
-pub(crate) const UNKNOWN: &str = "unknown";
+/// The owner of the address that the verb imports, if it is not known.
+pub(crate) const DOUBTED: &str = "unknown 10.93.0.200";
 
 /// The owners with their addresses. An owner that the table expects, and whose address is the node's choice, has none here.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +32,10 @@ impl Owners {
         Self(
             all.filter_map(|one| {
                 let name = text(one, "/claim/name").or_else(|| text(one, "/container_id"))?;
-                let name = if name.is_empty() { UNKNOWN.to_owned() } else { name };
-                Some((name, text(one, "/addresses/0")))
+                let address = text(one, "/addresses/0");
+                let bare = || address.as_deref().and_then(|address| address.split('/').next());
+                let name = if name.is_empty() { format!("unknown {}", bare()?) } else { name };
+                Some((name, address))
             })
             .collect(),
         )
@@ -46,6 +48,13 @@ impl Owners {
                 Effect::Gains(owner) => drop(self.0.insert((*owner).to_owned(), None)),
                 Effect::Loses(owner) => drop(self.0.remove(*owner)),
             }
+        }
+    }
+
+    /// Gives an address to those of them that have none.
+    pub(crate) fn complete(&mut self, owners: &[&str]) {
+        for owner in owners {
+            self.0.entry((*owner).to_owned()).or_default();
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the control port changes.
+//! Commands of the control port that change the account.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::setup::{NewInstance, launch};
 use crate::state::{Refusal, Time};
 use crate::world::World;
 
-/// Where to move the clock.
+/// A move of the clock.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Move {

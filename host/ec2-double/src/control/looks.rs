@@ -1,4 +1,4 @@
-//! What the control port shows.
+//! Commands of the control port that only read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The actions: each reads its parameters, and returns what is to be done with the account.
+//! The actions: each reads its parameters, and returns the work to do on the account.
 
 mod addresses;
 mod addresses_six;
@@ -19,7 +19,7 @@ use super::parameters::Parameters;
 use crate::state::Refusal;
 use crate::xml::Element;
 
-/// What an action does, once its parameters are read.
+/// The work of an action after its parameters have been read.
 pub(super) type Work = Box<dyn FnOnce(&mut Context<'_>) -> Result<Vec<Element>, Refusal>>;
 
 /// An action.

@@ -13,13 +13,13 @@ const FEWEST: usize = 5;
 /// The results that a call without pages may have.
 const UNPAGED: usize = 1000;
 
-/// What page a caller asks for.
+/// The page that a caller asks for.
 #[derive(Debug)]
 pub(super) struct Paging {
     size: Option<usize>,
     /// Only results behind this one.
     after: Option<String>,
-    /// What else was asked: a token belongs to it.
+    /// A hash of the other parameters: a token is valid only with the same ones.
     question: u64,
 }
 

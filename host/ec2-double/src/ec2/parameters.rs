@@ -9,7 +9,7 @@ use crate::state::Refusal;
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     values: BTreeMap<String, String>,
-    /// Where these are in the call, for messages; empty, or ending in a dot.
+    /// The prefix of these parameters in the call, for messages; empty, or ending in a dot.
     prefix: String,
 }
 
@@ -84,7 +84,7 @@ impl Parameters {
         !self.keys_of(name).is_empty()
     }
 
-    /// What was not taken yet.
+    /// The parameters that no action has read yet.
     pub(super) fn remaining(&self) -> &BTreeMap<String, String> {
         &self.values
     }

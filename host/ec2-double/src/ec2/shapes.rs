@@ -90,12 +90,12 @@ pub(super) fn groups(ids: &[String]) -> Element {
     list("groupSet", ids.iter().map(|id| vec![text("groupId", id), text("groupName", format!("group {id}"))]))
 }
 
-/// Tags.
+/// Renders tags as a `tagSet`.
 pub(super) fn tags(tags: &BTreeMap<String, String>) -> Element {
     list("tagSet", tags.iter().map(|(key, value)| vec![text("key", key), text("value", value)]))
 }
 
-/// What calls answer that only succeed.
+/// The answer of calls that return nothing but success.
 pub(super) fn done() -> Vec<Element> {
     vec![text("return", true)]
 }

@@ -15,11 +15,11 @@ pub(super) struct Entries {
     all: BTreeMap<String, Option<String>>,
 }
 
-/// Where most things are.
+/// The path below which most entries are.
 const DATA: &str = "latest/meta-data";
 
 impl Entries {
-    /// What an instance's service has. `is_away` says that flapping interfaces are not shown just now.
+    /// The entries of an instance's metadata service. `is_away` hides flapping interfaces.
     pub(super) fn of(instance: &str, state: &State, now: Time, is_away: bool, wall_clock: i64) -> Self {
         let mut entries = Self::default();
         let seen = state.consistency.imds(instance, now);

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::time::Time;
 use super::wanted::{Wanted, take_four, take_six};
 
-/// What a call added: only the new addresses and prefixes.
+/// The result of an assignment: only the new addresses and prefixes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assigned<A, P> {
     /// The addresses.
@@ -34,7 +34,7 @@ impl State {
     ) -> Result<Assigned<Ipv4Addr, Ipv4Net>, Refusal> {
         let interface = self.found(id, now)?;
         let subnet_id = interface.subnet.clone();
-        // What it has already is no new address, and takes no slot.
+        // An address that it already has does not count as new, and takes no slot.
         let wanted = match wanted {
             Wanted::These(these) => Wanted::These(
                 these.iter().copied().filter(|address| !interface.ipv4.contains(address)).collect(),

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::time::Time;
 
-/// What IMDS shows of an interface.
+/// The part of an interface that IMDS shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
-    /// Its MAC is not listed.
+    /// The interface's MAC is not listed.
     Missing,
-    /// Its MAC is listed, and each field answers 404.
+    /// The interface's MAC is listed, and each field answers 404.
     NoFields,
     /// Every second list of MACs does not have it, and its fields answer 404 until the next list.
     Flapping,
 }
 
-/// What readers see. By default, the truth.
+/// The staleness of reads. By default, reads are consistent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Consistency {
@@ -36,7 +36,7 @@ pub struct Consistency {
     pub imds_lag_ms: u64,
     /// The moments at which the IMDS of instances stopped changing, by instance.
     pub imds_frozen_at: BTreeMap<String, Time>,
-    /// What IMDS shows of interfaces, by their identifiers or MACs.
+    /// The interfaces that IMDS shows only in part, by their identifiers or MACs.
     pub imds_shows: BTreeMap<String, Shown>,
 }
 

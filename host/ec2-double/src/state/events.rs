@@ -1,4 +1,4 @@
-//! What happens later, each at its own moment.
+//! Events scheduled for later, each at its own moment.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -23,7 +23,7 @@ pub(super) enum Event {
     Instance(String, Phase),
 }
 
-/// What is to happen, in order; equal moments in the order in which they were set.
+/// The scheduled events in order of time; events of the same moment in the order in which they were scheduled.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     waiting: BTreeMap<(Time, u64), Event>,

@@ -11,9 +11,9 @@ use super::time::Time;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Starting.
+    /// The instance is starting.
     Pending,
-    /// Running.
+    /// The instance is running.
     Running,
     /// On its way to stopped.
     Stopping,
@@ -21,7 +21,7 @@ pub enum Phase {
     Stopped,
     /// On its way to its end.
     ShuttingDown,
-    /// Ended.
+    /// The instance has been terminated.
     Terminated,
 }
 
@@ -49,20 +49,20 @@ impl Phase {
 /// An instance.
 #[derive(Debug, Clone, Serialize)]
 pub struct Instance {
-    /// Its identifier.
+    /// The instance's identifier.
     pub id: String,
-    /// Its type's limits.
+    /// The instance's type's limits.
     #[serde(serialize_with = "by_name")]
     pub kind: &'static InstanceType,
-    /// Its availability zone.
+    /// The instance's availability zone.
     pub zone: String,
-    /// Its primary interface.
+    /// The instance's primary interface.
     pub primary: String,
-    /// Its tags.
+    /// The instance's tags.
     pub tags: BTreeMap<String, String>,
-    /// Its state.
+    /// The instance's state.
     pub phase: Phase,
-    /// When it was launched.
+    /// The launch time.
     pub launched: Time,
 }
 

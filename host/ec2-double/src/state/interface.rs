@@ -22,7 +22,7 @@ pub enum Status {
     Available,
     /// On its way to an instance.
     Attaching,
-    /// Attached.
+    /// The interface is attached.
     InUse,
     /// On its way from an instance.
     Detaching,
@@ -45,7 +45,7 @@ impl Status {
 /// An interface's place on an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attachment {
-    /// Its identifier.
+    /// The attachment's identifier.
     pub id: String,
     /// The instance.
     pub instance: String,
@@ -53,7 +53,7 @@ pub struct Attachment {
     pub device: u32,
     /// The network card.
     pub card: u32,
-    /// When it was asked for.
+    /// The time of the request to attach.
     pub since: Time,
     /// Whether the interface ends with the instance.
     pub delete_on_termination: bool,
@@ -73,37 +73,37 @@ pub struct ConnectionTracking {
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Interface {
-    /// Its identifier.
+    /// The interface's identifier.
     pub id: String,
-    /// Its subnet's identifier.
+    /// The interface's subnet's identifier.
     pub subnet: String,
-    /// Its availability zone.
+    /// The interface's availability zone.
     pub zone: String,
     /// Free text.
     pub description: String,
-    /// Its MAC.
+    /// The interface's MAC.
     pub mac: String,
-    /// Its security groups.
+    /// The interface's security groups.
     pub groups: Vec<String>,
     /// Whether it drops packets that are not from or to its own addresses.
     pub source_dest_check: bool,
-    /// Its state.
+    /// The interface's state.
     pub status: Status,
-    /// Its IPv4 addresses; the first is its own.
+    /// The interface's IPv4 addresses; the first is its own.
     pub ipv4: Vec<Ipv4Addr>,
-    /// Its delegated /28 prefixes.
+    /// The interface's delegated /28 prefixes.
     pub ipv4_prefixes: Vec<Ipv4Net>,
-    /// Its IPv6 addresses.
+    /// The interface's IPv6 addresses.
     pub ipv6: Vec<Ipv6Addr>,
-    /// Its delegated /80 prefixes.
+    /// The interface's delegated /80 prefixes.
     pub ipv6_prefixes: Vec<Ipv6Net>,
-    /// Its tags.
+    /// The interface's tags.
     pub tags: BTreeMap<String, String>,
-    /// Its place on an instance.
+    /// The interface's place on an instance.
     pub attachment: Option<Attachment>,
-    /// Its connection tracking, if it is not the default.
+    /// The interface's connection tracking, if it is not the default.
     pub tracking: Option<ConnectionTracking>,
-    /// When it was created.
+    /// The creation time.
     pub created: Time,
     /// Since when it has been attached to nothing.
     pub idle_since: Option<Time>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::interface::Interface;
 use super::time::Time;
 
-/// What was true of an interface from a moment on; `None` once it is deleted.
+/// An interface's state from a moment on; `None` once it is deleted.
 type Version = (Time, Option<Arc<Interface>>);
 
 /// The interfaces by their identifiers, each with at least one version.

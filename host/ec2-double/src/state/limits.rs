@@ -1,16 +1,16 @@
-//! What instance types allow: interfaces, addresses, network cards, prefixes.
+//! Limits of instance types: interfaces, addresses, network cards, prefixes.
 //!
 //! The numbers are those that AWS publishes for these types (`DescribeInstanceTypes`).
 
 use serde::{Deserialize, Serialize};
 
-/// What runs an instance; Xen knows neither prefixes nor several network cards.
+/// The hypervisor of an instance; Xen knows neither prefixes nor several network cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Platform {
     /// AWS's present hypervisor.
     Nitro,
-    /// Its older one.
+    /// The older hypervisor of EC2.
     Xen,
     /// No hypervisor.
     BareMetal,
@@ -31,7 +31,7 @@ pub struct InstanceType {
     pub ipv4: u32,
     /// IPv6 slots of an interface.
     pub ipv6: u32,
-    /// What it runs on.
+    /// The type's hypervisor.
     pub platform: Platform,
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// What EC2 answers instead of doing what was asked.
+/// An error that EC2 returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// EC2's error code.

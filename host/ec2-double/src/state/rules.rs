@@ -47,7 +47,7 @@ pub enum Exhaustion {
     Message,
 }
 
-/// What an account may do.
+/// The quotas and rules of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {

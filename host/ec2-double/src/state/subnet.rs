@@ -22,7 +22,7 @@ const SIX: u8 = 80;
 /// The addresses at a subnet's start that are EC2's own; so is the last one.
 const OWN: u32 = 4;
 
-/// What a reserved part of a subnet is for.
+/// The purpose of a reserved part of a subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -36,29 +36,29 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
-    /// Its identifier; the double makes one up if it is empty.
+    /// The reservation's identifier; the double makes one up if it is empty.
     #[serde(default)]
     pub id: String,
     /// The part.
     pub cidr: Ipv4Net,
-    /// What it is for.
+    /// The reservation's purpose.
     pub purpose: Purpose,
 }
 
 /// A subnet.
 #[derive(Debug, Serialize)]
 pub struct Subnet {
-    /// Its identifier.
+    /// The subnet's identifier.
     pub id: String,
-    /// Its availability zone.
+    /// The subnet's availability zone.
     pub zone: String,
-    /// Its IPv4 addresses.
+    /// The subnet's IPv4 addresses.
     pub cidr: Ipv4Net,
-    /// Its IPv6 addresses, a /64.
+    /// The subnet's IPv6 addresses, a /64.
     pub ipv6: Option<Ipv6Net>,
-    /// Its tags.
+    /// The subnet's tags.
     pub tags: BTreeMap<String, String>,
-    /// Its reserved parts.
+    /// The subnet's reserved parts.
     pub reservations: Vec<Reservation>,
     #[serde(skip)]
     taken: Bitmap,

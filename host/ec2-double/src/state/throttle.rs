@@ -27,7 +27,7 @@ const READS: Rate = (100, 20);
 /// Describing everything at once.
 const WIDE_READS: Rate = (50, 10);
 
-/// What is in no other row.
+/// The rate of actions without a row of their own.
 const OTHER: Rate = (50, 5);
 
 /// The account's buckets.

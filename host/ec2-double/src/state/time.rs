@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Time(u64);
 
 impl Time {
-    /// When the double starts: an hour after its first instances.
+    /// The time at which the double starts: an hour after its first instances.
     pub const START: Self = Self(3_600_000);
 
     /// The moment of a number of milliseconds.

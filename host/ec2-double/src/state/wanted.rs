@@ -9,19 +9,19 @@ use super::refusal::Refusal;
 use super::rules::Exhaustion;
 use super::subnet::Subnet;
 
-/// What a call asks for, in one family.
+/// The addresses that a call asks for, in one family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Wanted<A, P> {
-    /// Nothing.
+    /// No address of this family.
     #[default]
     Nothing,
     /// So many addresses.
     Count(u32),
-    /// These addresses.
+    /// Exactly the listed addresses.
     These(Vec<A>),
     /// So many prefixes.
     Prefixes(u32),
-    /// These prefixes.
+    /// Exactly the listed prefixes.
     ThesePrefixes(Vec<P>),
 }
 
@@ -44,10 +44,10 @@ impl<A, P> Wanted<A, P> {
     }
 }
 
-/// What was taken from a subnet for IPv4.
+/// The IPv4 addresses and prefixes allocated from a subnet.
 pub(super) type Four = (Vec<Ipv4Addr>, Vec<Ipv4Net>);
 
-/// What was taken from a subnet for IPv6.
+/// The IPv6 addresses and prefixes allocated from a subnet.
 pub(super) type Six = (Vec<Ipv6Addr>, Vec<Ipv6Net>);
 
 /// Takes IPv4 addresses or prefixes, all or none.

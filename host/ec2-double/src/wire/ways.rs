@@ -1,4 +1,4 @@
-//! What the VPC delivers where: each address and prefix of an attached interface is behind that interface's hardware address,
+//! Delivery inside the VPC: each address and prefix of an attached interface is behind that interface's hardware address,
 //! whether or not anybody there would answer for it.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -17,20 +17,20 @@ const MOST: usize = 100_000;
 /// An attachment: its network and its owner there.
 pub(super) type Key = (NetworkName, Owner);
 
-/// What the tombstones say about an ADD.
+/// The verdict of the tombstones on an ADD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// No DEL of its key has overtaken it.
     Alive,
     /// A DEL of its key began after it, or at the same time.
     Overtaken,
-    /// It began before the period that the tombstones cover.
+    /// The ADD began before the period that the tombstones cover.
     TooOld,
 }
 
 #[derive(Debug)]
 pub(super) struct Tombstones {
-    /// When the latest DEL of each key began, in nanoseconds of the boot clock.
+    /// Beginning of the latest DEL of each key, in nanoseconds of the boot clock.
     began: HashMap<Key, u64>,
     oldest_first: VecDeque<(Moment, Key)>,
     /// Every DEL that began at or after this time is remembered.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tenure_ledger::{
-    Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, PolicyState, Presence, StateFact, Wish,
+    Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, PolicyState, Presence, StateFact, Violation, Wish,
 };
 use tenure_types::{
     Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, PolicyStamp, Proposal,
@@ -12,6 +12,7 @@ use tenure_types::{
 };
 
 use super::Agent;
+use super::lacking::Offered;
 use crate::engine::Engine;
 use crate::pipeline::no_book;
 use crate::ports::Policy;
@@ -19,20 +20,29 @@ use crate::slot::Alone;
 use crate::states::kept;
 use crate::strikes::Requester;
 
-/// What a policy has proposed for a claim, and what it was asked. The ledger has accepted it on the book that the policy saw.
+/// A policy's proposal for a claim, and the question. The ledger has accepted it on the book that the policy saw.
 pub(super) struct Proposed {
     pub(super) request: Request,
     pub(super) proposal: Proposal,
     pub(super) policy: Arc<PolicyStamp>,
+    /// The pools that it has no address of because the claim can do without.
+    pub(super) without: Vec<usize>,
 }
 
-/// What a claim that exists needs to agree with what its agent asks for now.
+impl Proposed {
+    /// The allocation, if it fits a book.
+    pub(super) fn admit(&self, book: &Book, now: Moment) -> Result<Allocation, Violation> {
+        book.admit_without(&self.request, &self.proposal, &self.policy, now, &self.without)
+    }
+}
+
+/// The difference between an existing claim and its agent's request.
 pub(super) enum Held {
-    /// It has no allocation.
+    /// The claim has no allocation.
     Nothing,
-    /// Its addresses agree; this fact, if any, records what is new.
+    /// The addresses agree; this fact, if any, records the rest.
     Agrees(Option<ClaimFact>),
-    /// Its addresses do not, for this reason.
+    /// The addresses differ, for this reason.
     Differs(String),
 }
 
@@ -94,7 +104,7 @@ impl Engine {
         let name = &key.network;
         let taken = |wanted: &&IpAddr| book.holder(**wanted).is_some();
         if let Some(taken) = wish.addresses.iter().find(taken) {
-            // Who holds it is nobody else's business.
+            // Do not reveal the owner to other callers.
             let cause = format_args!("{taken} of network {name} has another owner");
             return Err(Error::new(ErrorCode::AddressUnavailable, cause));
         }
@@ -107,13 +117,20 @@ impl Engine {
             requested_at: now,
         };
         let began = self.ports.clock.monotonic();
-        let state = Arc::clone(&remembered.bytes);
+        let state = || Arc::clone(&remembered.bytes);
         let requester = Requester::Agent(key.agent.clone());
-        let question = || policy.propose(&request, Arc::clone(&book), state);
+        let question = || policy.propose(&request, Arc::clone(&book), state());
         let outcome = self.ask_for(&requester, name, policy, question).await;
-        let Outcome { proposal, state } =
-            self.judged(alone, &request, Arc::clone(&book), began, outcome).await?;
-        let allocation = book.admit(&request, &proposal, policy.stamp(), now).map_err(|violation| {
+        let outcome = self.judged(alone, &request, Arc::clone(&book), began, outcome).await;
+        let Offered { outcome: Outcome { proposal, state }, without } = match outcome {
+            Err(error) if error.code == ErrorCode::PoolExhausted => {
+                let asking = (policy, book.as_ref(), state());
+                self.ask_without(&requester, (&request, wish), asking, error).await?
+            }
+            outcome => Offered { outcome: outcome?, without: Vec::new() },
+        };
+        let proposed = Proposed { request, proposal, policy: Arc::clone(policy.stamp()), without };
+        let allocation = proposed.admit(&book, now).map_err(|violation| {
             // It may name the owners of other addresses.
             tracing::warn!(network = %name, policy = %policy.stamp(), %violation, "the ledger refused a proposal for a claim");
             let why = format_args!("made an invalid proposal for network {name}; the daemon's log has it");
@@ -125,7 +142,6 @@ impl Engine {
         if let Some(StateFact::Kept { state, .. }) = &kept {
             remembered.clone_from(state);
         }
-        let proposed = Proposed { request, proposal, policy: Arc::clone(policy.stamp()) };
         Ok((allocation, proposed, kept))
     }
 
@@ -177,7 +193,7 @@ pub(super) fn check_number(agent: &Agent, number: usize) -> Result<()> {
     if number <= agent.most {
         return Ok(());
     }
-    let Agent { name, most } = agent;
+    let Agent { name, most, .. } = agent;
     let cause = format_args!("agents.{name}.claims allows {most} claims, and this would be {number}");
     Err(Error::new(ErrorCode::ClaimDenied, cause))
 }

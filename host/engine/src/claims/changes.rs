@@ -22,10 +22,16 @@ pub struct Changes {
 }
 
 impl Engine {
-    /// Notified when any claim, or any network's definition, has changed.
+    /// Notified when a claim of this agent, or any network's definition, has changed.
     #[must_use]
-    pub fn claim_changes(&self) -> watch::Receiver<u64> {
-        self.committer.feed.subscribe()
+    pub fn claim_changes(&self, agent: &AgentName) -> watch::Receiver<u64> {
+        self.committer.feed.subscribe(agent)
+    }
+
+    /// Notified when any network's definition has changed.
+    #[must_use]
+    pub fn network_changes(&self) -> watch::Receiver<u64> {
+        self.committer.feed.subscribe_to_networks()
     }
 
     /// What has changed about an agent's claims since a version, or all of them; durable when this returns.
@@ -43,7 +49,10 @@ impl Engine {
         let claims: Vec<Claimed> = keys.iter().filter_map(|key| self.claimed(key)).collect();
         // One that was released and claimed again is there.
         released.retain(|(key, _)| claims.iter().all(|claimed| claimed.claim.key != *key));
-        self.ports.journal.barrier().durable().await?;
+        // An agent that resumes and has missed nothing was told what is durable, and needs not wait for what others have staged since.
+        if is_all || !claims.is_empty() || !released.is_empty() {
+            self.ports.journal.barrier().durable().await?;
+        }
         Ok(Changes { version, is_all, claims, released })
     }
 

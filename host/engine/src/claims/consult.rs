@@ -10,10 +10,10 @@
 //! network's policy is asked or another network's turn is waited for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tenure_types::Result;
 
+use super::pieces::{LONGEST_PIECE, MOST_IN_A_PIECE};
 use super::plan::{Layout, Plan, Portion};
 use super::together::{Together, together};
 use crate::committer::defect;
@@ -21,12 +21,6 @@ use crate::delegates::ForClaims;
 use crate::engine::Engine;
 use crate::networks::Entered;
 use crate::slot::Alone;
-
-/// How many claims are asked for in one turn.
-const MOST_IN_A_TURN: usize = 32;
-
-/// How long the turn is kept for another claim. A single answer may take longer, as a pod's may.
-const LONGEST_TURN: Duration = Duration::from_millis(1);
 
 /// How often what is missing is asked for in several turns before the turn is kept to the end.
 const PATIENCE: usize = 3;
@@ -88,13 +82,13 @@ impl Engine {
             let Layout { mut plan, missing } = self.lay_out(&alone, portion, given, now)?;
             let Some((policy, missing)) = missing else { return Ok(Consulted { alone, plan }) };
             self.admits_beside_others(portion.network, None, None).await?;
-            // Whatever changes a policy's state makes its proposals void: one that keeps a state is asked in one turn.
+            // A change of a policy's state voids its proposals, so a policy with a state is asked in one turn.
             let in_one_turn = round >= PATIENCE || policy.keeps_state();
             let base = through(&alone);
             let (mut asked, mut began) = (0, self.ports.clock.monotonic());
             for one in missing {
                 let held = self.ports.clock.monotonic().saturating_sub(began);
-                if !in_one_turn && asked > 0 && (asked >= MOST_IN_A_TURN || held >= LONGEST_TURN) {
+                if !in_one_turn && asked > 0 && (asked >= MOST_IN_A_PIECE || held >= LONGEST_PIECE) {
                     // The draft is a copy from here on, so that others change the book without copying it.
                     plan.book()?;
                     drop(alone);

@@ -1,13 +1,15 @@
-//! An agent's whole set of claims, declared at once: what is missing is made, what is no longer declared is released, and
-//! either all of it becomes durable or none.
+//! An agent's whole set of claims, declared at once: what is missing is made, what is no longer declared is released. Either all of it
+//! becomes durable or none, unless it is more than [`MOST_AT_ONCE`] changes: then it is decided on as a whole and carried out in pieces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tenure_ledger::ClaimKey;
+use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::asking::{Held, check_number, unknown};
+use super::gradual::CarriedOut;
+use super::pieces::MOST_IN_A_PIECE;
 use super::plan::{Plan, Portion, Proposals};
 use super::view::{after, shown};
 use super::{Agent, Ask, Claimed};
@@ -21,6 +23,9 @@ use crate::slot::Alone;
 /// How often the policies are asked for what no longer fits.
 const MOST_ROUNDS: usize = 16;
 
+/// The most changes that are carried out at once.
+const MOST_AT_ONCE: usize = MOST_IN_A_PIECE;
+
 /// What a declaration has done, or would do.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Declared {
@@ -32,23 +37,35 @@ pub struct Declared {
     pub released: Vec<ClaimKey>,
 }
 
+/// The claims that a declaration is about.
+#[derive(Default)]
+struct Own {
+    known: BTreeSet<ClaimKey>,
+    /// How many claims of the agent other scopes have.
+    elsewhere: usize,
+    /// How many claims begin, end or change.
+    changes: usize,
+}
+
 impl Engine {
-    /// Brings an agent's claims in line with its declaration; durable when this returns. Without `apply`, only says what
+    /// Brings the claims of an agent's scope in line with its declaration; durable when this returns. Without `apply`, only says what
     /// it would do.
     ///
     /// The policies are asked in their own networks' turns, some claims at a time; then everything is carried out in the turns of
-    /// all networks, if what was proposed still fits, and asked for again as far as it does not.
+    /// all networks, if what was proposed still fits, and asked for again as far as it does not. More than [`MOST_AT_ONCE`] changes are
+    /// carried out some at a time instead, so that no network is kept for long.
     ///
     /// # Errors
-    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed.
-    /// `NotReady` if the networks change too fast.
+    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed, or the
+    /// error says that some of many changes were carried out. `NotReady` if the networks change too fast.
     pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         self.has_state()?;
         self.restore_claims_of(&agent.name).await?;
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
             if apply {
-                self.witnessed.retain(|key| key.agent != agent.name);
+                self.witnessed
+                    .retain(|key, claim| key.agent != agent.name || claim.claimant.scope != agent.scope);
             }
             // What ended the agent's last claim may not be durable yet.
             self.ports.journal.barrier().durable().await?;
@@ -65,10 +82,10 @@ impl Engine {
         let wanted = by_key(agent, asks)?;
         let _asking = self.heard.asking(wanted.keys().filter(|_| apply).cloned());
         let _turn = self.turns.enter(&agent.name).await?;
-        let known: BTreeSet<ClaimKey> =
-            self.committer.node().claims.of(&agent.name).map(|claim| claim.key.clone()).collect();
+        wanted.keys().try_for_each(|key| self.check_scope(agent, key))?;
+        let Own { known, elsewhere, changes } = self.own(agent, &wanted);
         if wanted.keys().any(|key| !known.contains(key)) {
-            check_number(agent, wanted.len())?;
+            check_number(agent, wanted.len() + elsewhere)?;
         }
         let names: BTreeSet<&NetworkName> =
             known.iter().chain(wanted.keys()).map(|key| &key.network).collect();
@@ -81,11 +98,20 @@ impl Engine {
             portions.push(Portion { network, gone, wanted, proposals: Proposals::default() });
         }
         let given = self.given_for(&wanted, &slots, apply).await?;
-        let (declared, ticket) = self.settle_on(&slots, &mut portions, &given, apply).await?;
-        ticket.durable().await?;
+        let declared = match apply {
+            false => self.would_declare(&slots, &mut portions, &given).await?,
+            true if changes > MOST_AT_ONCE => self.settle_gradually(&slots, &mut portions, &given).await?,
+            true => {
+                let (declared, ticket) = self.settle_on(&slots, &mut portions, &given).await?;
+                ticket.durable().await?;
+                declared
+            }
+        };
         drop(given);
         if apply {
-            self.witnessed.retain(|key| key.agent != agent.name || wanted.contains_key(key));
+            self.witnessed.retain(|key, claim| {
+                key.agent != agent.name || claim.claimant.scope != agent.scope || wanted.contains_key(key)
+            });
             let is_heard = || {
                 let now = self.now();
                 wanted.keys().for_each(|key| self.heard.asked(key, now));
@@ -101,26 +127,69 @@ impl Engine {
         Ok(declared)
     }
 
-    /// Has the policies propose what is missing until all of it fits, and carries it out, or says what it would be.
+    /// What a declaration of an agent is about: the claims of the scope that declares, and those that it takes over.
+    fn own(&self, agent: &Agent, wanted: &BTreeMap<ClaimKey, &Ask>) -> Own {
+        let node = self.committer.node();
+        let mut own = Own::default();
+        for claim in node.claims.of(&agent.name) {
+            let ask = wanted.get(&claim.key);
+            if claim.wish.claimant.scope == agent.scope || ask.is_some() {
+                own.known.insert(claim.key.clone());
+            } else {
+                own.elsewhere += 1;
+            }
+            let stays =
+                ask.is_some_and(|ask| ask.wish == claim.wish && matches!(claim.presence, Presence::Here(_)));
+            own.changes += usize::from(!stays && (ask.is_some() || claim.wish.claimant.scope == agent.scope));
+        }
+        own.changes += wanted.keys().filter(|key| !own.known.contains(*key)).count();
+        own
+    }
+
+    /// Says what a declaration would do.
+    async fn would_declare(
+        &self,
+        slots: &[Entered<'_>],
+        portions: &mut [Portion<'_>],
+        given: &ForClaims,
+    ) -> Result<Declared> {
+        let mut plans = Vec::new();
+        for (slot, portion) in slots.iter().zip(portions) {
+            plans.push(self.foresee_claims(slot, portion, given).await?);
+        }
+        self.ports.journal.barrier().durable().await?;
+        self.would_do(plans, self.now())
+    }
+
+    /// Carries many changes out, some at a time, unless it is foreseen that one is refused; durable when this returns.
+    async fn settle_gradually(
+        &self,
+        slots: &[Entered<'_>],
+        portions: &mut [Portion<'_>],
+        given: &ForClaims,
+    ) -> Result<Declared> {
+        for (slot, portion) in slots.iter().zip(portions.iter_mut()) {
+            self.foresee_claims(slot, portion, given).await?;
+        }
+        let mut done = CarriedOut::default();
+        for (slot, portion) in slots.iter().zip(portions) {
+            self.carry_out_gradually(slot, portion, given, &mut done).await?;
+        }
+        done.durable().await?;
+        Ok(self.declared(done))
+    }
+
+    /// Has the policies propose what is missing until all of it fits, and carries it out.
     async fn settle_on(
         &self,
         slots: &[Entered<'_>],
         portions: &mut [Portion<'_>],
         given: &ForClaims,
-        apply: bool,
     ) -> Result<(Declared, Ticket)> {
         for _ in 0..MOST_ROUNDS {
             let Some((turns, mut plans)) = self.agree(slots, portions, given).await? else { continue };
-            return match apply {
-                true => {
-                    let ticket = self.carry_out(turns, portions, &mut plans)?;
-                    Ok((self.done(plans), ticket))
-                }
-                false => {
-                    drop(turns);
-                    Ok((self.would_do(plans, self.now())?, self.ports.journal.barrier()))
-                }
-            };
+            let ticket = self.carry_out(turns, portions, &mut plans)?;
+            return Ok((self.done(plans), ticket));
         }
         let cause = "the declaration's networks change faster than it can be decided on; ask again";
         Err(Error::new(ErrorCode::NotReady, cause))
@@ -186,13 +255,19 @@ impl Engine {
     }
 
     fn done(&self, plans: Vec<Plan>) -> Declared {
-        let mut declared = Declared::default();
+        let mut done = CarriedOut::default();
         for plan in plans {
-            declared.created.extend(plan.created.iter().filter_map(|key| self.claimed(key)));
-            declared.kept.extend(plan.kept.iter().filter_map(|key| self.claimed(key)));
-            declared.released.extend(plan.released);
+            done.created.extend(plan.created);
+            done.kept.extend(plan.kept);
+            done.released.extend(plan.released);
         }
-        declared
+        self.declared(done)
+    }
+
+    fn declared(&self, done: CarriedOut) -> Declared {
+        let claimed = |keys: Vec<ClaimKey>| keys.iter().filter_map(|key| self.claimed(key)).collect();
+        let CarriedOut { created, kept, released, .. } = done;
+        Declared { created: claimed(created), kept: claimed(kept), released }
     }
 
     fn would_do(&self, plans: Vec<Plan>, now: Moment) -> Result<Declared> {

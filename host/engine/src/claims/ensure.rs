@@ -11,11 +11,11 @@ use crate::ports::Ticket;
 
 impl Engine {
     /// Makes a claim, or returns the one that exists; durable when this returns. The same agent gets the same addresses,
-    /// whatever has happened in between, until the claim ends.
+    /// until the claim ends.
     ///
     /// # Errors
     /// `NotReady` while the state is lost, `UnknownNetwork` while the network does not exist, `ClaimDiffers` if the claim holds other addresses than it asks
-    /// for now, `ClaimDenied` if the agent has too many; otherwise as an ADD.
+    /// for now, `ClaimOfAnotherScope` if another component has it, `ClaimDenied` if the agent has too many; otherwise as an ADD.
     pub async fn ensure(&self, agent: &Agent, ask: &Ask) -> Result<Claimed> {
         let key = ask.key(&agent.name);
         self.observed("ensure", &ask.network, Some(&key.owner()), self.serve_ensure(agent, &key, ask)).await
@@ -38,6 +38,7 @@ impl Engine {
         let alone = slot.alone().await;
         let now = self.now();
         self.restore_claims(&alone, &ask.network, now)?;
+        self.check_scope(agent, key)?;
         let held = match alone.state().as_ref() {
             Some(served) => self.held(&served.book, key, &ask.wish, now),
             None => return Err(unknown(&ask.network)),

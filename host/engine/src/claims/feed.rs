@@ -21,7 +21,8 @@ pub(crate) struct Feed {
     run: u64,
     /// A `std::sync::Mutex`, held to read and to change memory. Taken after the locks of the state that changes.
     state: Mutex<State>,
-    changed: watch::Sender<u64>,
+    /// Notified of each change of a network, for callers that wait for one.
+    networks: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -32,10 +33,19 @@ struct State {
     since: u64,
     claims: BTreeMap<ClaimKey, u64>,
     networks: BTreeMap<NetworkName, u64>,
-    /// The place of the last change of each agent's claims, and of any network.
-    by_agent: BTreeMap<AgentName, u64>,
+    by_agent: BTreeMap<AgentName, AgentFeed>,
+    /// The place of the last change of any network.
     any_network: u64,
     released: VecDeque<(u64, ClaimKey, Box<str>)>,
+}
+
+/// The changes that concern one agent.
+#[derive(Default)]
+struct AgentFeed {
+    /// The place of the last change of its claims.
+    last: u64,
+    /// Notified of each change of its claims or of a network, and of no other agent's.
+    changed: watch::Sender<u64>,
 }
 
 /// What has changed since a version.
@@ -53,43 +63,36 @@ impl Feed {
     /// The feed of a run that began at this moment, with the log at this place.
     pub(crate) fn new(began: Moment, place: u64) -> Self {
         let state = State { last: place, since: place, ..State::default() };
-        Self { run: began.boot_ns, state: Mutex::new(state), changed: watch::Sender::new(place) }
+        Self { run: began.boot_ns, state: Mutex::new(state), networks: watch::Sender::new(place) }
     }
 
-    /// Notes a fact that was applied.
+    /// Notes a fact that was applied. What concerns no claim and no network's definition, such as a pod's addresses, costs a look.
     pub(crate) fn applied(&self, place: u64, fact: &Fact) {
-        {
-            let mut state = hold(&self.state);
-            match fact {
-                Fact::Claims(ClaimFact::Released { key, reason, .. }) => state.release(place, key, reason),
-                Fact::Claims(fact) => _ = state.claims.insert(fact.key().clone(), place),
-                Fact::Ledger(LedgerFact::Removed { network, .. }) => _ = state.networks.remove(network),
-                Fact::Ledger(
-                    LedgerFact::Defined(_)
-                    | LedgerFact::RangeAdded { .. }
-                    | LedgerFact::RangeDraining { .. }
-                    | LedgerFact::RangeRemoved { .. },
-                ) => _ = fact.network().map(|network| state.networks.insert(network.clone(), place)),
-                Fact::Ledger(_)
-                | Fact::Choices(_)
-                | Fact::Components(_)
-                | Fact::States(_)
-                | Fact::Delegations(_)
-                | Fact::Effects(_)
-                | Fact::Moves(_) => return,
+        match fact {
+            Fact::Claims(fact) => hold(&self.state).claim(place, fact),
+            Fact::Ledger(
+                fact @ (LedgerFact::Defined(_)
+                | LedgerFact::Removed { .. }
+                | LedgerFact::RangeAdded { .. }
+                | LedgerFact::RangeDraining { .. }
+                | LedgerFact::RangeRemoved { .. }),
+            ) => {
+                hold(&self.state).network(place, fact);
+                self.networks.send_replace(place);
             }
-            match fact {
-                Fact::Claims(fact) => _ = state.by_agent.insert(fact.key().agent.clone(), place),
-                _ => state.any_network = place,
-            }
-            state.last = place;
+            // Of no claim, and no change of where one could be.
+            _ => {}
         }
-        self.changed.send_replace(place);
     }
 
-    /// Notified of the place of each change.
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
+    /// Notified of the place of each change that concerns an agent.
+    pub(super) fn subscribe(&self, agent: &AgentName) -> watch::Receiver<u64> {
+        hold(&self.state).by_agent.entry(agent.clone()).or_default().changed.subscribe()
+    }
+
+    /// Notified of the place of each change of a network.
+    pub(super) fn subscribe_to_networks(&self) -> watch::Receiver<u64> {
+        self.networks.subscribe()
     }
 
     fn version(&self, place: u64) -> String {
@@ -111,7 +114,7 @@ impl Feed {
             .released
             .iter()
             .filter(|(place, key, _)| after.is_some_and(|after| *place > after) && key.agent == *agent);
-        let of_agent = state.by_agent.get(agent).copied().unwrap_or_default();
+        let of_agent = state.by_agent.get(agent).map_or(0, |of| of.last);
         Since {
             version: self.version(state.last),
             is_all: after.is_none(),
@@ -133,6 +136,29 @@ impl Feed {
 }
 
 impl State {
+    /// Notes a change of a claim, and tells its agent.
+    fn claim(&mut self, place: u64, fact: &ClaimFact) {
+        match fact {
+            ClaimFact::Released { key, reason, .. } => self.release(place, key, reason),
+            fact => _ = self.claims.insert(fact.key().clone(), place),
+        }
+        let of_agent = self.by_agent.entry(fact.key().agent.clone()).or_default();
+        of_agent.last = place;
+        of_agent.changed.send_replace(place);
+        self.last = place;
+    }
+
+    /// Notes a change of a network, and tells all agents.
+    fn network(&mut self, place: u64, fact: &LedgerFact) {
+        match fact {
+            LedgerFact::Removed { network, .. } => _ = self.networks.remove(network),
+            fact => _ = self.networks.insert(fact.network().clone(), place),
+        }
+        self.any_network = place;
+        self.by_agent.values().for_each(|of| _ = of.changed.send_replace(place));
+        self.last = place;
+    }
+
     fn release(&mut self, place: u64, key: &ClaimKey, reason: &str) {
         self.claims.remove(key);
         if self.released.len() >= MOST_RELEASES
@@ -165,5 +191,27 @@ mod tests {
         assert!(since(&cilium, &before).is_quiet);
         feed.applied(3, &LedgerFact::Removed { network, at }.into());
         assert!(!since(&cilium, &before).is_quiet);
+    }
+
+    /// Regression: every watch was woken by whatever any agent claimed.
+    #[test]
+    fn an_agent_is_woken_by_what_concerns_it_only() {
+        let [cilium, monitor] = ["cilium", "monitor"].map(|name| AgentName::new(name).unwrap());
+        let (network, at) = (NetworkName::new("net").unwrap(), Moment::default());
+        let feed = Feed::new(at, 1);
+        let mut changed = [feed.subscribe(&cilium), feed.subscribe(&monitor), feed.subscribe_to_networks()];
+        let mut woken = || {
+            let woken = changed.each_ref().map(|changed| changed.has_changed().unwrap());
+            changed.iter_mut().for_each(watch::Receiver::mark_unchanged);
+            woken
+        };
+        let name = ClaimName::new("probe").unwrap();
+        let key = ClaimKey { agent: monitor, network: network.clone(), name };
+        feed.applied(2, &ClaimFact::Confirmed { key, at }.into());
+        assert_eq!(woken(), [false, true, false]);
+        feed.applied(3, &LedgerFact::Importing { network: network.clone(), under_way: true, at }.into());
+        assert_eq!(woken(), [false, false, false]);
+        feed.applied(4, &LedgerFact::Removed { network, at }.into());
+        assert_eq!(woken(), [true, true, true]);
     }
 }

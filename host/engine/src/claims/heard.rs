@@ -1,15 +1,16 @@
-//! When agents were last heard of. Kept in memory only: a start counts as hearing of everybody, so a lease never runs out
+//! The time of each agent's last contact. Kept in memory only: a start counts as contact with every agent, so a lease never runs out
 //! because the daemon was away.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use tenure_ledger::ClaimKey;
+use tenure_ledger::{Claim, ClaimKey};
 use tenure_types::{AgentName, Moment};
 
+use super::filter::ClaimFilter;
 use crate::lock::hold;
 
-/// When agents were last heard of.
+/// The time of each agent's last contact.
 pub(crate) struct Heard {
     since: Moment,
     /// A `std::sync::Mutex`, held to read and to change memory.
@@ -21,9 +22,37 @@ struct State {
     claims: BTreeMap<ClaimKey, Moment>,
     /// How many requests for each claim are under way.
     asking: BTreeMap<ClaimKey, usize>,
-    agents: BTreeMap<AgentName, Moment>,
-    /// How many watches each agent has open.
-    watching: BTreeMap<AgentName, usize>,
+    /// End of the last watch, by agent and by the claims that it watched.
+    agents: BTreeMap<(AgentName, ClaimFilter), Moment>,
+    /// How many watches each agent has open, by the claims that they are about.
+    watching: BTreeMap<(AgentName, ClaimFilter), usize>,
+}
+
+/// The most ended watches of different scopes that are remembered of an agent: it names scopes as it likes.
+const MOST_SCOPES: usize = 256;
+
+impl State {
+    /// Remembers when the last watch of these claims ended.
+    fn remember(&mut self, of: (AgentName, ClaimFilter), at: Moment) {
+        let agent = of.0.clone();
+        self.agents.insert(of, at);
+        let first = (agent, ClaimFilter::All);
+        let scopes = self.agents.range(&first..).take_while(|((agent, _), _)| *agent == first.0);
+        let own = || scopes.clone().filter(|((_, filter), _)| *filter != ClaimFilter::All);
+        if own().count() > MOST_SCOPES {
+            let oldest = own().min_by_key(|(_, at)| at.boot_ns).map(|(of, _)| of.clone());
+            oldest.map(|oldest| self.agents.remove(&oldest));
+        }
+    }
+
+    /// Lists an agent's entries about a claim. Few: a scope counts only while it is watched, or has been.
+    fn about<'a, T>(
+        of: &'a BTreeMap<(AgentName, ClaimFilter), T>,
+        claim: &'a Claim,
+    ) -> impl Iterator<Item = &'a T> {
+        let filters = [ClaimFilter::All, ClaimFilter::Scope(claim.wish.claimant.scope.clone())];
+        filters.into_iter().filter_map(|filter| of.get(&(claim.key.agent.clone(), filter)))
+    }
 }
 
 /// Requests for claims that are under way: until this is dropped, their agent is there, so their leases do not run out.
@@ -32,10 +61,10 @@ pub(crate) struct Asking {
     keys: Vec<ClaimKey>,
 }
 
-/// An open watch, which keeps all leases of its agent.
+/// An open watch, which keeps the leases of the claims that it is about.
 pub struct Watching {
     heard: Arc<Heard>,
-    agent: AgentName,
+    of: (AgentName, ClaimFilter),
     now: Box<dyn Fn() -> Moment + Send + Sync>,
 }
 
@@ -63,38 +92,48 @@ impl Heard {
         hold(&self.state).claims.remove(key);
     }
 
-    /// When a claim's agent was last heard of; now, if it watches or is asking for the claim.
-    pub(super) fn last(&self, key: &ClaimKey, now: Moment) -> Moment {
-        self.since_the_start(key, now).unwrap_or(self.since)
+    /// Returns the last contact of a claim's agent; now, if the agent watches or is asking for the claim.
+    pub(super) fn last(&self, claim: &Claim, now: Moment) -> Moment {
+        self.since_the_start(claim, now).unwrap_or(self.since)
     }
 
     /// As [`last`](Self::last); `None` if it was not heard of since the start.
-    pub(super) fn since_the_start(&self, key: &ClaimKey, now: Moment) -> Option<Moment> {
+    pub(super) fn since_the_start(&self, claim: &Claim, now: Moment) -> Option<Moment> {
         let state = hold(&self.state);
-        if state.watching.contains_key(&key.agent) || state.asking.contains_key(key) {
+        if State::about(&state.watching, claim).next().is_some() || state.asking.contains_key(&claim.key) {
             return Some(now);
         }
-        let times = [state.claims.get(key), state.agents.get(&key.agent)];
-        times.into_iter().flatten().max_by_key(|at| at.boot_ns).copied()
+        let times = state.claims.get(&claim.key).into_iter().chain(State::about(&state.agents, claim));
+        times.max_by_key(|at| at.boot_ns).copied()
     }
 
     /// The number of each agent's open watches.
     pub(super) fn all_watches(&self) -> BTreeMap<AgentName, usize> {
-        hold(&self.state).watching.clone()
+        let mut all = BTreeMap::new();
+        for ((agent, _), open) in &hold(&self.state).watching {
+            *all.entry(agent.clone()).or_default() += open;
+        }
+        all
     }
 
     /// The number of an agent's open watches.
     pub(super) fn watches(&self, agent: &AgentName) -> usize {
-        hold(&self.state).watching.get(agent).copied().unwrap_or_default()
+        let (state, first) = (hold(&self.state), (agent.clone(), ClaimFilter::All));
+        state.watching.range(&first..).take_while(|((of, _), _)| of == agent).map(|(_, open)| open).sum()
+    }
+
+    /// The number of open watches that are about a claim.
+    pub(super) fn watches_about(&self, claim: &Claim) -> usize {
+        State::about(&hold(&self.state).watching, claim).sum()
     }
 
     pub(super) fn watch(
         self: &Arc<Self>,
-        agent: &AgentName,
+        of: (AgentName, ClaimFilter),
         now: impl Fn() -> Moment + Send + Sync + 'static,
     ) -> Watching {
-        *hold(&self.state).watching.entry(agent.clone()).or_default() += 1;
-        Watching { heard: Arc::clone(self), agent: agent.clone(), now: Box::new(now) }
+        *hold(&self.state).watching.entry(of.clone()).or_default() += 1;
+        Watching { heard: Arc::clone(self), of, now: Box::new(now) }
     }
 }
 
@@ -116,11 +155,11 @@ impl Drop for Watching {
     fn drop(&mut self) {
         let now = (self.now)();
         let mut state = hold(&self.heard.state);
-        if let Some(open) = state.watching.get_mut(&self.agent) {
+        if let Some(open) = state.watching.get_mut(&self.of) {
             *open -= 1;
             if *open == 0 {
-                state.watching.remove(&self.agent);
-                state.agents.insert(self.agent.clone(), now);
+                state.watching.remove(&self.of);
+                state.remember(self.of.clone(), now);
             }
         }
     }
@@ -128,22 +167,57 @@ impl Drop for Watching {
 
 #[cfg(test)]
 mod tests {
-    use tenure_types::{ClaimName, NetworkName};
+    use tenure_ledger::{Claimant, Presence, Wish};
+    use tenure_types::{ClaimName, Generation, NetworkName, ScopeName};
 
     use super::*;
 
-    #[test]
-    fn a_claim_that_is_made_anew_has_not_been_heard_of_before() {
-        let at = |boot_ns| Moment { boot_ns, wall_ms: 0 };
-        let key = ClaimKey {
+    fn at(boot_ns: u64) -> Moment {
+        Moment { boot_ns, wall_ms: 0 }
+    }
+
+    fn key() -> ClaimKey {
+        ClaimKey {
             agent: AgentName::new("cilium").unwrap(),
             network: NetworkName::new("net").unwrap(),
             name: ClaimName::new("router").unwrap(),
-        };
-        let heard = Heard::new(at(1));
+        }
+    }
+
+    fn claim(key: ClaimKey, scope: Option<ScopeName>) -> Claim {
+        let wish = Wish { claimant: Claimant { scope, holder: None }, ..Wish::default() };
+        Claim { key, wish, generation: Generation(1), made_at: at(1), presence: Presence::Here(at(1)) }
+    }
+
+    #[test]
+    fn a_claim_that_is_made_anew_has_not_been_heard_of_before() {
+        let key = key();
+        let heard = Arc::new(Heard::new(at(1)));
         heard.asked(&key, at(5));
-        assert_eq!(heard.last(&key, at(9)), at(5));
-        heard.forget(&key);
-        assert_eq!(heard.last(&key, at(9)), at(1), "only the start is left");
+        let claim = claim(key, None);
+        assert_eq!(heard.last(&claim, at(9)), at(5));
+        heard.forget(&claim.key);
+        assert_eq!(heard.last(&claim, at(9)), at(1), "only the start is left");
+    }
+
+    #[test]
+    fn a_watch_of_a_scope_says_nothing_about_other_scopes_and_few_scopes_are_remembered() {
+        let scope = |name: &str| Some(ScopeName::new(name).unwrap());
+        let [own, other] = ["own", "other"].map(|name| claim(key(), scope(name)));
+        let of = |name: &str| (own.key.agent.clone(), ClaimFilter::Scope(scope(name)));
+        let heard = Arc::new(Heard::new(at(1)));
+        let watching = heard.watch(of("own"), || at(7));
+        let last = |claim| heard.last(claim, at(9));
+        assert_eq!((last(&own), last(&other)), (at(9), at(1)));
+        assert_eq!((heard.watches_about(&own), heard.watches_about(&other)), (1, 0));
+        drop(watching);
+        assert_eq!((last(&own), last(&other)), (at(7), at(1)));
+        for number in 0..2 * MOST_SCOPES as u64 {
+            drop(heard.watch(of(&format!("scope-{number}")), move || at(10 + number)));
+        }
+        assert_eq!(hold(&heard.state).agents.len(), MOST_SCOPES);
+        assert_eq!(heard.watches(&own.key.agent), 0);
+        drop(heard.watch((own.key.agent.clone(), ClaimFilter::All), || at(8)));
+        assert_eq!(heard.last(&other, at(9)), at(8), "a watch of all claims is about each");
     }
 }

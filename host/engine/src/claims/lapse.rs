@@ -7,15 +7,15 @@ use futures_util::future::join_all;
 use tenure_ledger::{Claim, ClaimKey, Presence};
 use tenure_types::{End, NetworkName, Result};
 
-use super::Watching;
+use super::{ClaimFilter, Watching};
 use crate::engine::Engine;
 
 impl Engine {
     /// Ends the claims that have lapsed, and returns how many. Call it regularly.
     ///
     /// Two witnesses are needed: the time is over, and the agent neither watches nor is asking for the claim. Neither the
-    /// agents' turns nor delegates are waited for, and no network waits for another: what an agent has under way keeps nobody
-    /// else's claims. What delegates have to take back is left to [`tidy`](Self::tidy).
+    /// agents' turns nor delegates are waited for, and no network waits for another: an agent's calls in progress do not delay the end of
+    /// other agents' claims. What delegates have to take back is left to [`tidy`](Self::tidy).
     ///
     /// # Errors
     /// `CheckpointFailed` when a release is not durable; the next call tries again.
@@ -65,11 +65,11 @@ impl Engine {
         })
     }
 
-    /// Counts an agent as present until this is dropped.
+    /// Counts an agent as present, as far as these of its claims are concerned, until this is dropped.
     #[must_use]
-    pub fn watching(&self, agent: &tenure_types::AgentName) -> Watching {
+    pub fn watching(&self, agent: &tenure_types::AgentName, filter: ClaimFilter) -> Watching {
         let clock = std::sync::Arc::clone(&self.ports.clock);
-        self.heard.watch(agent, move || clock.now())
+        self.heard.watch((agent.clone(), filter), move || clock.now())
     }
 
     /// The number of an agent's open watches.

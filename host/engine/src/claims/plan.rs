@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, PolicyState};
 use tenure_types::{Allocation, Error, ErrorCode, Moment, NetworkName, Result};
@@ -35,7 +36,8 @@ pub(super) struct Proposals {
 }
 
 impl Proposals {
-    fn of(state: PolicyState) -> Self {
+    /// None yet, of a policy with this state.
+    pub(super) fn of(state: PolicyState) -> Self {
         Self { by_claim: BTreeMap::new(), states: Some((state.clone(), state)) }
     }
 
@@ -57,6 +59,12 @@ impl Proposals {
 
     pub(super) fn add(&mut self, key: &ClaimKey, proposed: Proposed) {
         self.by_claim.insert(key.clone(), proposed);
+    }
+
+    /// The proposal for a claim, if that does not depend on what has changed since.
+    pub(super) fn take(&mut self, key: &ClaimKey, now: &PolicyState) -> Option<Proposed> {
+        let stands = self.stand(now) && !self.are_chained();
+        self.by_claim.remove(key).filter(|_| stands)
     }
 
     /// The fact of the policy's state after the last of them.
@@ -131,6 +139,11 @@ impl Plan {
         std::mem::take(&mut self.facts)
     }
 
+    /// Ends the cooldowns that are over in the draft.
+    pub(super) fn expire(&mut self, now: Moment, cooldown: Duration) {
+        Arc::make_mut(&mut self.draft).expire(now, cooldown);
+    }
+
     fn let_go(&mut self) {
         self.draft = Arc::new(Book::empty(self.draft.name()));
     }
@@ -145,7 +158,9 @@ impl Engine {
         given: &ForClaims,
         now: Moment,
     ) -> Result<Layout<'a>> {
-        let (mut plan, missing) = self.compare_claims(alone, portion, now)?;
+        let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
+        let book = book.ok_or_else(|| unknown(portion.network))?;
+        let (mut plan, missing) = self.compare_claims(book, portion, now)?;
         if missing.is_empty() {
             return Ok(Layout { plan, missing: None });
         }
@@ -154,13 +169,7 @@ impl Engine {
         let (policy, book) = self.deciding(alone, portion.network, now)?;
         plan.draft = book;
         if policy.delegate().is_some() {
-            for one in missing {
-                let obtained = given.get(one.key).ok_or_else(|| changed(one.key))?;
-                let (wanted, at) = ((one.key, &one.ask.wish), (one.made_at, now));
-                let book = Arc::clone(plan.book()?);
-                plan.facts.extend(self.declared_delegated(&book, wanted, obtained, policy.as_ref(), at)?);
-                plan.created.push(one.key.clone());
-            }
+            self.plan_delegated(&mut plan, &missing, policy.as_ref(), (given, now))?;
             return Ok(Layout { plan, missing: None });
         }
         let state = self.remembered(portion.network, policy.as_ref());
@@ -173,8 +182,7 @@ impl Engine {
                 unasked.push(one);
                 continue;
             };
-            let Proposed { request, proposal, policy } = proposed;
-            match plan.book()?.admit(request, proposal, policy, now) {
+            match proposed.admit(plan.book()?, now) {
                 Ok(allocation) => plan.create(&one, allocation, now),
                 // Somebody has it by now.
                 Err(_) if !portion.proposals.are_chained() => {
@@ -191,15 +199,32 @@ impl Engine {
         Ok(Layout { plan, missing })
     }
 
-    /// Compares what the agent has with what it declares.
-    fn compare_claims<'a>(
+    /// Plans to make what is missing from what a delegate gave for it.
+    pub(super) fn plan_delegated(
         &self,
-        alone: &Alone<'_>,
+        plan: &mut Plan,
+        missing: &[Missing<'_>],
+        policy: &dyn Policy,
+        (given, now): (&ForClaims, Moment),
+    ) -> Result<()> {
+        for one in missing {
+            let obtained = given.get(one.key).ok_or_else(|| changed(one.key))?;
+            let (wanted, at) = ((one.key, &one.ask.wish), (one.made_at, now));
+            let book = Arc::clone(plan.book()?);
+            plan.facts.extend(self.declared_delegated(&book, wanted, obtained, policy, at)?);
+            plan.created.push(one.key.clone());
+        }
+        Ok(())
+    }
+
+    /// Compares what the agent has on a book with what it declares.
+    pub(super) fn compare_claims<'a>(
+        &self,
+        book: Arc<Book>,
         portion: &Portion<'a>,
         now: Moment,
     ) -> Result<(Plan, Vec<Missing<'a>>)> {
-        let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
-        let mut plan = Plan::of(book.ok_or_else(|| unknown(portion.network))?);
+        let mut plan = Plan::of(book);
         let reason = BY_AGENT.reason();
         for key in &portion.gone {
             plan.facts.extend(self.ending(&plan.draft, key, now, reason));
@@ -225,6 +250,6 @@ impl Engine {
 }
 
 /// The error for a network that got a delegate while a declaration was decided on.
-fn changed(key: &ClaimKey) -> Error {
+pub(super) fn changed(key: &ClaimKey) -> Error {
     Error::new(ErrorCode::NotReady, format_args!("{key}: the network has just changed; ask again"))
 }

@@ -1,12 +1,62 @@
 //! Releasing a claim.
 
 use tenure_ledger::ClaimKey;
-use tenure_types::Result;
+use tenure_types::{Error, ErrorCode, Generation, HolderName, Result, ScopeName};
 
 use super::asking::BY_AGENT;
+use super::scope::of_another;
 use crate::engine::Engine;
 
+/// The precondition of a release. An agent that terminates must not release a claim that its successor uses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Precondition {
+    /// The scope that it has to belong to.
+    pub scope: Option<ScopeName>,
+    /// The allocation that it has to hold; `None` for any.
+    pub generation: Option<Generation>,
+    /// The holder that has to have asked for it last; `None` for any.
+    pub holder: Option<HolderName>,
+}
+
 impl Engine {
+    /// As [`release_claim`](Self::release_claim), if the claim is still the one that is meant.
+    ///
+    /// # Errors
+    /// `ClaimOfAnotherScope` and `ClaimSuperseded` if it is not; then nothing is changed.
+    pub async fn release_claim_if(&self, key: &ClaimKey, precondition: &Precondition) -> Result<bool> {
+        // The claim changes in its agent's turn only, except that it may end.
+        let _turn = self.turns.enter(&key.agent).await?;
+        self.has_state()?;
+        self.restore_claims_of(&key.agent).await?;
+        self.check_precondition(key, precondition)?;
+        self.release_in_turn(key).await
+    }
+
+    fn check_precondition(&self, key: &ClaimKey, precondition: &Precondition) -> Result<()> {
+        let node = self.committer.node();
+        let Some(claim) = node.claims.get(key) else { return Ok(()) };
+        let Precondition { scope, generation, holder } = precondition;
+        let claimant = &claim.wish.claimant;
+        if claimant.scope != *scope {
+            return Err(of_another(key, claimant.scope.as_ref()));
+        }
+        let superseded = |why: std::fmt::Arguments<'_>| {
+            Err(Error::new(ErrorCode::ClaimSuperseded, format_args!("{key} {why}; it was not released")))
+        };
+        match (generation, holder, &claimant.holder) {
+            (Some(meant), ..) if *meant != claim.generation => {
+                superseded(format_args!("has generation {} by now, and not {meant}", claim.generation))
+            }
+            (_, Some(meant), Some(holder)) if meant != holder => {
+                superseded(format_args!("was last asked for by holder {holder}, and not by {meant}"))
+            }
+            (_, Some(meant), None) => superseded(format_args!(
+                "was last asked for by a caller that named no holder, and not by {meant}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Ends an agent's claim; durable when this returns. Returns whether there was one.
     ///
     /// # Errors
@@ -14,9 +64,14 @@ impl Engine {
     pub async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
         let _turn = self.turns.enter(&key.agent).await?;
         self.has_state()?;
+        self.release_in_turn(key).await
+    }
+
+    /// The caller has the agent's turn.
+    async fn release_in_turn(&self, key: &ClaimKey) -> Result<bool> {
         let existed = self.end_claim(key, || Some(BY_AGENT.reason().to_owned())).await?;
         self.settle_quietly(&key.network, &key.owner()).await;
-        self.witnessed.retain(|other| other != key);
+        self.witnessed.retain(|other, _| other != key);
         Ok(existed)
     }
 
@@ -53,7 +108,7 @@ impl Engine {
         };
         ticket.durable().await?;
         if existed {
-            self.witnessed.retain(|other| other != key);
+            self.witnessed.retain(|other, _| other != key);
         }
         Ok(existed)
     }

@@ -1,4 +1,4 @@
-//! Restoring the claims of a state that was lost, before anybody else can get their addresses.
+//! Restoring the claims of a lost state, before another owner can get their addresses.
 //!
 //! ```text
 //!  the state is lost            its network serves a request            its agent asks for it
@@ -16,37 +16,50 @@ use std::sync::Arc;
 
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
 use tenure_types::{
-    AgentName, Allocation, Moment, NetworkName, PolicyStamp, Proposal, Request, Result, Sandbox,
+    AgentName, Allocation, AssignedAddress, Moment, NetworkName, PolicyStamp, Proposal, Request, Result,
+    Sandbox,
 };
 
 use super::WitnessedClaim;
+use super::witnessed::AwaitedClaim;
 use crate::engine::Engine;
 use crate::slot::Alone;
 
 impl Engine {
     /// Has these claims restored once their networks serve a request, unless the ledger has them.
     pub fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
-        self.witnessed
-            .change(|awaited| awaited.extend(claims.into_iter().map(|claim| (claim.key, claim.addresses))));
+        let awaited = |claim: WitnessedClaim| {
+            let WitnessedClaim { key, addresses, claimant, .. } = claim;
+            (key, AwaitedClaim { addresses, claimant })
+        };
+        self.witnessed.change(|all| all.extend(claims.into_iter().map(awaited)));
     }
 
     /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.
     #[must_use]
     pub fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
         let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
-        let mut all: BTreeMap<ClaimKey, WitnessedClaim> = self
-            .claims_of(None)
-            .into_iter()
-            .map(|claimed| {
-                let addresses = claimed.places.iter().map(|place| place.assigned.ip()).collect();
-                (
-                    claimed.claim.key.clone(),
-                    WitnessedClaim { key: claimed.claim.key, addresses, is_awaited: false },
-                )
-            })
-            .collect();
-        for (key, addresses) in awaited {
-            all.insert(key.clone(), WitnessedClaim { key, addresses, is_awaited: true });
+        // Each durable change of claims asks, before anybody is answered: each network is locked once.
+        let mut by_network: BTreeMap<NetworkName, Vec<Claim>> = BTreeMap::new();
+        for claim in self.committer.node().claims.all() {
+            by_network.entry(claim.key.network.clone()).or_default().push(claim.clone());
+        }
+        let mut all = BTreeMap::new();
+        for (network, claims) in by_network {
+            let Some(slot) = self.networks.get(&network) else { continue };
+            let state = slot.state();
+            let Some(served) = state.as_ref() else { continue };
+            for Claim { key, wish, generation, .. } in claims {
+                let held = served.book.owned_by(&key.owner()).filter(|held| held.generation == generation);
+                let Some(held) = held else { continue };
+                let addresses = held.addresses.iter().map(AssignedAddress::ip).collect();
+                let claimant = wish.claimant;
+                let witnessed = WitnessedClaim { key: key.clone(), addresses, is_awaited: false, claimant };
+                all.insert(key, witnessed);
+            }
+        }
+        for (key, AwaitedClaim { addresses, claimant }) in awaited {
+            all.insert(key.clone(), WitnessedClaim { key, addresses, is_awaited: true, claimant });
         }
         all.into_values().collect()
     }
@@ -79,7 +92,7 @@ impl Engine {
             return Ok(());
         }
         if self.delegate_of(network).is_some() {
-            self.witnessed.retain(|key| key.network != *network);
+            self.witnessed.retain(|key, _| key.network != *network);
             return Ok(());
         }
         let Some(choice) = self.committer.choice(network) else { return Ok(()) };
@@ -87,22 +100,23 @@ impl Engine {
         let mut state = alone.state();
         let Some(served) = state.as_mut() else { return Ok(()) };
         // An older state has some with other addresses, which their agents have given up since; another of them may have those.
-        for (key, addresses) in &awaited {
+        for (key, AwaitedClaim { addresses, .. }) in &awaited {
             let held = served.book.owned_by(&key.owner());
             if held.is_some_and(|held| !has_all(held, addresses)) {
                 let outdated = self.ending(&served.book, key, now, "lost");
                 drop(self.committer.commit(&mut served.book, &outdated)?);
             }
         }
-        for (key, addresses) in awaited {
+        for (key, claim) in awaited {
+            let addresses = &claim.addresses;
             if served.book.owned_by(&key.owner()).is_some() {
-                self.witnessed.retain(|other| *other != key);
+                self.witnessed.retain(|other, _| *other != key);
                 continue;
             }
-            match restored(&served.book, &key, &addresses, &stamp, now) {
+            match restored(&served.book, &key, &claim, &stamp, now) {
                 Ok(facts) => {
                     drop(self.committer.commit(&mut served.book, &facts)?);
-                    self.witnessed.retain(|other| *other != key);
+                    self.witnessed.retain(|other, _| *other != key);
                     tracing::warn!(claim = %key, ?addresses, "restored a claim of the state that was lost");
                 }
                 Err(why) => tracing::debug!(claim = %key, ?addresses, why, "cannot restore a claim yet"),
@@ -120,7 +134,7 @@ fn has_all(held: &Allocation, addresses: &[IpAddr]) -> bool {
 fn restored(
     book: &Book,
     key: &ClaimKey,
-    addresses: &[IpAddr],
+    AwaitedClaim { addresses, claimant }: &AwaitedClaim,
     policy: &Arc<PolicyStamp>,
     now: Moment,
 ) -> Result<[Fact; 2], String> {
@@ -132,7 +146,7 @@ fn restored(
     let request = Request {
         network: key.network.clone(),
         owner: key.owner(),
-        requested: addresses.to_vec(),
+        requested: addresses.clone(),
         sandbox: Sandbox::default(),
         supply_full: false,
         requested_at: now,
@@ -142,7 +156,7 @@ fn restored(
         .map_err(|violation| violation.to_string())?;
     let claim = Claim {
         key: key.clone(),
-        wish: Wish::default(),
+        wish: Wish { claimant: claimant.clone(), ..Wish::default() },
         generation: allocation.generation,
         made_at: now,
         presence: Presence::Reserved(now),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_ledger::{ClaimKey, Presence};
+use tenure_ledger::{Claim, Presence};
 use tenure_types::{AgentName, ConditionName, Moment};
 
 use crate::engine::Engine;
@@ -11,9 +11,9 @@ use crate::engine::Engine;
 /// How a claim's agent stands to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentStanding {
-    /// When the agent was last heard of, as far as the claim is concerned; `None` if it was not since the daemon started.
+    /// Last contact of the agent, as far as the claim is concerned; `None` if there was none since the daemon started.
     pub last_heard: Option<Moment>,
-    /// How many watches the agent has open.
+    /// How many watches that are about the claim the agent has open.
     pub watches: usize,
     /// Whether the configuration has no such agent any more: nobody can ask for the claim, or release it.
     pub is_orphaned: bool,
@@ -31,11 +31,11 @@ pub struct ClaimFigures {
 impl Engine {
     /// How a claim's agent stands to it.
     #[must_use]
-    pub fn standing(&self, key: &ClaimKey) -> AgentStanding {
+    pub fn standing(&self, claim: &Claim) -> AgentStanding {
         AgentStanding {
-            last_heard: self.heard.since_the_start(key, self.now()),
-            watches: self.heard.watches(&key.agent),
-            is_orphaned: !self.settings().has_agent(&key.agent),
+            last_heard: self.heard.since_the_start(claim, self.now()),
+            watches: self.heard.watches_about(claim),
+            is_orphaned: !self.settings().has_agent(&claim.key.agent),
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tenure_ledger::{Book, Claim, ClaimKey, Presence};
 use tenure_types::{AgentName, Allocation, AssignedAddress, Moment, Network, Source};
 
+use super::optional::{MissingFamily, missing};
 use crate::engine::Engine;
 
 /// A claim with its addresses.
@@ -14,12 +15,14 @@ use crate::engine::Engine;
 pub struct Claimed {
     /// The claim.
     pub claim: Claim,
-    /// Its addresses, in the order of the network's pools.
+    /// Assigned addresses, in the order of the network's pools.
     pub places: Vec<Place>,
     /// The network.
     pub network: Arc<Network>,
-    /// When it lapses if its agent is not heard of; `None` if it does not.
+    /// End of the lease without further contact; `None` if the claim has no lease.
     pub lapses_at: Option<Moment>,
+    /// The optional families that it has no address of.
+    pub missing: Vec<MissingFamily>,
 }
 
 /// An address of a claim.
@@ -27,7 +30,7 @@ pub struct Claimed {
 pub struct Place {
     /// The address as it was assigned.
     pub assigned: AssignedAddress,
-    /// What the range that it lies in has now; as when it was assigned, if it lies in none.
+    /// Present attributes of the address's range; those at the assignment, if the range is gone.
     pub now: Arc<Source>,
     /// Whether its range is draining, or no longer one of the network's: the agent should claim another.
     pub is_leaving: bool,
@@ -67,9 +70,9 @@ impl Engine {
         Some(shown(book, claim, held, lapses_at))
     }
 
-    /// When a claim lapses if its agent is not heard of.
+    /// Returns the end of a claim's lease without further contact.
     pub(super) fn lapses_at(&self, claim: &Claim) -> Option<Moment> {
-        let heard = self.heard.last(&claim.key, self.now());
+        let heard = self.heard.last(claim, self.now());
         let lease = claim.wish.lease.map(|lease| after(heard, lease));
         let reserved = match claim.presence {
             Presence::Here(_) => None,
@@ -95,5 +98,6 @@ pub(super) fn shown(book: &Book, claim: Claim, held: &Allocation, lapses_at: Opt
         Place { assigned: assigned.clone(), now: Arc::clone(now), is_leaving }
     };
     let places = held.addresses.iter().map(place).collect();
-    Claimed { claim, places, network: Arc::clone(book.network()), lapses_at }
+    let missing = missing(book, &claim, held);
+    Claimed { claim, places, network: Arc::clone(book.network()), lapses_at, missing }
 }

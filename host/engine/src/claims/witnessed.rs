@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use tenure_ledger::ClaimKey;
+use tenure_ledger::{ClaimKey, Claimant};
 use tenure_types::NetworkName;
 
 use crate::lock::hold;
@@ -18,14 +18,23 @@ use crate::lock::hold;
 pub struct WitnessedClaim {
     /// The claim.
     pub key: ClaimKey,
-    /// Its addresses.
+    /// Addresses of the claim.
     pub addresses: Vec<IpAddr>,
     /// Whether the ledger lacks it, and it is to be restored.
     pub is_awaited: bool,
+    /// The part of the agent that asked for it.
+    pub claimant: Claimant,
 }
 
-/// Claims that are to be restored, and their addresses.
-pub(super) type AwaitedClaims = BTreeMap<ClaimKey, Vec<IpAddr>>;
+/// A claim that is to be restored.
+#[derive(Debug, Clone)]
+pub(super) struct AwaitedClaim {
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) claimant: Claimant,
+}
+
+/// The claims that are to be restored.
+pub(super) type AwaitedClaims = BTreeMap<ClaimKey, AwaitedClaim>;
 
 /// The claims that are to be restored.
 #[derive(Default)]
@@ -49,10 +58,10 @@ impl Witnessed {
         self.any.load(Ordering::Acquire).then(|| hold(&self.awaited))
     }
 
-    pub(super) fn of(&self, network: &NetworkName) -> Vec<(ClaimKey, Vec<IpAddr>)> {
+    pub(super) fn of(&self, network: &NetworkName) -> Vec<(ClaimKey, AwaitedClaim)> {
         let all = self.any();
-        let of = |(key, addresses): (&ClaimKey, &Vec<IpAddr>)| {
-            (key.network == *network).then(|| (key.clone(), addresses.clone()))
+        let of = |(key, claim): (&ClaimKey, &AwaitedClaim)| {
+            (key.network == *network).then(|| (key.clone(), claim.clone()))
         };
         all.iter().flat_map(|all| all.iter().filter_map(of)).collect()
     }
@@ -63,9 +72,9 @@ impl Witnessed {
     }
 
     /// Gives up those claims that are no longer to be restored.
-    pub(super) fn retain(&self, stays: impl Fn(&ClaimKey) -> bool) {
-        if self.any().is_some_and(|awaited| awaited.keys().any(|key| !stays(key))) {
-            self.change(|awaited| awaited.retain(|key, _| stays(key)));
+    pub(super) fn retain(&self, stays: impl Fn(&ClaimKey, &AwaitedClaim) -> bool) {
+        if self.any().is_some_and(|awaited| awaited.iter().any(|(key, claim)| !stays(key, claim))) {
+            self.change(|awaited| awaited.retain(|key, claim| stays(key, claim)));
         }
     }
 }

@@ -37,7 +37,7 @@ impl Engine {
         let _asking = slot.asking.write().await;
         let known: Vec<_> = self.committer.node().delegations.of(network).cloned().collect();
         let ours = known.iter().map(|asked| (asked.container.clone(), asked.interface.clone()));
-        // A runtime knows nothing of claims: what it lists under such a name is none, and would be kept for ever.
+        // A runtime does not know claims: an attachment with such a name is not one, and would be kept for ever.
         let pods = valid.iter().filter(|(container, _)| !is_of_claims(container));
         let all: BTreeSet<_> = pods.cloned().chain(ours).collect();
         let mut told: BTreeSet<&DelegateName> = BTreeSet::new();

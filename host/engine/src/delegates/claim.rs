@@ -84,7 +84,7 @@ impl Engine {
     }
 }
 
-/// What delegates have given for the claims of a declaration.
+/// The addresses from delegates for the claims of a declaration.
 pub(crate) type ForClaims = BTreeMap<ClaimKey, Obtained>;
 
 fn request(key: &ClaimKey, wish: &Wish, now: Moment) -> Request {

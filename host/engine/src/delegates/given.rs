@@ -21,16 +21,16 @@ pub(super) enum Refused {
     /// The network has no pool for it, or another one has it already.
     #[error("it gave {0}, but the network takes one address of each family")]
     NoPool(IpAddr),
-    /// It cannot be a range.
+    /// The address cannot be a range.
     #[error("it gave {0}: {1}")]
     Range(IpAddr, RangeError),
-    /// It cannot be added to its pool.
+    /// The range cannot be added to its pool.
     #[error("it gave {0}: {1}")]
     Supply(IpAddr, InvalidDefinition),
-    /// It breaks another rule of the ledger.
+    /// The answer breaks another rule of the ledger.
     #[error("{0}")]
     Rule(Violation),
-    /// Its routes or its DNS settings cannot be kept.
+    /// The routes or the DNS settings cannot be stored.
     #[error("its routes or its DNS settings cannot be kept: {0}")]
     Carried(tenure_types::InvalidAttributes),
 }

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::ports::DelegateFailure;
 use crate::slot::Slot;
 
-/// What a delegate is to be asked for.
+/// A request to a delegate.
 pub(crate) struct Wanting {
     pub(crate) network: NetworkName,
     pub(crate) owner: Owner,
@@ -24,7 +24,7 @@ pub(crate) struct Wanting {
     pub(crate) requested: Vec<std::net::IpAddr>,
 }
 
-/// What a delegate gave.
+/// A delegate's answer.
 pub(crate) struct Obtained {
     pub(crate) delegate: DelegateName,
     pub(crate) given: Success,

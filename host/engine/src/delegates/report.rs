@@ -1,4 +1,4 @@
-//! What operators see of delegates.
+//! Delegates and delegations, as operators see them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 pub enum Phase {
     /// The owner has what the delegate gave.
     InUse,
-    /// The delegate is being asked, or has to be told that whatever it gave is not used.
+    /// The delegate is being asked, or has to be told that the addresses it gave are not used.
     Open,
     /// The owner has it no more, and the delegate has to take it back.
     Leaving,
@@ -46,7 +46,7 @@ pub struct Pending {
 }
 
 impl Engine {
-    /// What delegates were asked for, by network and owner.
+    /// Lists the delegations, by network and owner.
     #[must_use]
     pub fn delegations(&self) -> Vec<Pending> {
         let all: Vec<_> = self.committer.node().delegations.all().cloned().collect();

@@ -31,7 +31,7 @@ impl Engine {
             !self.is_in_use(delegation)
                 && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
         });
-        // Each delegate by itself, and each agent: whatever hangs keeps nothing of others.
+        // Each delegate by itself, and each agent: a call that hangs delays only its own group.
         let mut groups: BTreeMap<(DelegateName, Option<AgentName>), Vec<Arc<Delegation>>> = BTreeMap::new();
         for delegation in due {
             let agent = match &delegation.owner {
@@ -87,7 +87,7 @@ impl Engine {
     pub(super) async fn settle(&self, network: &NetworkName, owner: &Owner) -> Result<()> {
         let known = self.committer.node().delegations.get(network, owner).cloned();
         let Some(delegation) = known.filter(|delegation| !self.is_in_use(delegation)) else { return Ok(()) };
-        // A crash must not bring back an allocation whose addresses the delegate has taken back: whatever ended it may not be
+        // A crash must not bring back an allocation whose addresses the delegate has taken back: the fact that ended it may not be
         // durable yet.
         self.ports.journal.barrier().durable().await?;
         self.undo(&delegation).await?;
@@ -110,7 +110,7 @@ impl Engine {
         self.delegates.due.notify_one();
     }
 
-    /// Has the delegate free whatever it has for the owner.
+    /// Has the delegate free all addresses of the owner.
     pub(super) async fn undo(&self, delegation: &Delegation) -> Result<()> {
         let key = (delegation.network.clone(), delegation.owner.clone());
         let told = match self.delegate(&delegation.delegate) {

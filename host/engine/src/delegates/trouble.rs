@@ -1,4 +1,4 @@
-//! What the engine remembers about delegates: those whose calls fail, and the delegations that cannot be undone yet.
+//! The delegates whose calls fail, and the delegations that cannot be undone yet.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ pub(super) struct Retry {
     pub(super) why: String,
 }
 
-/// What the engine remembers about delegates beyond the facts; lost at a restart.
+/// The engine's memory of delegates beyond the facts; lost at a restart.
 #[derive(Default)]
 pub(crate) struct Delegates {
     pub(super) waiting: Waiting,

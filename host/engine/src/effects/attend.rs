@@ -1,4 +1,4 @@
-//! What whoever carries effects out hears of the requests that wait.
+//! Executors attend to networks, and hear of the requests that wait for their supply.
 
 use tenure_types::{Error, NetworkName};
 
@@ -6,15 +6,11 @@ use super::demand::{Attending, Demand};
 use crate::engine::Engine;
 
 impl Engine {
-    /// Announces that somebody carries out effects: requests that find nothing yet wait from now on.
+    /// Announces an executor of a network's effects: requests of that network that find nothing yet wait from now on. The network need not
+    /// exist yet.
     #[must_use]
-    pub fn attend(&self) -> Attending {
-        Attending::new(&self.demands)
-    }
-
-    /// Waits until a request begins to wait for supply. One call is told of each that began since the last.
-    pub async fn demanded(&self) {
-        self.demands.arrived().await;
+    pub fn attend(&self, network: &NetworkName) -> Attending {
+        Attending::new(&self.demands, network)
     }
 
     /// Why requests wait for a network's supply, in the words of the policy and of its last plan; `None` if none waits.

@@ -1,30 +1,27 @@
 //! Requests that found nothing and wait for their network's supply.
 //!
 //! A waiting request holds no turn, neither its attachment's nor its network's, and no place: it is counted, and tries again once the
-//! supply has changed. Its caller's deadline ends the wait. The map is behind a `std::sync::Mutex`, held to count.
+//! supply of its network has changed. Its caller's deadline ends the wait. Nobody waits for a network that no executor attends to, and
+//! what happens to one network wakes nobody who waits for another. The maps are behind a `std::sync::Mutex`, held to count.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::lock::hold;
 
-/// The most requests that wait for supply at once; any further one is refused at once.
-const MOST: usize = 4_096;
+/// The most requests that wait for a network's supply at once; any further one is refused at once.
+const MOST: u32 = 4_096;
 
 /// The requests that wait for supply.
+#[derive(Default)]
 pub(crate) struct Demands {
-    waiting: Mutex<BTreeMap<NetworkName, Queue>>,
-    /// Of the networks whose last plan could not do what is wanted: why.
+    /// The networks that an executor attends to, or has attended to.
+    attended: Mutex<BTreeMap<NetworkName, Attended>>,
+    /// Networks whose last plan did not reach its target, with the reason.
     lacks: Mutex<BTreeMap<NetworkName, Error>>,
-    /// How many carry effects out; while nobody does, nobody waits.
-    attending: AtomicUsize,
-    arrived: Notify,
-    /// Counts the changes of any network's supply.
-    supplied: watch::Sender<u64>,
 }
 
 /// The requests that wait for a network's supply.
@@ -36,15 +33,25 @@ pub struct Demand {
     pub waiting: u32,
 }
 
-/// Those that wait for a network's supply.
-struct Queue {
-    length: u32,
-    /// Why the last of them found nothing.
-    why: Error,
+/// A network that an executor attends to, or has attended to.
+struct Attended {
+    /// How many executors carry out its effects; while none does, nobody waits.
+    executors: usize,
+    waiting: u32,
+    /// Why the last request found nothing; meaningless while none waits.
+    why: Option<Error>,
+    /// Counts the requests that began to wait.
+    arrived: watch::Sender<u64>,
+    /// Counts the changes of the supply, from 1: as long as nobody has attended to a network, its count is 0.
+    supplied: watch::Sender<u64>,
 }
 
-/// Somebody carries out effects, until this is dropped.
-pub struct Attending(Arc<Demands>);
+/// An executor's attention to one network: requests wait for its supply until this is dropped.
+pub struct Attending {
+    demands: Arc<Demands>,
+    network: NetworkName,
+    arrived: watch::Receiver<u64>,
+}
 
 /// A request that waits, until this is dropped.
 struct Waiting<'a> {
@@ -52,27 +59,29 @@ struct Waiting<'a> {
     network: &'a NetworkName,
 }
 
-impl Default for Demands {
+impl Default for Attended {
     fn default() -> Self {
         Self {
-            waiting: Mutex::default(),
-            lacks: Mutex::default(),
-            attending: AtomicUsize::default(),
-            arrived: Notify::new(),
-            supplied: watch::Sender::new(0),
+            executors: 0,
+            waiting: 0,
+            why: None,
+            arrived: watch::Sender::new(0),
+            supplied: watch::Sender::new(1),
         }
     }
 }
 
 impl Demands {
-    /// What the supply is now; to be taken before a request looks for an address.
-    pub(crate) fn seen(&self) -> u64 {
-        *self.supplied.borrow()
+    /// The count of a network's supply; to be taken before a request looks for an address.
+    pub(crate) fn seen(&self, network: &NetworkName) -> u64 {
+        hold(&self.attended).get(network).map_or(0, |attended| *attended.supplied.borrow())
     }
 
-    /// Some network's supply has changed.
-    pub(crate) fn supplied(&self) {
-        self.supplied.send_modify(|count| *count += 1);
+    /// The supply of a network has changed.
+    pub(crate) fn supplied(&self, network: &NetworkName) {
+        if let Some(attended) = hold(&self.attended).get(network) {
+            attended.supplied.send_modify(|count| *count += 1);
+        }
     }
 
     /// Whether the last plan found that nothing can be added to a network's supply.
@@ -80,7 +89,7 @@ impl Demands {
         hold(&self.lacks).get(network).is_some_and(is_full)
     }
 
-    /// What the last plan found lacking. Whoever waits looks again when a supply becomes full, and is refused for good.
+    /// Notes what the last plan found lacking. Requests that wait look again when a supply becomes full, and are refused for good.
     pub(crate) fn found(&self, network: &NetworkName, lack: Option<&Error>) {
         let before = {
             let mut lacks = hold(&self.lacks);
@@ -90,18 +99,22 @@ impl Demands {
             }
         };
         if lack.is_some_and(is_full) && !before.as_ref().is_some_and(is_full) {
-            self.supplied();
+            self.supplied(network);
         }
     }
 
     /// The requests that wait for a network's supply.
     pub(crate) fn of(&self, network: &NetworkName) -> u32 {
-        hold(&self.waiting).get(network).map_or(0, |queue| queue.length)
+        hold(&self.attended).get(network).map_or(0, |attended| attended.waiting)
     }
 
-    /// Why requests wait for a network's supply, if any does: what the last of them was told, and what the last plan lacked.
+    /// Why requests wait for a network's supply, if any does: the refusal of the last of them, and what the last plan lacked.
     pub(crate) fn why(&self, network: &NetworkName) -> Option<Error> {
-        let refusal = hold(&self.waiting).get(network)?.why.clone();
+        let refusal = {
+            let attended = hold(&self.attended);
+            let waited_for = attended.get(network).filter(|attended| attended.waiting > 0);
+            waited_for?.why.clone()?
+        };
         let cause = match hold(&self.lacks).get(network) {
             Some(lack) => format!("{}; {}", refusal.cause, lack.cause),
             None => refusal.cause,
@@ -111,40 +124,37 @@ impl Demands {
 
     /// The requests that wait, by network.
     pub(crate) fn all(&self) -> Vec<Demand> {
-        let waiting = hold(&self.waiting);
-        waiting
-            .iter()
-            .map(|(network, queue)| Demand { network: network.clone(), waiting: queue.length })
+        let attended = hold(&self.attended);
+        let waited_for = attended.iter().filter(|(_, attended)| attended.waiting > 0);
+        waited_for
+            .map(|(network, attended)| Demand { network: network.clone(), waiting: attended.waiting })
             .collect()
     }
 
-    /// Waits until a request begins to wait.
-    pub(crate) async fn arrived(&self) {
-        self.arrived.notified().await;
-    }
-
-    /// Waits until any supply is other than was seen.
+    /// Waits until a network's supply is other than was seen.
     ///
     /// # Errors
-    /// The error itself if nobody carries effects out, or if too many wait already.
+    /// The error itself if no executor attends to the network, or if too many wait already.
     pub(crate) async fn wait(&self, network: &NetworkName, seen: u64, error: Error) -> Result<()> {
-        let Some(_waiting) = self.enter(network, &error) else { return Err(error) };
-        self.arrived.notify_one();
-        let mut supplied = self.supplied.subscribe();
+        let Some((_waiting, mut supplied)) = self.enter(network, &error) else { return Err(error) };
         supplied.wait_for(|count| *count != seen).await.map_err(|_| error)?;
         Ok(())
     }
 
-    fn enter<'a>(&'a self, network: &'a NetworkName, why: &Error) -> Option<Waiting<'a>> {
-        let mut waiting = hold(&self.waiting);
-        let all: usize = waiting.values().map(|queue| queue.length as usize).sum();
-        if self.attending.load(Ordering::Relaxed) == 0 || all >= MOST {
+    fn enter<'a>(
+        &'a self,
+        network: &'a NetworkName,
+        why: &Error,
+    ) -> Option<(Waiting<'a>, watch::Receiver<u64>)> {
+        let mut attended = hold(&self.attended);
+        let attended = attended.get_mut(network)?;
+        if attended.executors == 0 || attended.waiting >= MOST {
             return None;
         }
-        let queue = waiting.entry(network.clone()).or_insert_with(|| Queue { length: 0, why: why.clone() });
-        queue.length += 1;
-        queue.why.clone_from(why);
-        Some(Waiting { demands: self, network })
+        attended.waiting += 1;
+        attended.why = Some(why.clone());
+        attended.arrived.send_modify(|count| *count += 1);
+        Some((Waiting { demands: self, network }, attended.supplied.subscribe()))
     }
 }
 
@@ -154,28 +164,41 @@ fn is_full(lack: &Error) -> bool {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut waiting = hold(&self.demands.waiting);
-        if let Some(queue) = waiting.get_mut(self.network) {
-            queue.length -= 1;
-            if queue.length == 0 {
-                waiting.remove(self.network);
-            }
+        if let Some(attended) = hold(&self.demands.attended).get_mut(self.network) {
+            attended.waiting = attended.waiting.saturating_sub(1);
         }
     }
 }
 
 impl Attending {
-    /// From now on, somebody carries effects out.
-    pub(crate) fn new(demands: &Arc<Demands>) -> Self {
-        demands.attending.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(demands))
+    /// Begins to attend to a network.
+    pub(crate) fn new(demands: &Arc<Demands>, network: &NetworkName) -> Self {
+        let mut all = hold(&demands.attended);
+        let attended = all.entry(network.clone()).or_default();
+        attended.executors += 1;
+        let mut arrived = attended.arrived.subscribe();
+        if attended.waiting > 0 {
+            // They wait for another executor; this one may serve them as well.
+            arrived.mark_changed();
+        }
+        Self { demands: Arc::clone(demands), network: network.clone(), arrived }
+    }
+
+    /// Waits until a request begins to wait for the network's supply. One call stands for each that began since the last.
+    pub async fn demanded(&mut self) {
+        if self.arrived.changed().await.is_err() {
+            // The sender lives as long as `demands`, which this holds.
+            std::future::pending::<()>().await;
+        }
     }
 }
 
 impl Drop for Attending {
     fn drop(&mut self) {
-        self.0.attending.fetch_sub(1, Ordering::Relaxed);
-        // Whoever waits looks again, and is refused.
-        self.0.supplied();
+        if let Some(attended) = hold(&self.demands.attended).get_mut(&self.network) {
+            attended.executors = attended.executors.saturating_sub(1);
+        }
+        // Requests that wait look again, and are refused unless another executor attends.
+        self.demands.supplied(&self.network);
     }
 }

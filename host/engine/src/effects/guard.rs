@@ -1,4 +1,4 @@
-//! What the ledger demands of an effect, whatever the policy says.
+//! The ledger's conditions on an effect of any policy.
 //!
 //! Nothing is taken from a pool while anybody holds an address of it or one of its addresses cools down, whether or not the
 //! pool still has its range; and nothing is done to a target twice at once. Whoever carries effects out adds rules of its
@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use tenure_ledger::{Book, Intent, RangeView, Taken};
-use tenure_types::{AssignedAddress, Attributes, Effect, IntentId, Pool, Range, Supply};
+use tenure_types::{AssignedAddress, Attributes, Effect, IntentId, Owner, Pool, Range, Supply};
 
-/// What an effect takes: a range by its name, or all ranges with a label.
+use super::refusal::{EffectTarget, Refusal};
+
+/// The ranges that an effect takes: one by its name, or all with a label.
 #[derive(Debug, Clone, Copy)]
 struct Target<'a> {
     /// The attribute that names it.
@@ -25,43 +27,66 @@ const TARGETS: [&str; 3] = [RANGE, "interface", "block"];
 ///
 /// # Errors
 /// Why the effect must not begin.
-pub(super) fn check(book: &Book, open: &[Arc<Intent>], effect: &Effect) -> Result<Vec<Taken>, String> {
+pub(super) fn check(book: &Book, open: &[Arc<Intent>], effect: &Effect) -> Result<Vec<Taken>, Refusal> {
     if !effect.kind.takes() {
         return Ok(Vec::new());
     }
     let Some(target) = Target::of(&effect.attributes) else {
-        return Err(format!("{} names neither a range nor an interface nor a block", effect.kind.name()));
+        let kind = effect.kind.name();
+        return Err(Refusal::Unknown(format!("{kind} names neither a range nor an interface nor a block")));
     };
     if let Some(other) = open.iter().find(|intent| target.is_of(intent)) {
-        return Err(format!("{} of {} is under way as {}", other.kind.name(), target.value, other.id));
+        let (by, kind) = (other.id.clone(), Some(other.kind));
+        return Err(Refusal::UnderWay { by, kind, target: target.named() });
     }
-    let addresses = book.allocations().flat_map(|allocation| &allocation.addresses);
-    let held = addresses.filter(|address| target.has(address)).count();
-    if held > 0 {
-        return Err(format!("{held} addresses of {} {} have owners", target.name, target.value));
-    }
+    unheld(book, |address| target.has(address), || target.named())?;
     let ranges: Vec<_> = target.ranges(book).collect();
     if target.name == RANGE && ranges.is_empty() {
-        return Err(format!("there is no range {}", target.value));
+        return Err(Refusal::Unknown(format!("there is no range {}", target.value)));
     }
     let mut taken = Vec::new();
     for (pool, view) in ranges {
         let (range, was_open) = (view.range.name().clone(), !view.draining);
         if pool.supply != Supply::Host {
-            return Err(format!("range {range} of pool {} is the configuration's", pool.name));
+            return Err(Refusal::Configured { range, pool: pool.name.clone() });
         }
-        // An address may be in the range without coming from it, such as one of an import.
-        let in_use = [(view.held, "have owners"), (view.cooling, "are cooling")];
-        if let Some((count, what)) = in_use.into_iter().find(|(count, _)| *count > 0) {
-            return Err(format!("{count} addresses of range {range} {what}"));
+        let this = || EffectTarget { label: RANGE, name: range.to_string() };
+        if view.held > 0 {
+            // An address may be in the range without coming from it, such as one of an import.
+            unheld(book, |address| view.range.contains(address.ip()), this)?;
+            return Err(Refusal::InUse { addresses: view.held, target: this() });
+        }
+        if view.cooling > 0 {
+            return Err(Refusal::Cooling { addresses: view.cooling, target: this() });
         }
         let is_this = |taken: &Taken| (&taken.pool, &taken.range) == (&pool.name, &range);
         if let Some(other) = open.iter().find(|intent| intent.takes.iter().any(is_this)) {
-            return Err(format!("range {range} is taken by {} already", other.id));
+            return Err(Refusal::UnderWay { by: other.id.clone(), kind: None, target: this() });
         }
         taken.push(Taken { pool: pool.name.clone(), range, was_open });
     }
     Ok(taken)
+}
+
+/// Checks that nobody holds such an address. Attachments come first: they may end soon, and a claim does not.
+fn unheld(
+    book: &Book,
+    is_such: impl Fn(&AssignedAddress) -> bool,
+    target: impl Fn() -> EffectTarget,
+) -> Result<(), Refusal> {
+    let (mut held, mut claimed) = (0, 0);
+    for allocation in book.allocations() {
+        let such = allocation.addresses.iter().filter(|address| is_such(address)).count() as u64;
+        match allocation.owner {
+            Owner::Claim { .. } => claimed += such,
+            Owner::Attachment { .. } | Owner::Unknown { .. } => held += such,
+        }
+    }
+    match (held, claimed) {
+        (0, 0) => Ok(()),
+        (0, addresses) => Err(Refusal::Claimed { addresses, target: target() }),
+        (addresses, _) => Err(Refusal::InUse { addresses, target: target() }),
+    }
 }
 
 /// The open intent that takes a range, so that it must not be handed out.
@@ -78,6 +103,10 @@ impl<'a> Target<'a> {
         TARGETS.into_iter().find_map(|name| Some(Self { name, value: attributes.get(name)? }))
     }
 
+    fn named(self) -> EffectTarget {
+        EffectTarget { label: self.name, name: self.value.to_owned() }
+    }
+
     /// Whether an open intent does something to it.
     fn is_of(self, intent: &Intent) -> bool {
         [&intent.attributes, &intent.reached].iter().any(|named| named.get(self.name) == Some(self.value))
@@ -91,7 +120,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Its ranges, each with its pool.
+    /// Lists the target's ranges, each with its pool.
     fn ranges(self, book: &Book) -> impl Iterator<Item = (&Pool, RangeView<'_>)> {
         let pools = book.pools().iter().enumerate();
         let ranges = pools.flat_map(|(index, pool)| book.ranges(index).map(move |view| (pool, view)));

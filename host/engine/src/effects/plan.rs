@@ -1,20 +1,20 @@
-//! Planning: the policy says what it wants done, and what may be done becomes an intent.
+//! Planning: the policy proposes effects, and those that may be done begin.
 
 use std::sync::Arc;
 
-use tenure_ledger::{Book, EffectFact, Fact, Intent, Taken};
+use tenure_ledger::{Book, Intent, IntentOrigin};
 use tenure_types::{
-    Attributes, Demand, Effect, Error, ErrorCode, Moment, NetworkName, Object, PlanState, PolicyStamp, Pool,
+    Attributes, Demand, Effect, Error, ErrorCode, Moment, NetworkName, Object, PlanState, PolicyStamp,
     Result, Supply,
 };
 
-use super::guard;
+use super::begin::Begun;
+use super::refusal::Refusal;
 use crate::engine::Engine;
-use crate::pipeline::no_book;
 use crate::ports::Outside;
 use crate::slot::Alone;
 
-/// What a plan is made from besides the ledger and the open intents.
+/// The input of a plan besides the ledger and the open intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outlook {
     /// The objects outside the ledger, as they are now.
@@ -23,16 +23,16 @@ pub struct Outlook {
     pub attributes: Attributes,
 }
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// The policy that made it.
     pub policy: Arc<PolicyStamp>,
-    /// What has begun, or, if it was only to be explained, would begin.
+    /// Intents that have begun, or, if the plan was only to be explained, would begin.
     pub intents: Vec<Arc<Intent>>,
-    /// What must not be done, and why.
-    pub refused: Vec<(Effect, String)>,
-    /// What the policy logged meanwhile, if the plan was only to be explained.
+    /// Refused effects, with the reason.
+    pub refused: Vec<(Effect, Refusal)>,
+    /// Log lines of the policy, if the plan was only to be explained.
     pub lines: Vec<String>,
 }
 
@@ -81,7 +81,32 @@ impl Engine {
         let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
         let alone = slot.alone().await;
         let now = self.now();
-        let (policy, book) = self.deciding(&alone, name, now)?;
+        let (stamp, effects, lines) = self.proposed(&alone, name, outlook, begins, now).await?;
+        let origin = IntentOrigin::Policy((*stamp).clone());
+        let judged = self.judge_effects(&alone, name, effects, &origin, outside, now)?;
+        if begins {
+            self.demands.found(name, lack(&judged).as_ref());
+        }
+        if self.demands.of(name) > 0 && alone.state().as_ref().is_some_and(|served| has_room(&served.book)) {
+            // Cooling may have ended by now: requests that wait look again.
+            self.demands.supplied(name);
+        }
+        if begins && let Some(recorded) = self.record_effects(alone, &judged, now)? {
+            recorded.durable().await?;
+        }
+        Ok(Planned { policy: stamp, intents: judged.intents, refused: judged.refused, lines })
+    }
+
+    /// Asks the policy what it wants done; returns its stamp and, unless that begins, what it logged.
+    async fn proposed(
+        &self,
+        alone: &Alone<'_>,
+        name: &NetworkName,
+        outlook: Outlook,
+        begins: bool,
+        now: Moment,
+    ) -> Result<(Arc<PolicyStamp>, Vec<Effect>, Vec<String>)> {
+        let (policy, book) = self.deciding(alone, name, now)?;
         let open = self.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
         let (effects, lines) = if begins {
@@ -90,70 +115,7 @@ impl Engine {
         } else {
             self.ask(name, policy.as_ref(), || policy.explain(state, book)).await?
         };
-
-        let policy_of = Arc::clone(policy.stamp());
-        let mut planned = Planned { policy: policy_of, intents: Vec::new(), refused: Vec::new(), lines };
-        self.sort(&alone, name, (open, effects), outside, &mut planned, now)?;
-        if begins {
-            let refused = planned.refused.first().filter(|_| planned.intents.is_empty());
-            let lack = refused.map(|(effect, why)| {
-                Error::new(ErrorCode::NotYet, format_args!("{} is refused: {why}", effect.kind.name()))
-            });
-            self.demands.found(name, lack.as_ref());
-        }
-        let ticket = {
-            let mut held = alone.hold();
-            let served = held.as_mut().ok_or_else(no_book)?;
-            // Cooling may have ended by now: whoever waits looks again.
-            if self.demands.of(name) > 0 && has_room(&served.book) {
-                self.demands.supplied();
-            }
-            if !begins || planned.intents.is_empty() {
-                return Ok(planned);
-            }
-            self.ports.journal.health()?;
-            let mut facts = Vec::new();
-            for intent in &planned.intents {
-                for Taken { pool, range, .. } in &intent.takes {
-                    let drained = served.book.drain(pool, range, true, now);
-                    let drained = drained.map_err(|invalid| Error::new(ErrorCode::Internal, invalid))?;
-                    facts.extend(drained.map(Fact::from));
-                }
-                facts.push(EffectFact::Intended((**intent).clone()).into());
-            }
-            self.committer.commit(&mut served.book, &facts)?.1
-        };
-        ticket.durable().await?;
-        Ok(planned)
-    }
-
-    /// Sorts a plan's effects into intents and refusals.
-    fn sort(
-        &self,
-        alone: &Alone<'_>,
-        name: &NetworkName,
-        (mut open, effects): (Vec<Arc<Intent>>, Vec<Effect>),
-        outside: &dyn Outside,
-        planned: &mut Planned,
-        now: Moment,
-    ) -> Result<()> {
-        let state = alone.state();
-        let book = &state.as_ref().ok_or_else(no_book)?.book;
-        for effect in effects {
-            let checked = guard::check(book, &open, &effect);
-            let pool = book.pools().get(effect.pool).ok_or_else(|| "there is no such pool".to_owned());
-            let allowed = checked.and_then(|taken| outside.check(&effect, book).map(|()| taken));
-            match (allowed, pool) {
-                (Ok(taken), Ok(pool)) => {
-                    let intent =
-                        Arc::new(intent(name, pool, (&effect, taken), &planned.policy, outside, now));
-                    open.push(Arc::clone(&intent));
-                    planned.intents.push(intent);
-                }
-                (Err(why), _) | (_, Err(why)) => planned.refused.push((effect, why)),
-            }
-        }
-        Ok(())
+        Ok((Arc::clone(policy.stamp()), effects, lines))
     }
 
     fn plan_state(
@@ -179,25 +141,10 @@ impl Engine {
     }
 }
 
-fn intent(
-    network: &NetworkName,
-    pool: &Pool,
-    (effect, takes): (&Effect, Vec<Taken>),
-    policy: &PolicyStamp,
-    outside: &dyn Outside,
-    since: Moment,
-) -> Intent {
-    Intent {
-        id: outside.new_id(),
-        network: network.clone(),
-        pool: pool.name.clone(),
-        kind: effect.kind,
-        attributes: effect.attributes.clone(),
-        takes,
-        policy: policy.clone(),
-        since,
-        reached: Attributes::default(),
-    }
+/// Returns the error of a plan of which nothing may begin.
+fn lack(judged: &Begun) -> Option<Error> {
+    let (effect, why) = judged.refused.first().filter(|_| judged.intents.is_empty())?;
+    Some(Error::new(ErrorCode::NotYet, format_args!("{} is refused: {why}", effect.kind.name())))
 }
 
 /// Whether a pool that the host supplies has an address to hand out.

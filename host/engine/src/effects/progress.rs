@@ -15,7 +15,7 @@ impl Engine {
         self.committer.node().effects.open().cloned().collect()
     }
 
-    /// What is known of the outside, by kind and name.
+    /// Lists the known objects outside, by kind and name.
     #[must_use]
     pub fn objects(&self) -> Vec<Arc<Object>> {
         self.committer.node().effects.objects().cloned().collect()
@@ -35,29 +35,28 @@ impl Engine {
         ticket.ok_or_else(|| unknown(id))?.durable().await
     }
 
-    /// Keeps what has been seen of the outside; durable when this returns. What is known already is not kept again.
+    /// Keeps what has been seen of the outside; durable when this returns. What is known already is not kept again. All is staged before
+    /// any of it is waited for, so that one sync serves it.
     ///
     /// # Errors
     /// Those of the journal.
     pub async fn objects_seen(&self, objects: &[Object], gone: &[(String, String)]) -> Result<()> {
         let at = self.now();
+        let mut tickets = Vec::new();
         for object in objects {
-            let ticket = self.committer.commit_node(|node| {
+            tickets.extend(self.committer.commit_node(|node| {
                 let is_known = node.effects.objects().any(|known| **known == *object);
                 (!is_known).then(|| EffectFact::Seen { object: object.clone(), at })
-            });
-            if let Some(ticket) = ticket {
-                ticket.durable().await?;
-            }
+            }));
         }
         for (kind, name) in gone {
-            let ticket = self.committer.commit_node(|node| {
+            tickets.extend(self.committer.commit_node(|node| {
                 let is_known = node.effects.objects().any(|known| known.kind == *kind && known.name == *name);
                 is_known.then(|| EffectFact::Gone { kind: kind.clone(), name: name.clone(), at })
-            });
-            if let Some(ticket) = ticket {
-                ticket.durable().await?;
-            }
+            }));
+        }
+        for ticket in tickets {
+            ticket.durable().await?;
         }
         Ok(())
     }
@@ -113,7 +112,7 @@ impl Engine {
             }
         };
         ticket.durable().await?;
-        self.demands.supplied();
+        self.demands.supplied(&intent.network);
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ pub struct Claim {
     pub pod: Option<PodIdentity>,
     /// The IPAM and the location of its state.
     pub source: String,
-    /// When the other IPAM made it, in milliseconds since the Unix epoch; `None` if that is not known.
+    /// Time of the assignment by the other IPAM, in milliseconds since the Unix epoch; `None` if unknown.
     pub claimed_at_ms: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Rules<'a> {
     pub(super) since: Generation,
     /// The policy that serves the network.
     pub(super) policy: &'a Arc<PolicyStamp>,
-    /// When.
+    /// Time of the import.
     pub(super) now: Moment,
     /// Whether an owner was deleted after this time.
     pub(super) is_over: &'a (dyn Fn(&Owner, Option<u64>) -> bool + Sync),
@@ -195,7 +195,7 @@ impl Claim {
         Ok(allocation)
     }
 
-    /// When its owner asked for the addresses, so that a DEL or a GC that began later ends it although it came first.
+    /// Returns the time of the owner's request, so that a DEL or a GC that began later ends the allocation although it came first.
     fn requested_at(&self, now: Moment) -> Moment {
         let Some(wall_ms) = self.claimed_at_ms.filter(|claimed| *claimed <= now.wall_ms) else { return now };
         let ago = (now.wall_ms - wall_ms).saturating_mul(1_000_000);

@@ -48,7 +48,7 @@ impl Engine {
         policy: Option<&PolicyName>,
     ) -> Result<()> {
         let Some(others) = self.others() else { return Ok(()) };
-        // A network's delegate may be that other IPAM itself, which goes on with what it has.
+        // A network's delegate may be that other IPAM itself, which continues with its own addresses.
         if policy.is_some_and(|policy| policy.delegate().is_some()) {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl Engine {
         self.others.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What to compare; `None` if a delegate serves the network, or nothing is known of the network.
+    /// Returns the configuration to compare with; `None` if a delegate serves the network, or the network is unknown.
     fn compared(&self, name: &NetworkName, config: Option<&Arc<NetworkConfig>>) -> Option<Compared> {
         let config = match config {
             Some(config) => Arc::clone(config),
@@ -134,7 +134,7 @@ impl Engine {
             let by_book = slot.as_ref().is_some_and(|slot| {
                 slot.state().as_ref().is_some_and(|served| has_claim(&served.book, reservation))
             });
-            if by_book {
+            if by_book || committer.was_settled(&name, reservation.address, reservation.claim) {
                 return true;
             }
             // Only now, since it may read a file.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tenure_ledger::{Chooser, StepKind};
+use tenure_ledger::Chooser;
+use tenure_ledger::choices::Shadow;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::conformance::conformance;
@@ -10,16 +11,23 @@ use super::vetted::Passed;
 use crate::engine::Engine;
 use crate::ports::{Policy, on_trial};
 use crate::redefine::{Redefined, Wanted};
+use crate::strikes::Requester;
 
 /// How many requests a shadow run must have compared before its policy can be promoted.
 const ENOUGH: u64 = 16;
 
-/// Who exchanges a policy, and why.
+/// The author of an exchange, and the reason.
 pub(super) struct Reason {
     pub(super) by: Chooser,
     /// In words; may be empty.
     pub(super) why: String,
+    /// The shadow run that this ends. It must still be there in the network's turn: of two promotions, one has promoted nothing.
+    pub(super) shadow: Option<Shadow>,
+    /// Requester and request, for the history if it is refused.
+    pub(super) asked: &'static str,
 }
+
+const ACTIVATION: &str = "activation by an operator";
 
 /// A policy to activate.
 #[derive(Debug, Clone)]
@@ -49,11 +57,12 @@ impl Engine {
     pub async fn activate(&self, activate: &Activate) -> Result<Redefined> {
         let network = &activate.network;
         self.observed("activate", network, None, async {
-            let policy = self.obtained(network, &activate.policy).await?;
+            let policy = self.obtained(network, &activate.policy, ACTIVATION).await?;
             if !activate.unchecked {
-                self.check_conformance(network, &policy).await?;
+                self.check_conformance(network, &policy, ACTIVATION).await?;
             }
-            let reason = Reason { by: Chooser::Operator, why: "activated by an operator".to_owned() };
+            let why = "activated by an operator".to_owned();
+            let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
             let Activate { change_ranges, empty_state, .. } = *activate;
             self.put_into_service(network, policy, reason, change_ranges, empty_state).await
         })
@@ -69,8 +78,7 @@ impl Engine {
         self.observed("promote", network, None, async {
             let shadow = self.served(network)?.shadow;
             let inconclusive = |why: std::fmt::Arguments<'_>| Error::new(ErrorCode::ShadowInconclusive, why);
-            let shadow = shadow
-                .ok_or_else(|| inconclusive(format_args!("no policy runs in the shadow of network {network}")))?;
+            let shadow = shadow.ok_or_else(|| no_shadow(network))?;
             let verdicts = self.shadow_report(network).map(|report| report.verdicts).unwrap_or_default();
             let (compared, failed) = (verdicts.compared(), verdicts.failed);
             if failed > 0 {
@@ -90,7 +98,8 @@ impl Engine {
             let why = format!(
                 "promoted from the shadow by an operator: {compared} requests compared, {others} decided differently"
             );
-            let reason = Reason { by: Chooser::Operator, why };
+            let asked = "promotion by an operator";
+            let reason = Reason { by: Chooser::Operator, why, shadow: Some(shadow), asked };
             self.put_into_service(network, policy, reason, change_ranges, false).await
         })
         .await
@@ -101,13 +110,14 @@ impl Engine {
         &self,
         network: &NetworkName,
         policy: &PolicySelector,
+        asked: &'static str,
     ) -> Result<Arc<dyn Policy>> {
         self.networks.known(network).ok_or_else(|| Self::unknown_network(network))?;
         // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
         let stamp = self.ports.catalogue.resolve(policy)?;
         let loaded = self.ports.catalogue.load(&stamp).await;
         if let Err(error) = &loaded {
-            self.note(network, StepKind::Refused, &stamp, &error.cause);
+            self.note_refused(network, &stamp, asked, &error.cause);
         }
         loaded
     }
@@ -118,6 +128,7 @@ impl Engine {
         &self,
         network: &NetworkName,
         policy: &Arc<dyn Policy>,
+        asked: &'static str,
     ) -> Result<()> {
         let unknown = || Self::unknown_network(network);
         let config = self.networks.get(network).ok_or_else(unknown)?;
@@ -140,7 +151,7 @@ impl Engine {
             return Ok(());
         };
         let why = format!("policy {stamp} does not pass the conformance suite: {failure}");
-        self.note(network, StepKind::Refused, stamp, &why);
+        self.note_refused(network, stamp, asked, &why);
         Err(Error::new(ErrorCode::PolicyNonconforming, why))
     }
 
@@ -149,22 +160,31 @@ impl Engine {
         &self,
         name: &NetworkName,
         policy: Arc<dyn Policy>,
-        Reason { by, why }: Reason,
+        Reason { by, why, shadow, asked }: Reason,
         change_ranges: bool,
         empty_state: bool,
     ) -> Result<Redefined> {
         let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
         let alone = slot.alone().await;
+        if shadow.is_some() && self.served(name)?.shadow != shadow {
+            return Err(no_shadow(name));
+        }
         let before = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let before = before.ok_or_else(|| Self::unknown_network(name))?;
         let stamp = Arc::clone(policy.stamp());
         let (config, definer) = (Arc::clone(&before.config), before.defined_by);
-        let wanted = Wanted { policy, by, why, empty_state, config, definer };
+        let requester = Requester::Operator;
+        let wanted = Wanted { policy, by, why, empty_state, config, definer, requester };
         let exchanged = self.exchange(alone, name, wanted, change_ranges).await;
         if let Err(error) = &exchanged {
-            self.note(name, StepKind::Refused, &stamp, &error.cause);
+            self.note_refused(name, &stamp, asked, &error.cause);
         }
         self.free_policies();
         exchanged
     }
+}
+
+fn no_shadow(network: &NetworkName) -> Error {
+    let cause = format_args!("no policy runs in the shadow of network {network}");
+    Error::new(ErrorCode::ShadowInconclusive, cause)
 }

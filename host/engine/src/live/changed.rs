@@ -11,7 +11,7 @@ use super::activate::Reason;
 use crate::engine::Engine;
 use crate::ports::Policy;
 
-/// What came of a changed file.
+/// The outcome of a changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changed {
     /// The networks that the new version serves now.
@@ -104,19 +104,22 @@ impl Engine {
             return Err(Error::new(ErrorCode::PolicyNonconforming, cause));
         }
         if self.ports.catalogue.needs_vetting(stamp) {
-            self.check_conformance(network, policy).await?;
+            self.check_conformance(network, policy, CHANGE).await?;
         }
-        let reason = Reason { by: chooser(&served), why: why.to_owned() };
+        let reason = Reason { by: chooser(&served), why: why.to_owned(), shadow: None, asked: CHANGE };
         self.put_into_service(network, Arc::clone(policy), reason, false, false).await.map(drop)
     }
 }
+
+/// The request and its author, for the history.
+const CHANGE: &str = "change of the policy's file";
 
 /// Whether somebody, or the daemon itself, returned from this version to the present one.
 fn was_left(served: &Served, policy: &PolicyStamp) -> bool {
     served.now.by.overrides() && served.before.front().is_some_and(|before| before.policy == *policy)
 }
 
-/// Who is to have chosen the new version: whoever chose the policy's name.
+/// Returns the chooser of the new version: the one who chose the policy's name.
 fn chooser(served: &Served) -> Chooser {
     let chosen = [&served.now].into_iter().chain(&served.before).map(|choice| choice.by);
     chosen.into_iter().find(|by| *by != Chooser::RollBack).unwrap_or(Chooser::Operator)

@@ -97,7 +97,7 @@ impl Engine {
                 let choices = [&served.now].into_iter().chain(served.before.front());
                 choices.map(|choice| &choice.policy).chain(served.shadow.iter().map(|shadow| &shadow.policy))
             });
-            // Whatever a network may be rolled back to has to stay on the disk.
+            // All versions that a network may be rolled back to have to stay on the disk.
             let kept = node.choices.all().flat_map(|(_, served)| served.policies());
             (used.cloned().collect(), kept.cloned().collect())
         };

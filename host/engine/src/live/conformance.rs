@@ -1,4 +1,4 @@
-//! The conformance suite: what every policy must do, whatever its rule. A node runs it before a policy may serve, and
+//! The conformance suite: rules that every policy must keep. A node runs it before a policy may serve, and
 //! authors run the same.
 //!
 //! A policy may refuse any request. But what it proposes must be valid, it must not fail, and the same request on the same
@@ -32,7 +32,7 @@ pub struct Conformance {
     pub passed: Vec<&'static str>,
     /// The check that was not passed, and why.
     pub failure: Option<String>,
-    /// What could not be checked, and why.
+    /// Reason for which a check was skipped.
     pub skipped: Option<String>,
 }
 

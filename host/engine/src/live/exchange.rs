@@ -11,7 +11,7 @@ use crate::redefine::{Redefined, Wanted};
 use crate::slot::{Alone, Served};
 use crate::states::{forgotten, undone};
 
-/// What a network had before an exchange, to return to if the exchange cannot be made durable.
+/// The network before an exchange, to return to if the exchange cannot be made durable.
 struct Before(Option<Network>);
 
 struct Network {
@@ -75,7 +75,7 @@ impl Engine {
     ) -> Result<()> {
         let Err(error) = ticket.durable().await else { return Ok(()) };
         tracing::error!(network = %name, %error, "undoing an exchange that could not be made durable");
-        // No need to wait for the ticket: whatever follows is staged after it, and a restart finds either both or neither.
+        // No need to wait for the ticket: later facts are staged after it, and a restart finds either both or neither.
         match before.0 {
             Some(before) => drop(self.put_back(alone, name, before)?),
             None => self.take_back(alone, name)?,
@@ -124,8 +124,8 @@ impl Engine {
         let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
         let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
         facts.extend(remembered);
-        let (place, _) = self.committer.commit(&mut served.book, &facts)?;
-        self.networks.bury(name, place);
+        drop(self.committer.commit(&mut served.book, &facts)?);
+        self.networks.removed_one();
         *state = None;
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::ports::Policy;
 pub(super) struct Follower {
     policy: Arc<dyn Policy>,
     book: Arc<Book>,
-    /// What the candidate remembers.
+    /// Present state of the candidate.
     state: Arc<[u8]>,
     /// The place of the next fact that the book has not seen, in a numbering of its own.
     next: u64,
@@ -54,7 +54,7 @@ impl Follower {
         Ok(())
     }
 
-    /// What the candidate would decide. It remembers that, as it would if it served.
+    /// Decides as the candidate would. It remembers that, as it would if it served.
     pub(super) async fn decide(&mut self, request: &Request) -> (Decided, Option<Error>) {
         let (decided, outcome) = self.ask(request).await;
         match outcome {
@@ -66,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// What the candidate would decide. It does not remember that.
+    /// Decides as the candidate would. It does not remember that.
     pub(super) async fn rehearse(&self, request: &Request) -> (Decided, Option<Error>) {
         let (decided, outcome) = self.ask(request).await;
         (decided, outcome.err())

@@ -33,6 +33,11 @@ impl Engine {
         })
     }
 
+    /// Records that a policy was refused; `asked` says what was asked for, and by whom.
+    pub(crate) fn note_refused(&self, network: &NetworkName, policy: &PolicyStamp, asked: &str, cause: &str) {
+        self.note(network, StepKind::Refused, policy, &format!("{asked}: {cause}"));
+    }
+
     /// The fact of a step, for a group of facts.
     pub(crate) fn step(
         &self,

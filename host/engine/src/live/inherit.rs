@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use tenure_ledger::states::Memory;
-use tenure_ledger::{Chooser, PolicyState, StateFact};
+use tenure_ledger::{Book, Chooser, PolicyState, StateFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use super::words::shortened;
@@ -29,6 +29,21 @@ impl Engine {
         name: &NetworkName,
         wanted: &mut Wanted,
     ) -> Result<Option<StateFact>> {
+        let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
+        let inherited = self.would_inherit(book, name, wanted).await?;
+        if inherited.is_some() {
+            tracing::info!(network = %name, policy = %wanted.policy.stamp(), why = wanted.why, "state of a network");
+        }
+        Ok(inherited)
+    }
+
+    /// As [`inherited`](Self::inherited), for a caller that may not change anything.
+    pub(crate) async fn would_inherit(
+        &self,
+        book: Option<Arc<Book>>,
+        name: &NetworkName,
+        wanted: &mut Wanted,
+    ) -> Result<Option<StateFact>> {
         let policy = Arc::clone(&wanted.policy);
         let memory = if policy.keeps_state() { self.committer.node().states.of(name).cloned() } else { None };
         let Some(Memory { now, .. }) = &memory else { return Ok(None) };
@@ -36,7 +51,7 @@ impl Engine {
         if now.bytes.is_empty() || is_own && !wanted.empty_state {
             return Ok(None);
         }
-        let (bytes, how) = match self.migrated(alone, name, wanted, now).await {
+        let (bytes, how) = match self.migrated(book, name, wanted, now).await {
             Ok(migrated) => migrated,
             Err(error) if wanted.by == Chooser::RollBack => fallback(memory.as_ref(), wanted, &error),
             Err(error) => {
@@ -49,7 +64,6 @@ impl Engine {
                 return Err(Error::new(ErrorCode::StateNotMigrated, cause));
             }
         };
-        tracing::info!(network = %name, policy = %policy.stamp(), how, "state of a network");
         wanted.why = match wanted.why.is_empty() {
             true => how,
             false => shortened(&format!("{}; {how}", wanted.why)),
@@ -62,7 +76,7 @@ impl Engine {
     /// Has the new policy make its state of the present one; also returns that in words.
     async fn migrated(
         &self,
-        alone: &Alone<'_>,
+        book: Option<Arc<Book>>,
         name: &NetworkName,
         wanted: &Wanted,
         now: &PolicyState,
@@ -70,16 +84,15 @@ impl Engine {
         if wanted.empty_state {
             return Ok((Arc::default(), "with an empty state".to_owned()));
         }
-        let book = alone.state().as_ref().map(|served| Arc::clone(&served.book));
         let book = book.ok_or_else(|| Self::unknown_network(name))?;
         let policy = wanted.policy.as_ref();
-        let bytes =
-            self.ask(name, policy, || policy.migrate(Arc::clone(&now.bytes), &now.policy, book)).await?;
+        let migrate = || policy.migrate(Arc::clone(&now.bytes), &now.policy, book);
+        let bytes = self.ask_for(&wanted.requester, name, policy, migrate).await?;
         Ok((bytes, format!("with the state of {}, version {}, migrated", now.policy, now.version)))
     }
 }
 
-/// What a policy begins with that has to take over and cannot.
+/// Returns the state of a policy that has to take over and cannot.
 fn fallback(memory: Option<&Memory>, wanted: &Wanted, error: &Error) -> (Arc<[u8]>, String) {
     let own = memory.and_then(|memory| memory.of(wanted.policy.stamp()));
     let (bytes, which) = match own {

@@ -1,11 +1,13 @@
 //! Answers of watched and shadowed networks: each request that a watched policy does not answer is put to the policy before
-//! it, on the same book. What the one would have answered and the other did not is worse, and counts against a budget.
+//! it, on the same book. What the one would have answered and the other did not is worse, and counts against a budget. Agents'
+//! requests for claims do not count: one agent's could otherwise take a policy from all pods, or hide that it fails them. A policy
+//! that fails an agent is benched for that agent.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_ledger::Book;
-use tenure_types::{ErrorCode, Outcome, Request, Result};
+use tenure_types::{ErrorCode, Outcome, Owner, Request, Result};
 
 use super::verdicts::checked;
 use super::words::shortened;
@@ -28,7 +30,12 @@ impl Engine {
             let took = self.ports.clock.monotonic().saturating_sub(began);
             self.shadows.asked(request, &checked(&book, request, answer.clone()), took);
         }
-        self.watched(alone, request, book, answer).await
+        match request.owner {
+            Owner::Claim { .. } => answer,
+            Owner::Attachment { .. } | Owner::Unknown { .. } => {
+                self.watched(alone, request, book, answer).await
+            }
+        }
     }
 
     /// Counts an answer, if the network is watched.
@@ -54,7 +61,7 @@ impl Engine {
                 Ok(()) => return answer,
                 Err(violation) => format!("rejected: {violation}"),
             },
-            // A failure is worse than whatever the policy before would have answered, unless that fails as well.
+            // A failure is worse than any answer of the previous policy, unless that fails as well.
             Err(error) if error.code == ErrorCode::PolicyFailed || comparable => error.cause.clone(),
             Err(_) => return answer,
         };

@@ -86,7 +86,7 @@ impl Engine {
             let why = "the state could not be made durable".to_owned();
             let step = self.step(name, &state.policy, StepKind::Undone, why);
             let undone = undone(&self.committer.node().states, name, before);
-            // No need to wait for the ticket: whatever follows is staged after it.
+            // No need to wait for the ticket: later facts are staged after it.
             drop(self.change_state(&alone, undone, step)?);
             return Err(error);
         }

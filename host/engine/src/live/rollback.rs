@@ -9,13 +9,14 @@ use tenure_types::{Error, ErrorCode, NetworkName, Result};
 use super::words::shortened;
 use crate::engine::Engine;
 use crate::redefine::{Redefined, Wanted};
+use crate::strikes::Requester;
 
 impl Engine {
     /// Makes the policy before the present one serve a network again; durable when this returns. Its ranges return with
     /// it.
     ///
     /// # Errors
-    /// `UnknownNetwork`, `NothingBefore` when the network has had no other policy, and those of
+    /// `UnknownNetwork`, `NotReady` while the policy before is being compiled, `NothingBefore` when the network has had no other policy, and those of
     /// [`activate`](Self::activate).
     pub async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
         let served = self.served(network);
@@ -41,8 +42,11 @@ impl Engine {
         let before = served.before.front().ok_or_else(nothing)?;
         // Its file may be gone; the node has kept a copy.
         let policy = match self.ports.catalogue.find_pinned(&before.policy) {
-            Ok(policy) => policy,
-            Err(_) => self.ports.catalogue.load(&before.policy).await?,
+            // The compilation may take minutes, in which a caller would be told nothing.
+            Err(error) if error.code != ErrorCode::Preparing => {
+                self.ports.catalogue.load(&before.policy).await?
+            }
+            found => found?,
         };
         let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
         let alone = slot.alone().await;
@@ -53,7 +57,8 @@ impl Engine {
         let network = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let network = network.ok_or_else(|| Self::unknown_network(name))?;
         let (config, definer) = (Arc::clone(&network.config), network.defined_by);
-        let wanted = Wanted { policy, by, why: shortened(why), empty_state: false, config, definer };
+        let (why, requester) = (shortened(why), Requester::Operator);
+        let wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
         self.exchange(alone, name, wanted, true).await
     }
 

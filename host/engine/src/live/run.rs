@@ -13,7 +13,7 @@ use super::verdicts::Verdicts;
 pub struct ShadowReport {
     /// The candidate.
     pub policy: Option<PolicyStamp>,
-    /// When the run began; after a restart, its counts begin anew.
+    /// Beginning of the run; after a restart, its counts start at zero.
     pub since: Moment,
     /// The comparisons.
     pub verdicts: Verdicts,

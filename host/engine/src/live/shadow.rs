@@ -18,6 +18,10 @@ use crate::engine::Engine;
 use crate::lock::hold;
 use crate::ports::on_trial;
 use crate::redefine::Wanted;
+use crate::strikes::Requester;
+
+/// The request and its author, for the history if the candidate is refused.
+const SHADOW: &str = "shadow run for an operator";
 
 /// How many of the latest allocations are asked for again when a shadow run begins.
 const REHEARSED: usize = 64;
@@ -38,9 +42,9 @@ impl Engine {
     /// As [`activate`](Self::activate).
     pub async fn shadow(&self, network: &NetworkName, policy: &PolicySelector) -> Result<PolicyStamp> {
         self.observed("shadow", network, None, async {
-            let policy = self.obtained(network, policy).await?;
+            let policy = self.obtained(network, policy, SHADOW).await?;
             self.bounds().check_policy(network, &policy.stamp().name)?;
-            self.check_conformance(network, &policy).await?;
+            self.check_conformance(network, &policy, SHADOW).await?;
             if let Some(before) = self.served(network)?.shadow {
                 let why = format!("replaced by an operator, with {}", policy.stamp());
                 self.note(network, StepKind::ShadowEnded, &before.policy, &why);
@@ -161,7 +165,7 @@ impl Engine {
     /// Makes a follower of the network as it is now. From then on its queue collects what happens.
     async fn follower(&self, network: &NetworkName, candidate: &PolicyStamp) -> Result<Follower> {
         let policy = match self.ports.catalogue.find_pinned(candidate) {
-            Err(error) if error.code != ErrorCode::NotReady => self.ports.catalogue.load(candidate).await?,
+            Err(error) if error.code != ErrorCode::Preparing => self.ports.catalogue.load(candidate).await?,
             found => found?,
         };
         let policy = on_trial(policy);
@@ -176,6 +180,7 @@ impl Engine {
             empty_state: false,
             config: Arc::clone(&described.config),
             definer: described.defined_by,
+            requester: Requester::Operator,
         };
         let definition = self.defined(network, &wanted).await?;
         let (image, remembered) = {
@@ -193,7 +198,7 @@ impl Engine {
         Ok(follower)
     }
 
-    /// Puts the requests of the latest allocations to a candidate again. Whatever it answers must be valid.
+    /// Puts the requests of the latest allocations to a candidate again. Every answer must be valid.
     async fn rehearse(&self, follower: &Follower, run: &mut Run) {
         for request in follower.recent(REHEARSED) {
             let (decided, error) = follower.rehearse(&request).await;

@@ -1,4 +1,4 @@
-//! What the shadows have to follow: for each shadowed network a bounded queue of its requests and facts, in the order of
+//! The input of the shadows: for each shadowed network a bounded queue of its requests and facts, in the order of
 //! its book.
 //!
 //! The map is behind a `std::sync::Mutex`, held to push and to take. As long as no network is shadowed, an atomic avoids
@@ -36,7 +36,7 @@ pub(super) struct Asked {
     pub(super) took: Duration,
 }
 
-/// What waits for a network's shadow.
+/// The queue of a network's shadow.
 #[derive(Default)]
 pub(super) struct Waiting {
     pub(super) items: VecDeque<Item>,

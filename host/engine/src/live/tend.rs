@@ -10,14 +10,21 @@ use crate::engine::Engine;
 /// How often watches are looked at when nothing happens.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// How often to look whether there is a watch at all.
+const EVERY_IDLE: Duration = Duration::from_secs(2);
+
 impl Engine {
     /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner.
     pub async fn tend(&self) -> Duration {
         let mut runs = self.tending.lock().await;
+        let mut longest = EVERY_IDLE;
         for network in self.networks.names() {
-            self.tend_watch(&network).await;
+            if self.committer.choice(&network).is_some_and(|choice| choice.watched) {
+                self.tend_watch(&network).await;
+                longest = EVERY;
+            }
         }
-        self.tend_shadows(&mut runs).await.min(EVERY)
+        self.tend_shadows(&mut runs).await.min(longest)
     }
 
     /// Waits until there may be something to do.

@@ -16,7 +16,7 @@ const MOST_EXAMPLES: usize = 16;
 /// Time differences below this are noise.
 const NOTICEABLE: Duration = Duration::from_micros(100);
 
-/// What a policy decided: addresses, sorted, or an error's code. A proposal that the ledger rejects is an error.
+/// A policy's decision: addresses, sorted, or an error's code. A proposal that the ledger rejects is an error.
 pub(crate) type Decided = Result<Vec<IpAddr>, ErrorCode>;
 
 impl Verdict {

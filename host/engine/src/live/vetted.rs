@@ -1,4 +1,4 @@
-//! What the conformance suite says of each component, by its digest, and the checks that wait.
+//! The verdict of the conformance suite on each component, by its digest, and the checks that wait.
 //!
 //! Verdicts are kept in memory: what has served a network is known from its history. They are behind a
 //! `std::sync::Mutex`, held to read and to change them.
@@ -18,16 +18,16 @@ const MOST_ODD: usize = 64;
 /// How many passes with a network's own configuration are remembered.
 const MOST_PASSED: usize = 64;
 
-/// What is known about a component.
+/// The standing of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is being checked, or waits for that.
+    /// The component is being checked, or waits for that.
     Waiting,
-    /// It may serve.
+    /// The component may serve.
     Passed,
-    /// It does not pass, for this reason.
+    /// The component does not pass, for this reason.
     Failed(String),
-    /// It did not accept a configuration, so the suite says nothing.
+    /// The component did not accept a configuration, so the suite has no verdict.
     Odd,
 }
 

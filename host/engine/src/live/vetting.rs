@@ -26,7 +26,7 @@ impl Engine {
     /// Whether a policy that a network's configuration names may begin to serve it.
     ///
     /// # Errors
-    /// `PolicyNonconforming`, and `NotReady` as long as that is being found out.
+    /// `PolicyNonconforming`, and `Preparing` as long as that is being found out.
     pub(crate) fn vetted(
         &self,
         network: &NetworkName,
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// What is known about a policy; what has served a network, or needs no check, has passed.
+    /// Returns a policy's standing; a policy that has served a network, or needs no check, has passed.
     fn known(&self, policy: &PolicyStamp) -> Option<Standing> {
         if !self.ports.catalogue.needs_vetting(policy) {
             return Some(Standing::Passed);
@@ -168,7 +168,7 @@ fn be_checked(entry: &mut CatalogueEntry) {
 
 fn being_checked(policy: &PolicyStamp) -> Error {
     let cause = format_args!("policy {policy} is still being checked by the conformance suite");
-    Error::new(ErrorCode::NotReady, cause)
+    Error::new(ErrorCode::Preparing, cause)
 }
 
 fn nonconforming(policy: &PolicyStamp, why: &str) -> Error {

@@ -8,7 +8,7 @@ const LEAST: u64 = 3;
 pub(crate) struct Watch {
     /// All calls.
     pub(super) calls: u64,
-    /// Those that the policy before would have answered.
+    /// Failures that the previous policy would have answered.
     pub(super) worse: u64,
     /// The last of those.
     pub(super) last: String,

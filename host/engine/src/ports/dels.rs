@@ -15,9 +15,9 @@ pub struct ServedDel {
     pub network: NetworkName,
     /// The owner whose addresses it released.
     pub owner: Owner,
-    /// When the caller's request began.
+    /// Beginning of the caller's request.
     pub began: Moment,
-    /// When the engine served it.
+    /// Time at which the engine served it.
     pub served: Moment,
 }
 

@@ -1,4 +1,4 @@
-//! Whoever makes the links of attachments in the kernel.
+//! The port to the maker of links in the kernel.
 
 use tenure_types::{
     Allocation, Attributes, Connected, Error, Generation, Link, NetworkName, Owner, PodIdentity,
@@ -28,11 +28,11 @@ impl LinkKey {
 
 /// Makes, compares and removes links. All calls may be repeated; those about the same link wait for each other.
 pub trait Links: Send + Sync + 'static {
-    /// The link that an owner shall have, with this MTU in bytes if its caller asks for one. The attributes are those of the
+    /// Returns the desired link of an owner, with this MTU in bytes if its caller asks for one. The attributes are those of the
     /// network's definition; there are none before its first one.
     fn link(&self, owner: &Owner, pod: Option<&PodIdentity>, mtu: Option<u32>, network: &Attributes) -> Link;
 
-    /// An allocation's link as its runtime is told of it; `None` if the host makes none for it. Asks nobody.
+    /// Describes an allocation's link for its runtime; `None` if the host makes none for it. Asks nobody.
     fn describe(&self, allocation: &Allocation) -> Option<Connected>;
 
     /// Makes an allocation's link unless it is there, and leads packets to it. If the caller goes away meanwhile, it is finished all
@@ -42,7 +42,7 @@ pub trait Links: Send + Sync + 'static {
     /// `LinkFailed`, `LinkForbidden` and `LinkTaken`; `HostNetns` and `InvalidEnvironment` about the network namespace.
     fn connect<'a>(&'a self, allocation: &'a Allocation) -> Answer<'a, ()>;
 
-    /// Compares an allocation's link with what it shall be.
+    /// Compares an allocation's link with the desired one.
     ///
     /// # Errors
     /// `LinkDiffers`; otherwise as [`connect`](Self::connect).

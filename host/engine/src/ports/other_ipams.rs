@@ -1,4 +1,4 @@
-//! What other IPAMs have on this node.
+//! The allocations of other IPAMs on this node.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::Answer;
 pub struct Compared {
     /// The network.
     pub network: NetworkName,
-    /// Its configuration, which may say where host-local has its addresses.
+    /// Configuration of the network, which may say where host-local has its addresses.
     pub config: Arc<NetworkConfig>,
     /// The sources from which it has moved over.
     pub sources: Vec<Arc<str>>,
@@ -28,7 +28,7 @@ pub struct Reservation<'a> {
     pub address: IpAddr,
     /// Distinguishes this reservation of the address from a later one; empty if nothing does.
     pub claim: &'a str,
-    /// When it was made, in milliseconds since the Unix epoch, if that is known.
+    /// Time of the assignment, in milliseconds since the Unix epoch, if known.
     pub claimed_at_ms: Option<u64>,
     /// Finds out whose it is, which may read a file; `None` if the other IPAM does not know either.
     pub owner: &'a dyn Fn() -> Option<Owner>,

@@ -113,3 +113,19 @@ fn requests_of_an_agent_bench_a_policy_for_that_agent_only() {
     (0..5).for_each(|_| strikes.count(&Requester::Node, &net, &policy(), &failed(), at(1)));
     assert!(is_refused(&Requester::Node) && !is_refused(&agent("cilium")));
 }
+
+#[test]
+fn an_operator_asks_a_benched_policy_and_benches_none() {
+    let (strikes, net) = (Strikes::default(), network("net"));
+    (0..9).for_each(|_| strikes.count(&Requester::Operator, &net, &policy(), &failed(), at(1)));
+    assert!(
+        strikes.check(&Requester::Node, &net, &policy(), at(1)).is_ok() && strikes.benched(at(1)).is_empty()
+    );
+    (0..5).for_each(|_| strikes.count(&Requester::Node, &net, &policy(), &failed(), at(1)));
+    strikes.count(&Requester::Operator, &net, &policy(), &Ok(()), at(1));
+    assert!(
+        strikes.check(&Requester::Node, &net, &policy(), at(1)).is_err(),
+        "an operator's call ends no bench"
+    );
+    assert!(strikes.check(&Requester::Operator, &net, &policy(), at(1)).is_ok());
+}

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Agent, Ask, Claimed, Define, Recovered};
-use tenure_fixtures::ports::{ManualJournal, policy};
-use tenure_ledger::{Book, ClaimKey, Page, Wish};
+use tenure_engine::{Agent, Ask, Claimed, Define};
+use tenure_fixtures::ports::{ManualJournal, policy, restored};
+use tenure_ledger::{Book, ClaimKey, LedgerState, Wish};
 use tenure_types::{AgentName, ClaimName, Definer, Error, ErrorCode, NetworkConfig, NetworkName, PolicyName};
 
 use crate::support::{Bench, network};
 
 pub(crate) fn agent(name: &str) -> Agent {
-    Agent { name: AgentName::new(name).unwrap(), most: 4 }
+    Agent::new(AgentName::new(name).unwrap(), 4)
 }
 
 pub(crate) fn named(name: &str) -> NetworkName {
@@ -86,29 +86,16 @@ impl Bench {
     pub(crate) fn restarted(&self, boots: bool) -> Self {
         let state = self.state(boots);
         let books = state.books.iter().map(Book::through);
-        let last = books.chain([state.choices.through(), state.claims.through()]).max().unwrap();
+        let last = books.chain([state.node.through()]).max().unwrap();
         Self::of(state, ManualJournal::after(last), |_| policy::catalogue(), 8, 8)
     }
 
     /// The state of this engine, as a restart or, if `boots`, a reboot would find it.
-    pub(crate) fn state(&self, boots: bool) -> Recovered {
-        let mut state = Recovered::default();
-        for page in self.engine.images().pages(1) {
-            match page {
-                Page::Book(image) => state.books.push(Book::restore(*image).unwrap()),
-                Page::Choices(choices) => state.choices = choices,
-                Page::Components(components) => state.components = components,
-                Page::Claims(claims) => state.claims = claims,
-                Page::States(states) => state.states = states,
-                Page::Delegations(delegations) => state.delegations = delegations,
-                Page::Effects(effects) => state.effects = effects,
-                Page::Moves(moves) => state.moves = moves,
-                Page::Gone { .. } => {}
-            }
-        }
+    pub(crate) fn state(&self, boots: bool) -> LedgerState {
+        let mut state = restored(self.engine.images().pages(1)).unwrap();
         if boots {
             state.books.iter_mut().for_each(|book| _ = book.enter_boot(self.now()).unwrap());
-            state.claims.enter_boot(self.now());
+            state.node.claims.enter_boot(self.now());
         }
         state
     }

@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tenure_engine::ports::{Answer, Catalogue, CatalogueEntry, Delegate, Offered, Policy, TakenIn};
-use tenure_engine::{Add, Define, Recovered};
+use tenure_engine::{Add, Define};
 use tenure_fixtures::ports::{ManualJournal, policy};
-use tenure_ledger::{Book, Component};
+use tenure_ledger::{Book, Component, LedgerState};
 use tenure_types::{
     Attributes, Cooling, DELEGATED, DefinedPool, Definer, Definition, DelegateName, Error, ErrorCode, Need,
     NetworkConfig, NetworkName, Outcome, PolicyName, PolicySelector, PolicyStamp, Pool, PoolName, Request,
@@ -120,7 +120,7 @@ impl Bench {
 
     /// The state of this engine in a new one with the same delegate, as after a crash or, if `boots`, a reboot.
     pub(crate) fn delegated_after_a_restart(&self, foreign: &Arc<Foreign>, boots: bool) -> Self {
-        let state: Recovered = self.state(boots);
+        let state: LedgerState = self.state(boots);
         let foreign = Arc::clone(foreign);
         let last = self.journal.facts().len() as u64;
         Self::of(state, ManualJournal::after(last + 1_000), move |_| Arc::new(Only(foreign)), 8, 8)

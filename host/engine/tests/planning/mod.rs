@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tenure_engine::ports::Outside;
-use tenure_engine::{Outlook, Planned, Recovered, Supply};
-use tenure_fixtures::ports::{ManualJournal, policy};
-use tenure_ledger::{Book, EffectFact, Fact, Intent, LedgerFact, Page};
+use tenure_engine::{Outlook, Planned, Supply};
+use tenure_fixtures::ports::{ManualJournal, policy, restored};
+use tenure_ledger::{Book, EffectFact, Fact, Intent, LedgerFact};
 use tenure_types::{Attributes, Effect, EffectKind, Error, ErrorCode, IntentId, PoolName, Range, RangeName};
 
 use crate::support::{Bench, fits, network};
@@ -87,7 +87,7 @@ impl Bench {
     pub(crate) async fn takes_away(&self, cloud: &Cloud, told: (&str, &str)) -> Result<Arc<Intent>, String> {
         let mut planned = self.plan(cloud, &[told]).await;
         match planned.refused.pop() {
-            Some((_, why)) => Err(why),
+            Some((_, why)) => Err(why.to_string()),
             None => Ok(planned.intents.remove(0)),
         }
     }
@@ -102,15 +102,7 @@ impl Bench {
 
     /// The state of this engine in a new one, as after a restart.
     pub(crate) fn restarted(&self) -> Self {
-        let mut state = Recovered::default();
-        for page in self.engine.images().pages(1) {
-            match page {
-                Page::Book(image) => state.books.push(Book::restore(*image).unwrap()),
-                Page::Choices(choices) => state.choices = choices,
-                Page::Effects(effects) => state.effects = effects,
-                _ => {}
-            }
-        }
+        let state = restored(self.engine.images().pages(1)).unwrap();
         let journal = ManualJournal::after(self.journal.facts().len() as u64);
         Self::of(state, journal, |_| policy::catalogue(), 8, 8)
     }

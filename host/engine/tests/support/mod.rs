@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_engine::ports::{Catalogue, Clock as _};
-use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Recovered, Settings};
+use tenure_engine::{Activate, Add, Del, Engine, ExchangeSettings, Ports, Settings};
 use tenure_fixtures::ports::{Heard, KernelDouble, ManualClock, ManualJournal, policy};
+use tenure_ledger::LedgerState;
 use tenure_types::{
     ContainerId, Error, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PolicyName, Request,
     Sandbox,
@@ -32,12 +33,12 @@ impl Bench {
         queue: usize,
         catalogue: impl FnOnce(&Arc<ManualClock>) -> Arc<dyn Catalogue>,
     ) -> Self {
-        Self::of(Recovered::default(), ManualJournal::default(), catalogue, in_flight, queue)
+        Self::of(LedgerState::default(), ManualJournal::default(), catalogue, in_flight, queue)
     }
 
     /// The same over recovered state, with a journal that follows it.
     pub(crate) fn of(
-        recovered: Recovered,
+        recovered: LedgerState,
         journal: ManualJournal,
         catalogue: impl FnOnce(&Arc<ManualClock>) -> Arc<dyn Catalogue>,
         in_flight: usize,

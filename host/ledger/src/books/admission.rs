@@ -14,6 +14,15 @@ use super::counts;
 use super::stock::Shelf;
 use super::{Book, Standing, Violation};
 
+/// Exceptions for an owner: addresses that it may have and others may not, and pools that it can do without.
+#[derive(Debug, Clone, Copy, Default)]
+struct AdmissionTerms<'a> {
+    /// The allocations that are about to end, for addresses that their owner already uses.
+    living: Option<&'a [Generation]>,
+    /// The pools that it can do without an address of.
+    without: &'a [usize],
+}
+
 impl Book {
     /// Checks a proposal against the book and turns it into an allocation, to be applied as a fact.
     ///
@@ -26,7 +35,22 @@ impl Book {
         policy: &Arc<PolicyStamp>,
         now: Moment,
     ) -> Result<Allocation, Violation> {
-        self.admitted(request, proposal, policy, now, None)
+        self.admit_without(request, proposal, policy, now, &[])
+    }
+
+    /// As [`admit`](Self::admit), for an owner that can do without an address of these pools, given by their indices.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_without(
+        &self,
+        request: &Request,
+        proposal: &Proposal,
+        policy: &Arc<PolicyStamp>,
+        now: Moment,
+        without: &[usize],
+    ) -> Result<Allocation, Violation> {
+        self.admitted(request, proposal, policy, now, AdmissionTerms { living: None, without })
     }
 
     /// As [`admit`](Self::admit), for addresses that their owner already uses according to another IPAM: cooldowns
@@ -42,7 +66,7 @@ impl Book {
         now: Moment,
         ending: &[Generation],
     ) -> Result<Allocation, Violation> {
-        self.admitted(request, proposal, policy, now, Some(ending))
+        self.admitted(request, proposal, policy, now, AdmissionTerms { living: Some(ending), without: &[] })
     }
 
     fn admitted(
@@ -51,7 +75,7 @@ impl Book {
         proposal: &Proposal,
         policy: &Arc<PolicyStamp>,
         now: Moment,
-        living: Option<&[Generation]>,
+        terms: AdmissionTerms<'_>,
     ) -> Result<Allocation, Violation> {
         if let Some(held) = self.owned_by(&request.owner) {
             return Err(Violation::OwnerHolds(request.owner.clone(), held.generation));
@@ -60,7 +84,7 @@ impl Book {
             network: self.name().clone(),
             generation: self.next_generation(),
             owner: request.owner.clone(),
-            addresses: self.assigned_to(request, proposal, living)?,
+            addresses: self.assigned_to(request, proposal, terms)?,
             sandbox: request.sandbox.clone(),
             tags: proposal.tags.clone(),
             policy: Arc::clone(policy),
@@ -76,16 +100,16 @@ impl Book {
     /// # Errors
     /// As [`admit`](Self::admit).
     pub fn check(&self, request: &Request, proposal: &Proposal) -> Result<(), Violation> {
-        self.assigned_to(request, proposal, None).map(drop)
+        self.assigned_to(request, proposal, AdmissionTerms::default()).map(drop)
     }
 
     fn assigned_to(
         &self,
         request: &Request,
         proposal: &Proposal,
-        living: Option<&[Generation]>,
+        AdmissionTerms { living, without }: AdmissionTerms<'_>,
     ) -> Result<SmallVec<[AssignedAddress; 1]>, Violation> {
-        self.check_pools(proposal)?;
+        self.check_pools(proposal, without)?;
         if let Some((name, _)) = proposal.tags.iter().find(|(name, _)| counts::is_hosts(name)) {
             return Err(Violation::HostsName(name.to_owned()));
         }
@@ -102,9 +126,9 @@ impl Book {
         Ok(addresses)
     }
 
-    /// Checks that there is at most one address from each pool, one from each pool that every grant needs, and at
-    /// least one in all.
-    fn check_pools(&self, proposal: &Proposal) -> Result<(), Violation> {
+    /// Checks that there is at most one address from each pool, one from each pool that every grant needs except `without`, and
+    /// at least one in all.
+    fn check_pools(&self, proposal: &Proposal, without: &[usize]) -> Result<(), Violation> {
         let pools = self.pools();
         if pools.is_empty() {
             return Err(Violation::NoPools);
@@ -115,7 +139,9 @@ impl Book {
         for (index, pool) in pools.iter().enumerate() {
             let times = proposal.assignments.iter().filter(|assignment| assignment.pool == index).count();
             match (times, pool.need) {
-                (0, Need::Always) => return Err(Violation::PoolMissing(pool.name.clone())),
+                (0, Need::Always) if !without.contains(&index) => {
+                    return Err(Violation::PoolMissing(pool.name.clone()));
+                }
                 (0 | 1, _) => {}
                 _ => return Err(Violation::PoolTwice(pool.name.clone())),
             }
@@ -143,7 +169,7 @@ impl Book {
             return Err(Violation::Draining(*address, range.name().clone()));
         }
         let ends = |holder: &Allocation| living.is_some_and(|ending| ending.contains(&holder.generation));
-        // Whoever waits for the address has it once its holder ends.
+        // An owner that waits for the address gets it once its holder ends.
         let mut holders = [self.holder(*address), self.waiting_for(*address)].into_iter().flatten();
         if let Some(holder) = holders.find(|holder| !ends(holder)) {
             return Err(Violation::Held(*address, holder.owner.clone()));

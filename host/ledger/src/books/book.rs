@@ -29,7 +29,7 @@ use super::remembered::Remembered;
 use super::runs::Runs;
 use super::stock::Stock;
 
-/// Who owns which address of one network, and which addresses are cooling down.
+/// The owner of each address of one network, and the addresses that are cooling down.
 #[derive(Debug, Clone)]
 pub struct Book {
     network: Arc<Network>,

@@ -40,7 +40,7 @@ pub enum InvalidDefinition {
     /// A pool has both IPv4 and IPv6 ranges.
     #[error("pool {0} mixes address families")]
     MixedFamilies(PoolName),
-    /// The cooldown that the definition asks for is no number of seconds.
+    /// The cooldown of the definition is not a number of seconds.
     #[error("attribute {COOLDOWN_SECONDS} is {0:?}, but must be a number of seconds below 2^32")]
     Cooldown(String),
     /// Two ranges share an address, so its pool would be ambiguous.

@@ -13,7 +13,7 @@ pub enum LedgerFact {
     Removed {
         /// The network.
         network: NetworkName,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// An import of the network began or ended. While one is in progress or was interrupted, new owners are refused.
@@ -22,7 +22,7 @@ pub enum LedgerFact {
         network: NetworkName,
         /// Whether it began.
         under_way: bool,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A range was added to a pool, after its other ranges.
@@ -33,7 +33,7 @@ pub enum LedgerFact {
         pool: PoolName,
         /// The range.
         range: Box<Range>,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A range began or stopped draining; a draining range hands out nothing. Addresses held in it stay with their
@@ -47,7 +47,7 @@ pub enum LedgerFact {
         range: RangeName,
         /// Whether it began to drain.
         draining: bool,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A range was removed from a pool. Addresses held in it stay with their owners.
@@ -58,7 +58,7 @@ pub enum LedgerFact {
         pool: PoolName,
         /// The range.
         range: RangeName,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// An owner was assigned addresses.
@@ -69,7 +69,7 @@ pub enum LedgerFact {
         network: NetworkName,
         /// The allocation that was requested again.
         generation: Generation,
-        /// When the repeated request began.
+        /// Beginning of the repeated request.
         requested_at: Moment,
         /// The network namespace that it named.
         netns: Box<str>,
@@ -82,7 +82,7 @@ pub enum LedgerFact {
         network: NetworkName,
         /// The allocation that ended.
         generation: Generation,
-        /// When it ended.
+        /// End of the allocation.
         at: Moment,
         /// Why, for people: one of [`End`](tenure_types::End)'s reasons, followed by an operator's comment, if any.
         reason: Box<str>,

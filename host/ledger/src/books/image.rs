@@ -32,7 +32,7 @@ pub struct LastAddress {
 pub struct Remembrance {
     /// The owner's lasting name, which outlives its allocations.
     pub name: Arc<str>,
-    /// When the addresses were released.
+    /// Time of the release.
     pub at: Moment,
     /// The addresses and their pools.
     pub addresses: Box<[(PoolName, IpAddr)]>,
@@ -47,7 +47,7 @@ pub struct Image {
     pub network: Arc<Network>,
     /// Whether an import of it has begun and not ended.
     pub importing: bool,
-    /// Its ranges, in the order in which its pools use them.
+    /// Ranges, in the order in which the pools use them.
     pub ranges: Vec<Supplied>,
     /// The generation that the next allocation gets.
     pub next_generation: Generation,
@@ -55,6 +55,9 @@ pub struct Image {
     pub last: Vec<LastAddress>,
     /// The cooling addresses with the time of their release, least recently freed first.
     pub cooling: Vec<(IpAddr, Moment)>,
+    /// For how many seconds they cool at least, each with the number of addresses in a row; empty if for as long as the network
+    /// asks now.
+    pub cooldowns: Vec<(u32, usize)>,
     /// The live allocations, by generation.
     pub allocations: Vec<Arc<Allocation>>,
     /// Claims of other IPAMs that were taken over and have ended, by address.

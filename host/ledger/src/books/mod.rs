@@ -19,15 +19,22 @@ mod definition;
 mod fact;
 mod image;
 mod remembered;
+mod removed;
 mod runs;
 mod stock;
 mod view;
 mod violation;
 
+/// The maximum number of ended claims remembered, of a network and of all that were removed. A forgotten claim is taken over again
+/// by an import that still finds it; then an address is held although nobody uses it, but none is assigned twice.
+const MOST_SETTLED: usize = 1 << 17;
+
 pub use book::{Book, Repeat};
+pub use cooling::CoolingAddress;
 pub use definition::{Defined, InvalidDefinition, check_definition};
 pub use fact::LedgerFact;
 pub use image::{Image, LastAddress, Remembrance, Supplied};
+pub use removed::{RemovedNetwork, RemovedNetworks};
 pub use stock::{Direction, RangeView, Shelf, Usage};
 pub use view::Standing;
 pub use violation::{Conflict, Violation};

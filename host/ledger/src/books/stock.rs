@@ -29,9 +29,9 @@ pub struct RangeView<'a> {
     pub range: &'a Range,
     /// Whether it is draining, so that it hands out nothing.
     pub draining: bool,
-    /// Its addresses that have an owner.
+    /// Number of addresses that have an owner.
     pub held: u64,
-    /// Its addresses that are cooling down.
+    /// Number of addresses that are cooling down.
     pub cooling: u64,
 }
 

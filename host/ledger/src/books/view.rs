@@ -1,4 +1,4 @@
-//! What a policy can read from a book: queries, never a copy of a table. Their cost does not grow with the size of a
+//! A policy's view of a book: queries, never a copy of a table. Their cost does not grow with the size of a
 //! pool or its number of ranges.
 
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tenure_types::{Allocation, AssignedAddress, Cooling, Moment, PoolName, Range, Source};
 
 use super::Book;
+use super::cooling::CoolingAddress;
 use super::runs::{predecessor, successor};
 use super::stock::{Direction, RangeView, Shelf, Stretch, Usage};
 
@@ -70,15 +71,20 @@ impl Book {
         }
     }
 
-    /// When an address began to cool down.
+    /// Returns the beginning of an address's cooldown.
     #[must_use]
     pub fn cooling_since(&self, address: IpAddr) -> Option<Moment> {
-        self.cooling_queue().since(address)
+        self.cooling_queue().get(address).map(|cooling| cooling.since)
+    }
+
+    /// The cooling addresses, least recently freed first.
+    pub fn cooling_entries(&self) -> impl ExactSizeIterator<Item = CoolingAddress> {
+        self.cooling_queue().iter().copied()
     }
 
     /// The cooling addresses with the time of their release, least recently freed first.
     pub fn cooling_addresses(&self) -> impl ExactSizeIterator<Item = (IpAddr, Moment)> {
-        self.cooling_queue().iter()
+        self.cooling_queue().iter().map(|cooling| (cooling.address, cooling.since))
     }
 
     /// Returns up to `limit` free addresses of a shelf, starting after `after` and going around the pool once.

@@ -4,20 +4,20 @@ use tenure_types::{Moment, PolicyStamp};
 
 use super::Chooser;
 
-/// What happened to a policy on a network.
+/// The kind of a step in a policy's life on a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// It began to serve.
+    /// The policy began to serve.
     Chosen(Chooser),
-    /// Its exchange, or the replacement of its state, could not be made durable, and what was before is in force again.
+    /// The exchange, or the replacement of the state, could not be made durable, and what was before is in force again.
     Undone,
-    /// It was refused, and the policy before it kept serving.
+    /// The policy was refused, and the previous one kept serving.
     Refused,
-    /// It began to run in the shadow of the serving policy.
+    /// The policy began to run in the shadow of the serving policy.
     ShadowBegun,
-    /// Its shadow run ended.
+    /// The shadow run ended.
     ShadowEnded,
-    /// It was watched after its exchange, and kept.
+    /// The policy was watched after its exchange, and kept.
     Kept,
     /// An operator replaced its state.
     StateReplaced,
@@ -43,11 +43,11 @@ impl StepKind {
 /// A step of a network's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What happened.
+    /// Kind of the step.
     pub kind: StepKind,
     /// To which policy.
     pub policy: PolicyStamp,
-    /// When.
+    /// Time of the step.
     pub at: Moment,
     /// Why, in words for people; may be empty.
     pub why: String,

@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tenure_types::{AgentName, ClaimName, Generation, Moment, NetworkName, Owner};
+use tenure_types::{AgentName, ClaimName, Generation, HolderName, Moment, NetworkName, Owner, ScopeName};
 
-/// What identifies a claim.
+/// The key of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
     /// The agent.
@@ -38,7 +38,7 @@ impl fmt::Display for ClaimKey {
     }
 }
 
-/// The address families that a claim must have an address of; with neither, whatever the network gives is enough.
+/// The address families that a claim must have an address of; with neither, any address of the network is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Families {
     /// IPv4.
@@ -47,37 +47,50 @@ pub struct Families {
     pub ipv6: bool,
 }
 
-/// What an agent asks for.
+/// The part of an agent that asks for a claim, as it names itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claimant {
+    /// The component, which has claims of its own; `None` for an agent that is one.
+    pub scope: Option<ScopeName>,
+    /// The component's run that asked last; `None` if it did not say.
+    pub holder: Option<HolderName>,
+}
+
+/// An agent's request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wish {
     /// The addresses that it must have; empty if any will do.
     pub addresses: Vec<IpAddr>,
     /// The families that it must have an address of.
     pub families: Families,
+    /// The families that it would like to have an address of, and can do without.
+    pub optional: Families,
     /// For how long the claim stays after the agent was last heard of, in whole seconds; `None` if it stays until it is
     /// released.
     pub lease: Option<Duration>,
+    /// The part of the agent that asks.
+    pub claimant: Claimant,
 }
 
 /// Whether the agent has been heard of since the node booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It asked for the claim in this boot, for the first time at this moment.
+    /// The agent asked for the claim in this boot, for the first time at this moment.
     Here(Moment),
-    /// It has not yet; the claim is reserved for it since the boot was entered.
+    /// The agent has not asked yet; the claim is reserved for it since the boot was entered.
     Reserved(Moment),
 }
 
 /// A claim. The book of its network has the addresses, in the allocation of this generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What identifies it.
+    /// Key of the claim.
     pub key: ClaimKey,
-    /// What the agent asks for.
+    /// Latest request of the agent.
     pub wish: Wish,
     /// The allocation that it holds.
     pub generation: Generation,
-    /// When it was first made.
+    /// Time at which the claim was first made.
     pub made_at: Moment,
     /// Whether the agent has been heard of since the node booted.
     pub presence: Presence,

@@ -1,8 +1,10 @@
 //! The facts of the chapter `claims`.
 
+use std::fmt;
+
 use tenure_types::{Generation, Moment, NetworkName};
 
-use super::{Claim, ClaimKey};
+use super::{Claim, ClaimKey, Presence};
 
 /// A fact about an agent's claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub enum ClaimFact {
     Confirmed {
         /// The claim.
         key: ClaimKey,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A claim ended.
@@ -22,7 +24,7 @@ pub enum ClaimFact {
         key: ClaimKey,
         /// The allocation that it held.
         generation: Generation,
-        /// When.
+        /// Time of the fact.
         at: Moment,
         /// Why, for people: as in the release of its allocation.
         reason: Box<str>,
@@ -43,5 +45,36 @@ impl ClaimFact {
     #[must_use]
     pub fn network(&self) -> &NetworkName {
         &self.key().network
+    }
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        match self {
+            Self::Claimed(Claim { presence: Presence::Here(at) | Presence::Reserved(at), .. })
+            | Self::Confirmed { at, .. }
+            | Self::Released { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for ClaimFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self {
+            Self::Claimed(_) => "claimed",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Released { .. } => "unclaimed",
+        };
+        let ClaimKey { agent, name, .. } = self.key();
+        write!(formatter, "{verb:<10} claim {name} of {agent}")?;
+        match self {
+            Self::Claimed(Claim { wish, .. }) => {
+                if let Some(lease) = wish.lease {
+                    write!(formatter, ", lease {} s", lease.as_secs())?;
+                }
+                wish.claimant.scope.iter().try_for_each(|scope| write!(formatter, ", scope {scope}"))
+            }
+            Self::Confirmed { .. } => Ok(()),
+            Self::Released { reason, .. } => write!(formatter, " ({reason})"),
+        }
     }
 }

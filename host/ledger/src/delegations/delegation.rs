@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_types::{ContainerId, DelegateName, Generation, InterfaceName, Moment, NetworkName, Owner};
 
-/// What a delegate was asked for on behalf of an owner.
+/// A request to a delegate on behalf of an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {
     /// The network.
@@ -22,17 +22,17 @@ pub struct Delegation {
     pub netns: Box<str>,
     /// The `ipam` object that it was asked with, which is also the one to take back with. Most owners of a network share it.
     pub ipam: Arc<str>,
-    /// When it was asked.
+    /// Time of the request.
     pub since: Moment,
-    /// What it gave, once the ledger has accepted that, and until the network is removed.
+    /// The delegate's answer, once the ledger has accepted it, and until the network is removed.
     pub given: Option<Given>,
 }
 
-/// What a delegate gave.
+/// A delegate's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// The allocation.
     pub generation: Generation,
-    /// Its addresses, each of which is a range of its own.
+    /// Addresses from the delegate, each of which is a range of its own.
     pub addresses: Vec<IpAddr>,
 }

@@ -1,5 +1,7 @@
 //! The facts of the chapter `delegations`.
 
+use std::fmt;
+
 use tenure_types::{Moment, NetworkName, Owner};
 
 use super::{Delegation, Given};
@@ -16,9 +18,9 @@ pub enum DelegationFact {
         network: NetworkName,
         /// The owner.
         owner: Owner,
-        /// What it gave.
+        /// Answer of the delegate.
         given: Given,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// The delegate has nothing for the owner any more, or never had.
@@ -27,7 +29,7 @@ pub enum DelegationFact {
         network: NetworkName,
         /// The owner.
         owner: Owner,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
 }
@@ -48,6 +50,32 @@ impl DelegationFact {
         match self {
             Self::Asked(delegation) => &delegation.owner,
             Self::Given { owner, .. } | Self::Ended { owner, .. } => owner,
+        }
+    }
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        match self {
+            Self::Asked(delegation) => delegation.since,
+            Self::Given { at, .. } | Self::Ended { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for DelegationFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = self.owner();
+        match self {
+            Self::Asked(Delegation { delegate, .. }) => {
+                write!(formatter, "{:<10} delegate {delegate} for {owner}", "asked")
+            }
+            Self::Given { given, .. } => {
+                let addresses: Vec<_> = given.addresses.iter().map(ToString::to_string).collect();
+                write!(formatter, "{:<10} {} to {owner} by its delegate", "given", addresses.join(", "))
+            }
+            Self::Ended { .. } => {
+                write!(formatter, "{:<10} the delegate has nothing for {owner} any more", "ended")
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The facts of the chapter `effects`.
 
+use std::fmt;
+
 use tenure_types::{Attributes, IntentId, Moment, NetworkName, Object};
 
-use super::Intent;
+use super::{Intent, IntentOrigin};
 
 /// A fact about what the host does outside the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,19 +19,19 @@ pub enum EffectFact {
         network: NetworkName,
         /// All that the outside has answered so far.
         reached: Attributes,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
-    /// It was done.
+    /// The effect was done.
     Done {
         /// The intent.
         id: IntentId,
         /// The network whose supply it changes.
         network: NetworkName,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
-    /// It is over, and nothing of it is left outside.
+    /// The effect is over, and nothing of it is left outside.
     Undone {
         /// The intent.
         id: IntentId,
@@ -37,14 +39,14 @@ pub enum EffectFact {
         network: NetworkName,
         /// Why, for people.
         why: Box<str>,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// The outside has an object like this.
     Seen {
         /// The object as it is now.
         object: Object,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// The outside no longer has an object.
@@ -53,7 +55,7 @@ pub enum EffectFact {
         kind: String,
         /// The object's name.
         name: String,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
 }
@@ -68,6 +70,37 @@ impl EffectFact {
                 Some(network)
             }
             Self::Seen { .. } | Self::Gone { .. } => None,
+        }
+    }
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        match self {
+            Self::Intended(intent) => intent.since,
+            Self::Reached { at, .. }
+            | Self::Done { at, .. }
+            | Self::Undone { at, .. }
+            | Self::Seen { at, .. }
+            | Self::Gone { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for EffectFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Intended(Intent { id, pool, kind, attributes, origin, .. }) => {
+                let by = if *origin == IntentOrigin::Host { " by the host" } else { "" };
+                let kind = kind.name();
+                write!(formatter, "{:<10} {kind} for pool {pool}{by} ({attributes}) as {id}", "intended")
+            }
+            Self::Reached { id, reached, .. } => write!(formatter, "{:<10} {id}: {reached}", "reached"),
+            Self::Done { id, .. } => write!(formatter, "{:<10} {id}", "done"),
+            Self::Undone { id, why, .. } => write!(formatter, "{:<10} {id}: {why}", "undone"),
+            Self::Seen { object: Object { kind, name, attributes }, .. } => {
+                write!(formatter, "{:<10} {kind} {name} ({attributes})", "seen")
+            }
+            Self::Gone { kind, name, .. } => write!(formatter, "{:<10} {kind} {name}", "gone"),
         }
     }
 }

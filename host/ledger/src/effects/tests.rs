@@ -1,4 +1,4 @@
-use tenure_types::{Attributes, EffectKind, Moment, PolicyName, PolicyStamp, PoolName};
+use tenure_types::{Attributes, EffectKind, Moment, PoolName};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn intent(name: &str, of: &str, wall_ms: u64) -> Intent {
         kind: EffectKind::AttachInterface,
         attributes: pairs(&[("prefixes", "1")]),
         takes: Vec::new(),
-        policy: PolicyStamp { name: PolicyName::new("aws-eni").unwrap(), digest: "00".into() },
+        origin: IntentOrigin::Host,
         since: Moment { wall_ms, ..Moment::default() },
         reached: Attributes::default(),
     }

@@ -1,5 +1,6 @@
 //! The facts of the chapter `moves`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tenure_types::{Moment, NetworkName, Owner};
@@ -11,13 +12,13 @@ pub struct Move {
     pub network: NetworkName,
     /// The IPAM and the location of its state; empty if an older program began it.
     pub source: Arc<str>,
-    /// Who began it, for people; empty if that is not known.
+    /// User who began the move, for people; empty if unknown.
     pub by: Box<str>,
     /// How many entries the source has; 0 if that is not known.
     pub entries: u64,
     /// How many entries are durable, of those.
     pub reached: u64,
-    /// When it was last begun.
+    /// Time at which the move was last begun.
     pub at: Moment,
 }
 
@@ -54,7 +55,7 @@ pub enum MoveFact {
         source: Arc<str>,
         /// How many, since the move was last begun.
         reached: u64,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A move ended.
@@ -63,11 +64,11 @@ pub enum MoveFact {
         network: NetworkName,
         /// The source.
         source: Arc<str>,
-        /// How.
+        /// Way in which the move ended.
         end: MoveEnd,
         /// An operator's reason; may be empty.
         why: Box<str>,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
     /// A DEL of an attachment was answered, and an import may still name the attachment.
@@ -76,14 +77,14 @@ pub enum MoveFact {
         network: NetworkName,
         /// The attachment.
         owner: Owner,
-        /// When the DEL began.
+        /// Beginning of the DEL.
         at: Moment,
     },
     /// The network was removed, and where its addresses came from is forgotten.
     Forgotten {
         /// The network.
         network: NetworkName,
-        /// When.
+        /// Time of the fact.
         at: Moment,
     },
 }
@@ -98,6 +99,43 @@ impl MoveFact {
             | Self::Ended { network, .. }
             | Self::Deleted { network, .. }
             | Self::Forgotten { network, .. } => network,
+        }
+    }
+    /// The time of the fact.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        match self {
+            Self::Begun(begun) => begun.at,
+            Self::Reached { at, .. }
+            | Self::Ended { at, .. }
+            | Self::Deleted { at, .. }
+            | Self::Forgotten { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for MoveFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begun(Move { source, by, entries, .. }) => {
+                let by = if by.is_empty() { String::new() } else { format!(", by {by}") };
+                write!(formatter, "{:<10} an import from {source}{by}: {entries} entries", "began")
+            }
+            Self::Reached { source, reached, .. } => {
+                write!(formatter, "{:<10} entry {reached} of {source}", "reached")
+            }
+            Self::Ended { source, end, why, .. } => {
+                let verb = match end {
+                    MoveEnd::Finished => "ended",
+                    MoveEnd::Abandoned => "abandoned",
+                };
+                let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+                write!(formatter, "{verb:<10} the import from {source}{why}")
+            }
+            Self::Deleted { owner, .. } => {
+                write!(formatter, "{:<10} {owner}, which has no addresses here", "deleted")
+            }
+            Self::Forgotten { .. } => write!(formatter, "{:<10} where the addresses came from", "forgotten"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Comparing a pod's link with what it shall be, from both ends.
+//! Compares a pod's link with its expected state, from both ends.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use rtnetlink::packet_route::neighbour::NeighbourMessage;
 use rtnetlink::packet_route::route::RouteMessage;
 
 use super::contents::{addresses, routes};
-use super::{Difference, Netns, PodLink};
+use super::{LinkDifference, Netns, PodLink};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::parts::{Address, Family, Link, Mac, Route};
+use crate::parts::{InterfaceAddress, IpFamily, KernelLink, KernelRoute, Mac};
 use crate::wire;
 
 /// The most addresses, routes or neighbours that are looked at in a pod, which may have NET_ADMIN and make as many as it likes.
@@ -20,17 +20,17 @@ const MOST: usize = 200_000;
 /// The most addresses that are named as not the pod's.
 const MOST_EXTRA: usize = 8;
 
-/// What was found inside.
+/// The state inside the pod.
 #[derive(Debug, Default)]
 struct Inside {
-    link: Option<Link>,
-    addresses: Vec<Address>,
-    routes: Vec<Route>,
+    link: Option<KernelLink>,
+    addresses: Vec<InterfaceAddress>,
+    routes: Vec<KernelRoute>,
     neighbours: Vec<(IpAddr, Mac, u32)>,
 }
 
-/// Compares.
-pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Difference>, Error> {
+/// Compares a link with its expected state.
+pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<LinkDifference>, Error> {
     let host = Kernel::connect()?.link(link.host.as_str()).await?;
     let pod = link.clone();
     let inside = super::inside::inside(netns, async move |kernel| look(&kernel, &pod).await).await?;
@@ -38,18 +38,19 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Differenc
     match (&host, &inside.link) {
         (Some(host), Some(end)) => {
             if host.peer != Some(end.index) || end.peer != Some(host.index) {
-                differences.push(Difference::Strangers { host: host.name.clone(), inside: end.name.clone() });
+                differences
+                    .push(LinkDifference::Strangers { host: host.name.clone(), inside: end.name.clone() });
             }
             for (end, wanted) in [(host, link.host.mac()), (end, link.host.inside())] {
                 if let Some(found) = end.mac.filter(|found| *found != wanted) {
                     let link = end.name.clone();
-                    differences.push(Difference::HardwareAddress { link, found, wanted });
+                    differences.push(LinkDifference::HardwareAddress { link, found, wanted });
                 }
             }
             let owner = host.alias.as_deref().unwrap_or("nobody");
             if owner != link.owner {
                 let (found, wanted) = (owner.to_owned(), link.owner.clone());
-                differences.push(Difference::Owner { link: host.name.clone(), found, wanted });
+                differences.push(LinkDifference::Owner { link: host.name.clone(), found, wanted });
             }
             differences.extend([host, end].into_iter().flat_map(|end| state(end, link.mtu)));
             contents(link, &inside, end.index, &mut differences);
@@ -57,7 +58,7 @@ pub(super) async fn check(link: &PodLink, netns: &Netns) -> Result<Vec<Differenc
         _ => {
             let ends = [(link.host.as_str(), host.is_none()), (&link.inside, inside.link.is_none())];
             let absent = ends.into_iter().filter(|(_, absent)| *absent);
-            differences.extend(absent.map(|(name, _)| Difference::Absent(name.to_owned())));
+            differences.extend(absent.map(|(name, _)| LinkDifference::Absent(name.to_owned())));
         }
     }
     Ok(differences)
@@ -73,11 +74,11 @@ async fn look(kernel: &Kernel, pod: &PodLink) -> Result<Inside, Error> {
         _ => None,
     };
     let addresses = kernel.gather("list the pod's addresses", question, MOST, read).await?;
-    let wanted: Vec<Route> = routes(pod).collect();
+    let wanted: Vec<KernelRoute> = routes(pod).collect();
     let mut found = Vec::new();
     for gateway in pod.gateways() {
         let mut question = RouteMessage::default();
-        question.header.address_family = wire::family(Family::of_address(gateway));
+        question.header.address_family = wire::family(IpFamily::of_address(gateway));
         let read = |answer| match answer {
             Message::NewRoute(message) => {
                 wire::read_route(&message, &names).filter(|route| wanted.contains(route))
@@ -97,35 +98,35 @@ async fn look(kernel: &Kernel, pod: &PodLink) -> Result<Inside, Error> {
     Ok(Inside { link: Some(end), addresses, routes: found, neighbours })
 }
 
-/// What is different about one end.
-fn state(end: &Link, mtu: u32) -> Vec<Difference> {
+/// The differences of one end.
+fn state(end: &KernelLink, mtu: u32) -> Vec<LinkDifference> {
     let mut differences = Vec::new();
     if !end.up {
-        differences.push(Difference::Down(end.name.clone()));
+        differences.push(LinkDifference::Down(end.name.clone()));
     }
     if end.mtu != mtu {
-        differences.push(Difference::Mtu { link: end.name.clone(), found: end.mtu, wanted: mtu });
+        differences.push(LinkDifference::Mtu { link: end.name.clone(), found: end.mtu, wanted: mtu });
     }
     differences
 }
 
-/// What is different about addresses, routes and neighbours.
-fn contents(link: &PodLink, inside: &Inside, index: u32, differences: &mut Vec<Difference>) {
-    let wanted: Vec<Address> = addresses(link).collect();
+/// The differences in addresses, routes and neighbours.
+fn contents(link: &PodLink, inside: &Inside, index: u32, differences: &mut Vec<LinkDifference>) {
+    let wanted: Vec<InterfaceAddress> = addresses(link).collect();
     let name = || link.inside.clone();
     for address in wanted.iter().filter(|address| !inside.addresses.contains(address)) {
-        differences.push(Difference::AddressMissing(address.address, name()));
+        differences.push(LinkDifference::AddressMissing(address.address, name()));
     }
     let own = inside.addresses.iter().filter(|address| address.device == link.inside);
     for address in own.filter(|address| !wanted.contains(address)).take(MOST_EXTRA) {
-        differences.push(Difference::AddressExtra(address.address, name()));
+        differences.push(LinkDifference::AddressExtra(address.address, name()));
     }
     for route in routes(link).filter(|route| !inside.routes.contains(route)) {
-        differences.push(Difference::RouteMissing(route.to_string()));
+        differences.push(LinkDifference::RouteMissing(route.to_string()));
     }
     for gateway in link.gateways() {
         if !inside.neighbours.contains(&(gateway, link.host.mac(), index)) {
-            differences.push(Difference::NeighbourMissing(gateway));
+            differences.push(LinkDifference::NeighbourMissing(gateway));
         }
     }
 }

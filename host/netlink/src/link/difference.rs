@@ -1,4 +1,4 @@
-//! What can be different about a pod's link.
+//! Differences between a pod's link and its expected state.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use crate::parts::Mac;
 
 /// A difference, as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Difference {
+pub enum LinkDifference {
     /// An end does not exist.
     #[error("there is no link {0}")]
     Absent(String),
@@ -26,9 +26,9 @@ pub enum Difference {
     Mtu {
         /// The end.
         link: String,
-        /// Its MTU.
+        /// The end's MTU.
         found: u32,
-        /// What it shall be.
+        /// The expected value.
         wanted: u32,
     },
     /// An end has another hardware address; that of the host's is the pod's neighbour.
@@ -36,9 +36,9 @@ pub enum Difference {
     HardwareAddress {
         /// The end.
         link: String,
-        /// Its hardware address.
+        /// The end's hardware address.
         found: Mac,
-        /// What it shall be.
+        /// The expected value.
         wanted: Mac,
     },
     /// The host's end belongs to somebody else.
@@ -46,9 +46,9 @@ pub enum Difference {
     Owner {
         /// The host's end.
         link: String,
-        /// Whose it is.
+        /// The present owner.
         found: String,
-        /// Whose it shall be.
+        /// The expected owner.
         wanted: String,
     },
     /// The pod lacks an address.

@@ -8,7 +8,7 @@ use rtnetlink::packet_route::RouteNetlinkMessage as Message;
 use rustix::io::Errno;
 
 use super::contents::{addresses, routes};
-use super::{Name, Netns, PodLink};
+use super::{LinkName, Netns, PodLink};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::{sysctl, wire};
@@ -31,7 +31,7 @@ pub(super) async fn make(link: &PodLink, netns: &Netns) -> Result<(), Error> {
 }
 
 /// Removes a link, if it is this owner's or nobody's.
-pub(super) async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
+pub(super) async fn remove(host: &LinkName, owner: &str) -> Result<(), Error> {
     let kernel = Kernel::connect()?;
     let link = kernel.link(host.as_str()).await?;
     match link.and_then(|link| link.alias) {
@@ -41,7 +41,7 @@ pub(super) async fn remove(host: &Name, owner: &str) -> Result<(), Error> {
 }
 
 /// Removes what has a link's name, if it is ours.
-async fn remove_from(kernel: &Kernel, host: &Name, owner: &str) -> Result<(), Error> {
+async fn remove_from(kernel: &Kernel, host: &LinkName, owner: &str) -> Result<(), Error> {
     let Some(link) = kernel.link(host.as_str()).await? else { return Ok(()) };
     // Each link of ours is made with the hardware address that follows from its name, and has it before it has an alias. Another's
     // link does not have it, even if its name has the same few digits.
@@ -75,7 +75,7 @@ async fn build(kernel: &Kernel, link: &PodLink, netns: &Netns) -> Result<(), Err
     super::inside::inside(netns, async move |kernel| set_up(&kernel, &link).await).await
 }
 
-/// What is set up inside of the pod.
+/// Sets the pod's end up, inside of the pod.
 async fn set_up(kernel: &Kernel, link: &PodLink) -> Result<(), Error> {
     let name = &link.inside;
     quiet(name)?;

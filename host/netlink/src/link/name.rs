@@ -17,15 +17,15 @@ const LONGEST: usize = 15;
 
 /// The host's end of a pod's link.
 ///
-/// The hardware addresses of both ends follow from the name, so that whoever knows the name can compare them.
+/// The hardware addresses of both ends follow from the name, so that they can be compared by name alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name {
+pub struct LinkName {
     name: String,
     mac: Mac,
     inside: Mac,
 }
 
-impl Name {
+impl LinkName {
     /// The end that belongs to a pod, as ipamd names it: the prefix, and the first 11 digits of the SHA-1 of `NAMESPACE.POD`.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for LinkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -93,22 +93,22 @@ mod tests {
     /// `printf default.web-0 | sha1sum`
     #[test]
     fn the_name_is_ipamds() {
-        let name = Name::of("eni", "default", "web-0").unwrap();
+        let name = LinkName::of("eni", "default", "web-0").unwrap();
         assert_eq!(name.as_str(), "eni0d7763386da");
         for mac in [name.mac(), name.inside()] {
             assert_eq!(mac.0[0] & 3, 2, "a local address of one station");
         }
         assert_ne!(name.mac(), name.inside());
-        assert_eq!(name, Name::new("eni0d7763386da").unwrap());
-        assert_eq!(name, Name::of("eni", "default", "web-0").unwrap());
-        assert_ne!(name, Name::of("eni", "default", "web-1").unwrap());
+        assert_eq!(name, LinkName::new("eni0d7763386da").unwrap());
+        assert_eq!(name, LinkName::of("eni", "default", "web-0").unwrap());
+        assert_ne!(name, LinkName::of("eni", "default", "web-1").unwrap());
     }
 
     #[test]
     fn a_prefix_that_no_link_can_begin_with_is_refused() {
         for prefix in ["", "enis0", "e/i", "e i", "é"] {
-            assert!(Name::of(prefix, "default", "web-0").is_err(), "{prefix}");
+            assert!(LinkName::of(prefix, "default", "web-0").is_err(), "{prefix}");
         }
-        assert_eq!(Name::of("veth", "default", "web-0").unwrap().as_str().len(), 15);
+        assert_eq!(LinkName::of("veth", "default", "web-0").unwrap().as_str().len(), 15);
     }
 }

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::step::step;
-use super::turn::Turn;
+use super::turn::LinkTurn;
 use crate::error::Error;
 
 /// The file system of namespaces (NSFS_MAGIC).
@@ -22,7 +22,7 @@ pub struct Netns {
     file: OwnedFd,
     path: PathBuf,
     /// The turn at the link that the work inside is for.
-    turn: Option<Turn>,
+    turn: Option<LinkTurn>,
 }
 
 impl Netns {
@@ -48,7 +48,7 @@ impl Netns {
     ///
     /// # Errors
     /// As [`open`](Self::open), and when it takes too long.
-    pub async fn open_in_turn(path: impl AsRef<Path>, turn: &Turn) -> Result<Self, Error> {
+    pub async fn open_in_turn(path: impl AsRef<Path>, turn: &LinkTurn) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let what = format!("open {}", path.display());
         let netns = step(what, Some(turn.clone()), move || Self::open(path)).await?;
@@ -91,11 +91,11 @@ impl Netns {
     }
 
     /// The turn that each thread inside keeps.
-    pub(super) fn turn(&self) -> Option<Turn> {
+    pub(super) fn turn(&self) -> Option<LinkTurn> {
         self.turn.clone()
     }
 
-    /// Its path, for messages.
+    /// The namespace's path, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

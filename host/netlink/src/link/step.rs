@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::turn::Turn;
+use super::turn::LinkTurn;
 use crate::error::Error;
 
 /// The longest that a step may take: many times what it takes on a busy node.
@@ -16,12 +16,12 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 /// Takes a step. The turn at the link ends no earlier than its thread.
 pub(super) async fn step<T: Send + 'static>(
     what: String,
-    turn: Option<Turn>,
+    turn: Option<LinkTurn>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let (answer, result) = oneshot::channel();
     let spawned = std::thread::Builder::new().name("pod-link".to_owned()).spawn(move || {
-        // If nobody waits any more, the link is checked by whoever asks next.
+        // If nobody waits any more, the next caller checks the link.
         let _ = answer.send(work());
         drop(turn);
     });
@@ -35,12 +35,12 @@ pub(super) async fn step<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Name, Turns};
+    use super::super::{LinkName, LinkTurns};
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_step_that_hangs_is_not_waited_for_and_keeps_its_turn() {
-        let (turns, name) = (Turns::default(), Name::new("eni1").unwrap());
+        let (turns, name) = (LinkTurns::default(), LinkName::new("eni1").unwrap());
         let (release, hangs) = std::sync::mpsc::channel::<()>();
         let work = move || {
             let _ = hangs.recv();
@@ -51,7 +51,7 @@ mod tests {
         assert!(matches!(refused, Err(Error::TooSlow(_))), "{refused:?}");
         assert!(matches!(turns.enter(&name).await, Err(Error::Busy(_))), "no second thread for the link");
         tokio::time::resume();
-        let other = turns.enter(&Name::new("eni2").unwrap()).await.unwrap();
+        let other = turns.enter(&LinkName::new("eni2").unwrap()).await.unwrap();
         assert_eq!(step("look".to_owned(), Some(other), || Ok(7)).await.unwrap(), 7);
         drop(release);
         turns.enter(&name).await.unwrap();

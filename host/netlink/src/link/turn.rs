@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
-use super::Name;
+use super::LinkName;
 use crate::error::Error;
 
 /// How long a turn is waited for: longer than the steps of the call before it may take together.
@@ -21,29 +21,29 @@ type Line = tokio::sync::Mutex<()>;
 
 /// The links that somebody works on or waits for.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct LinkTurns {
     /// Behind a `std::sync::Mutex`, held for a look-up, never across an await.
-    lines: Mutex<BTreeMap<Name, Weak<Line>>>,
+    lines: Mutex<BTreeMap<LinkName, Weak<Line>>>,
 }
 
 /// A turn at a link, which ends with its last clone. A thread inside of the pod keeps one until it has ended, also if nobody waits
 /// for it any more: at most one thread hangs for each link.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct LinkTurn {
     _guard: Arc<OwnedMutexGuard<()>>,
 }
 
-impl Turns {
+impl LinkTurns {
     /// Waits for the turn at a link.
     ///
     /// # Errors
     /// [`Error::Busy`] when an earlier step has hung for longer than all its limits.
-    pub async fn enter(&self, host: &Name) -> Result<Turn, Error> {
+    pub async fn enter(&self, host: &LinkName) -> Result<LinkTurn, Error> {
         let guard = timeout(PATIENCE, self.line(host).lock_owned()).await;
-        Ok(Turn { _guard: Arc::new(guard.map_err(|_| Error::Busy(host.to_string()))?) })
+        Ok(LinkTurn { _guard: Arc::new(guard.map_err(|_| Error::Busy(host.to_string()))?) })
     }
 
-    fn line(&self, host: &Name) -> Arc<Line> {
+    fn line(&self, host: &LinkName) -> Arc<Line> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(line) = lines.get(host).and_then(Weak::upgrade) {
             return line;
@@ -63,9 +63,9 @@ mod tests {
 
     #[tokio::test]
     async fn only_calls_about_one_link_wait_for_each_other() {
-        let turns = Turns::default();
-        let names: Vec<Name> = (0..50).map(|at| Name::new(&format!("eni{at}")).unwrap()).collect();
-        let held: Vec<Turn> =
+        let turns = LinkTurns::default();
+        let names: Vec<LinkName> = (0..50).map(|at| LinkName::new(&format!("eni{at}")).unwrap()).collect();
+        let held: Vec<LinkTurn> =
             names.iter().map(|name| turns.enter(name).now_or_never().unwrap().unwrap()).collect();
         assert_eq!(turns.lines.lock().unwrap().len(), names.len());
         let (inside, first) = (held[0].clone(), &names[0]);
@@ -74,13 +74,13 @@ mod tests {
         assert!(turns.enter(first).now_or_never().is_none(), "a thread is still inside");
         drop(inside);
         drop(turns.enter(first).now_or_never().unwrap().unwrap());
-        let _other = turns.enter(&Name::new("other").unwrap()).now_or_never().unwrap().unwrap();
+        let _other = turns.enter(&LinkName::new("other").unwrap()).now_or_never().unwrap().unwrap();
         assert_eq!(turns.lines.lock().unwrap().len(), 1, "nothing is kept of links that nobody works on");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_turn_is_not_waited_for_without_end() {
-        let (turns, name) = (Turns::default(), Name::new("eni1").unwrap());
+        let (turns, name) = (LinkTurns::default(), LinkName::new("eni1").unwrap());
         let _hangs = turns.enter(&name).await.unwrap();
         assert!(matches!(turns.enter(&name).await, Err(Error::Busy(_))));
     }

@@ -4,8 +4,8 @@ use std::io;
 
 use rtnetlink::sys::protocols::NETLINK_NETFILTER;
 
-use super::Change;
-use super::socket::Socket;
+use super::KernelChange;
+use super::socket::MonitorSocket;
 use crate::nft::NAME;
 
 /// The group of nftables' changes (NFNLGRP_NFTABLES).
@@ -20,20 +20,20 @@ const TABLE: u16 = 1;
 const HEADERS: usize = 16 + 4;
 
 /// Opens the channel.
-pub(super) fn open() -> io::Result<Socket> {
-    Socket::open(NETLINK_NETFILTER, &[GROUP])
+pub(super) fn open() -> io::Result<MonitorSocket> {
+    MonitorSocket::open(NETLINK_NETFILTER, &[GROUP])
 }
 
-/// What the messages say of our table.
-pub(super) fn change(bytes: &[u8]) -> Option<Change> {
+/// The change of our table that messages report.
+pub(super) fn change(bytes: &[u8]) -> Option<KernelChange> {
     let mut rest = bytes;
     while let Some(length) = number_32(rest, 0).and_then(|length| usize::try_from(length).ok()) {
         let Some(message) = rest.get(..length).filter(|_| length >= HEADERS) else {
-            return Some(Change::Overrun);
+            return Some(KernelChange::Overrun);
         };
         let kind = number_16(message, 4)?;
         if kind >> 8 == NFTABLES && kind & 0xff != NEW_GENERATION && table(message) == Some(NAME.as_bytes()) {
-            return Some(Change::Table);
+            return Some(KernelChange::Table);
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
@@ -81,19 +81,19 @@ mod tests {
 
     #[test]
     fn only_our_table_is_a_change() {
-        assert_eq!(change(&message(0x0a08, "tenure")), Some(Change::Table));
+        assert_eq!(change(&message(0x0a08, "tenure")), Some(KernelChange::Table));
         assert_eq!(change(&message(0x0a08, "tenure2")), None);
         assert_eq!(change(&message(0x0a0f, "tenure")), None, "the generation's identity is no name");
         assert_eq!(change(&message(0x0108, "tenure")), None, "another subsystem");
         let both = [message(0x0a08, "nat"), message(0x0a01, "tenure")].concat();
-        assert_eq!(change(&both), Some(Change::Table));
+        assert_eq!(change(&both), Some(KernelChange::Table));
     }
 
     #[test]
     fn what_cannot_be_read_counts_as_a_change_of_everything() {
         let whole = message(0x0a08, "other");
-        assert_eq!(change(whole.get(..19).unwrap()), Some(Change::Overrun));
-        assert_eq!(change(&[0; 16]), Some(Change::Overrun));
+        assert_eq!(change(whole.get(..19).unwrap()), Some(KernelChange::Overrun));
+        assert_eq!(change(&[0; 16]), Some(KernelChange::Overrun));
         assert_eq!(change(&[]), None);
     }
 }

@@ -8,9 +8,9 @@ use rtnetlink::sys::{AsyncSocket as _, SocketAddr, TokioSocket};
 use rustix::io::Errno;
 
 /// A socket.
-pub(super) struct Socket(TokioSocket);
+pub(super) struct MonitorSocket(TokioSocket);
 
-impl Socket {
+impl MonitorSocket {
     /// Opens a socket of a netlink protocol that listens to these groups.
     pub(super) fn open(protocol: isize, groups: &[u32]) -> io::Result<Self> {
         let mut socket = TokioSocket::new(protocol)?;
@@ -32,7 +32,7 @@ impl Socket {
     }
 }
 
-impl fmt::Debug for Socket {
+impl fmt::Debug for MonitorSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Socket")
     }

@@ -1,4 +1,4 @@
-//! What `nft --json list table` prints, as a shape.
+//! Reads the output of `nft --json list table` as a shape.
 
 use std::net::Ipv4Addr;
 

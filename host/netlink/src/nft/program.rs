@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::listing;
 use super::script;
-use super::table::{NAME, Shape, Table};
+use super::table::{NAME, NftTable, Shape};
 use crate::error::Error;
 
 /// The longest that it may run: many times what it takes for the largest table.
@@ -32,8 +32,8 @@ pub(crate) async fn read() -> Result<Option<Shape>, Error> {
     }
 }
 
-/// Makes our table what it shall be, in one transaction.
-pub(crate) async fn replace(table: &Table) -> Result<(), Error> {
+/// Replaces our table, in one transaction.
+pub(crate) async fn replace(table: &NftTable) -> Result<(), Error> {
     run(&["--file", "-"], &script::replace(table)).await?.map(drop).map_err(Error::Nft)
 }
 
@@ -46,6 +46,10 @@ pub(crate) async fn remove() -> Result<(), Error> {
 async fn run(arguments: &[&str], input: &str) -> Result<Result<String, String>, Error> {
     let mut command = Command::new("nft");
     command.args(arguments).env("LC_ALL", "C");
+    within_limit(command, input).await
+}
+
+async fn within_limit(command: Command, input: &str) -> Result<Result<String, String>, Error> {
     // Dropped with its future, it is killed.
     let answer = timeout(LIMIT, converse(command, input)).await;
     answer.unwrap_or_else(|_| Err(Error::TooSlow("run nft".to_owned())))
@@ -99,5 +103,29 @@ mod tests {
         assert_eq!(answer, Err(String::new()), "it is ended by a pipe that nobody reads");
         assert_eq!(converse(program("cat; echo no >&2"), "yes").await.unwrap(), Ok("yes".to_owned()));
         assert_eq!(converse(program("echo no >&2; exit 1"), "").await.unwrap(), Err("no".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn one_that_hangs_is_killed_at_the_limit() {
+        let told = std::env::temp_dir().join(format!("tenure-nft-{}", std::process::id()));
+        let script = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 3600", told.display());
+        let running = tokio::spawn(async move { within_limit(program(&script), "").await });
+        let pid = loop {
+            tokio::task::yield_now().await;
+            assert!(!running.is_finished());
+            if let Ok(pid) = std::fs::read_to_string(&told) {
+                break pid;
+            }
+        };
+        std::fs::remove_file(&told).unwrap();
+        tokio::time::pause();
+        tokio::time::advance(LIMIT).await;
+        let refused = running.await.unwrap();
+        assert!(matches!(refused, Err(Error::TooSlow(_))), "{refused:?}");
+        // A process that was killed stays as a zombie until it is waited for.
+        let stat = format!("/proc/{}/stat", pid.trim());
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::yield_now();
+        }
     }
 }

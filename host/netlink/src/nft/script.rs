@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::table::{NAME, Table, mark_of};
+use super::table::{NAME, NftTable, mark_of};
 
-/// The transaction that removes the table whatever is in it, and makes it anew; nothing sees a state between.
-pub(super) fn replace(table: &Table) -> String {
+/// The transaction that removes the table with its contents and creates it again; nothing sees a state between.
+pub(super) fn replace(table: &NftTable) -> String {
     let mut text = remove();
     let _ = writeln!(text, "table ip {NAME} {{");
     for (name, ranges) in &table.sets {

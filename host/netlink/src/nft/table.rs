@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net};
 use sha1::{Digest as _, Sha1};
 
 use super::ranges::Ranges;
-use crate::node::{Node, Ports};
+use crate::node::{NodeNetwork, SourcePorts};
 
 /// The table's name; its family is `ip`.
 pub(crate) const NAME: &str = "tenure";
@@ -25,55 +25,55 @@ const AFTER_MASQUERADE: i32 = 110;
 
 /// Our nftables table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Its sets of addresses, by name.
+pub struct NftTable {
+    /// The table's sets of addresses, by name.
     pub sets: BTreeMap<&'static str, Ranges>,
-    /// Its chains.
+    /// The table's chains.
     pub chains: Vec<Chain>,
 }
 
 /// A base chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
-    /// Its name.
+    /// The chain's name.
     pub name: &'static str,
     /// `nat` or `filter`.
     pub kind: &'static str,
-    /// Where it hooks in.
+    /// The hook that the chain is attached to.
     pub hook: &'static str,
-    /// Its priority there.
+    /// The priority at the hook; lower runs first.
     pub priority: i32,
-    /// Its rules, in nft's language, without comments.
+    /// The chain's rules, in nft's language, without comments.
     pub rules: Vec<String>,
 }
 
-/// What can be compared of a table: its sets, and its chains with the marks of their rules.
+/// The comparable part of a table: its sets, and its chains with the marks of their rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Its sets.
+    /// The table's sets.
     pub sets: BTreeMap<String, Ranges>,
-    /// Its chains, by name.
+    /// The table's chains, by name.
     pub chains: BTreeMap<String, ChainShape>,
     /// Whether there is anything else in it.
     pub other: bool,
 }
 
-/// What can be compared of a chain.
+/// The comparable part of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChainShape {
     /// `nat`, `filter` or another.
     pub kind: String,
-    /// Where it hooks in.
+    /// The hook that the chain is attached to.
     pub hook: String,
-    /// Its priority there.
+    /// The priority at the hook; lower runs first.
     pub priority: i64,
     /// The comments of its rules, in order; `None` for a rule without one.
     pub marks: Vec<Option<String>>,
 }
 
-impl Table {
+impl NftTable {
     /// The table of a node; `None` if it needs none.
-    pub(crate) fn of(node: &Node) -> Option<Self> {
+    pub(crate) fn of(node: &NodeNetwork) -> Option<Self> {
         let settings = &node.settings;
         let mark = settings.mark;
         let primary = &node.primary.as_ref()?.name;
@@ -110,9 +110,9 @@ impl Table {
         let mut sets = BTreeMap::new();
         if let Some((ports, address)) = settings.snat.zip(primary_address(node)) {
             let ports = match ports {
-                Ports::FullyRandom => " fully-random",
-                Ports::Random => " random",
-                Ports::Kept => "",
+                SourcePorts::FullyRandom => " fully-random",
+                SourcePorts::Random => " random",
+                SourcePorts::Kept => "",
             };
             sets.insert(WITHIN, Ranges::of(v4(&settings.within)));
             sets.insert(PODS, Ranges::of(node.interfaces().flat_map(|interface| v4(&interface.carries))));
@@ -131,7 +131,7 @@ impl Table {
         (!chains.is_empty()).then_some(Self { sets, chains })
     }
 
-    /// What it will look like in the kernel.
+    /// The table's shape in the kernel.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let chains = self.chains.iter().map(|chain| {
@@ -158,7 +158,7 @@ pub(super) fn mark_of(rule: &str) -> String {
 }
 
 /// The address that pods are translated to.
-fn primary_address(node: &Node) -> Option<std::net::IpAddr> {
+fn primary_address(node: &NodeNetwork) -> Option<std::net::IpAddr> {
     node.primary
         .iter()
         .flat_map(|primary| &primary.addresses)

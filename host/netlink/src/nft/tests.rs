@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::listing;
 use super::script;
-use super::table::{ChainShape, Table};
-use crate::node::{Interface, Node, Ports, Settings};
+use super::table::{ChainShape, NftTable};
+use crate::node::{CloudInterface, NodeNetwork, NodeSettings, SourcePorts};
 
-fn node(settings: Settings) -> Node {
-    let primary = Interface {
+fn node(settings: NodeSettings) -> NodeNetwork {
+    let primary = CloudInterface {
         name: "eth0".to_owned(),
         mac: "02:00:00:00:00:01".parse().unwrap(),
         card: 0,
@@ -16,13 +16,13 @@ fn node(settings: Settings) -> Node {
         addresses: vec!["10.0.0.10/20".parse().unwrap()],
         carries: vec!["10.0.0.32/28".parse().unwrap(), "10.0.0.50/32".parse().unwrap()],
     };
-    Node { primary: Some(primary), secondary: Vec::new(), pods: Vec::new(), settings }
+    NodeNetwork { primary: Some(primary), secondary: Vec::new(), pods: Vec::new(), settings }
 }
 
 #[test]
 fn the_table_is_one_transaction_in_words_that_can_be_read() {
     let within = vec!["10.0.0.0/16".parse().unwrap(), "172.16.0.0/12".parse().unwrap()];
-    let table = Table::of(&node(Settings { within, ..Settings::default() })).unwrap();
+    let table = NftTable::of(&node(NodeSettings { within, ..NodeSettings::default() })).unwrap();
     let text = script::replace(&table);
     let without_marks: Vec<&str> = text.lines().map(|line| line.split(" comment ").next().unwrap()).collect();
     assert_eq!(
@@ -59,16 +59,20 @@ table ip tenure {
 #[test]
 fn settings_leave_out_what_they_turn_off() {
     let chains = |settings| {
-        let table = Table::of(&node(settings));
+        let table = NftTable::of(&node(settings));
         table.map(|table| table.chains.iter().map(|chain| chain.name).collect::<Vec<_>>())
     };
-    let off = || Settings { snat: None, node_ports: false, ..Settings::default() };
+    let off = || NodeSettings { snat: None, node_ports: false, ..NodeSettings::default() };
     assert_eq!(chains(off()), None);
-    assert_eq!(chains(Settings { node_ports: true, ..off() }), Some(vec!["mark-in", "mark-out"]));
-    assert_eq!(chains(Settings { snat: Some(Ports::Kept), ..off() }), Some(vec!["mark-out", "translate"]));
-    let text = |ports| script::replace(&Table::of(&node(Settings { snat: Some(ports), ..off() })).unwrap());
-    assert!(text(Ports::Kept).contains("snat to 10.0.0.10 comment"));
-    assert!(text(Ports::Random).contains("snat to 10.0.0.10 random comment"));
+    assert_eq!(chains(NodeSettings { node_ports: true, ..off() }), Some(vec!["mark-in", "mark-out"]));
+    assert_eq!(
+        chains(NodeSettings { snat: Some(SourcePorts::Kept), ..off() }),
+        Some(vec!["mark-out", "translate"])
+    );
+    let text =
+        |ports| script::replace(&NftTable::of(&node(NodeSettings { snat: Some(ports), ..off() })).unwrap());
+    assert!(text(SourcePorts::Kept).contains("snat to 10.0.0.10 comment"));
+    assert!(text(SourcePorts::Random).contains("snat to 10.0.0.10 random comment"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// An address with the prefix length of its subnet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Address {
+pub struct InterfaceAddress {
     /// The link.
     pub device: String,
     /// The address.
@@ -14,7 +14,7 @@ pub struct Address {
     pub length: u8,
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for InterfaceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "address {}/{} dev {}", self.address, self.length, self.device)
     }

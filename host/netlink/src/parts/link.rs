@@ -4,12 +4,12 @@ use super::mac::Mac;
 
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    /// Its name.
+pub struct KernelLink {
+    /// The link's name.
     pub name: String,
-    /// Its index, by which the kernel's messages name it.
+    /// The link's index, by which the kernel's messages name it.
     pub index: u32,
-    /// Its hardware address, if it has one of six bytes.
+    /// The link's hardware address, if it has one of six bytes.
     pub mac: Option<Mac>,
     /// The largest packet, in bytes.
     pub mtu: u32,
@@ -17,6 +17,6 @@ pub struct Link {
     pub up: bool,
     /// The index of the other end of a veth, in that end's namespace.
     pub peer: Option<u32>,
-    /// Its alias: on a pod's link, whose it is.
+    /// The link's alias; on a pod's link, the owner.
     pub alias: Option<String>,
 }

@@ -10,8 +10,8 @@ const UNICAST: u8 = 1;
 
 /// A route of one table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
-    /// Its table.
+pub struct KernelRoute {
+    /// The route's table.
     pub table: u32,
     /// The destinations.
     pub to: IpNet,
@@ -21,17 +21,17 @@ pub struct Route {
     pub device: String,
     /// Whether its scope is the link. Always false in IPv6, which has no scopes.
     pub on_link: bool,
-    /// Who made it, as the kernel counts protocols.
+    /// The program that made the route, as the kernel's protocol number.
     pub protocol: u8,
-    /// Its metric; the smaller one wins.
+    /// The route's metric; the smaller one wins.
     pub metric: u32,
-    /// Its kind, as the kernel counts them: 1 leads to a link, others drop or answer.
+    /// The route's kind, as the kernel counts them: 1 leads to a link, others drop or answer.
     pub kind: u8,
     /// Whether it has nothing else that changes its effect, such as a source address or metrics.
     pub plain: bool,
 }
 
-impl Route {
+impl KernelRoute {
     /// An ordinary route in one of our tables.
     #[must_use]
     pub fn new(table: u32, to: IpNet, via: Option<IpAddr>, device: &str) -> Self {
@@ -49,14 +49,14 @@ impl Route {
         }
     }
 
-    /// What a table has at most one route for: setting another one replaces it.
+    /// The route's key; a table has at most one route for each, and setting another one replaces it.
     #[must_use]
     pub fn key(&self) -> (u32, IpNet, u32) {
         (self.table, self.to, self.metric)
     }
 }
 
-impl fmt::Display for Route {
+impl fmt::Display for KernelRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "route {}", self.to)?;
         if let Some(via) = self.via {

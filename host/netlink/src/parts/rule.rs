@@ -7,14 +7,14 @@ use ipnet::IpNet;
 
 /// An address family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
+pub enum IpFamily {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
 }
 
-impl Family {
+impl IpFamily {
     /// The family of a network.
     #[must_use]
     pub fn of(net: IpNet) -> Self {
@@ -33,7 +33,7 @@ impl Family {
 
 /// Bits of a packet's mark, and which of them count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct PacketMark {
     /// The bits.
     pub value: u32,
     /// Which count.
@@ -42,31 +42,31 @@ pub struct Mark {
 
 /// A rule that looks a table up, or goes on at a later rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rule {
-    /// Its family.
-    pub family: Family,
-    /// Its priority; the smallest is asked first.
+pub struct RoutingRule {
+    /// The rule's family.
+    pub family: IpFamily,
+    /// The rule's priority; the smallest is asked first.
     pub priority: u32,
     /// The sources that it is for; `None` is any.
     pub from: Option<IpNet>,
     /// The destinations that it is for; `None` is any.
     pub to: Option<IpNet>,
     /// The mark that it is for.
-    pub mark: Option<Mark>,
+    pub mark: Option<PacketMark>,
     /// The table that it looks up; 0 if it goes on instead.
     pub table: u32,
     /// The priority of the rule that it goes on at.
     pub goto: Option<u32>,
-    /// Who made it, as the kernel counts protocols.
+    /// The program that made the rule, as the kernel's protocol number.
     pub protocol: u8,
     /// Whether it says more than this, such as an interface or another action. Such a rule is never ours.
     pub special: bool,
 }
 
-impl Rule {
+impl RoutingRule {
     /// A rule of ours for everything.
     #[must_use]
-    pub fn new(family: Family, priority: u32, table: u32) -> Self {
+    pub fn new(family: IpFamily, priority: u32, table: u32) -> Self {
         let protocol = crate::numbers::PROTOCOL;
         Self {
             family,
@@ -83,7 +83,7 @@ impl Rule {
 
     /// A rule of ours that goes on at a later one.
     #[must_use]
-    pub fn jump(family: Family, priority: u32, to: u32) -> Self {
+    pub fn jump(family: IpFamily, priority: u32, to: u32) -> Self {
         Self { goto: Some(to), ..Self::new(family, priority, 0) }
     }
 
@@ -102,11 +102,11 @@ impl Rule {
     /// The same, for this mark.
     #[must_use]
     pub fn mark(self, bits: u32) -> Self {
-        Self { mark: Some(Mark { value: bits, mask: bits }), ..self }
+        Self { mark: Some(PacketMark { value: bits, mask: bits }), ..self }
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for RoutingRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule {}:", self.priority)?;
         match self.from {
@@ -116,7 +116,7 @@ impl fmt::Display for Rule {
         if let Some(net) = self.to {
             write!(f, " to {net}")?;
         }
-        if let Some(Mark { value, mask }) = self.mark {
+        if let Some(PacketMark { value, mask }) = self.mark {
             write!(f, " fwmark {value:#x}/{mask:#x}")?;
         }
         match self.goto {

@@ -3,12 +3,12 @@
 use super::devices::Devices;
 use super::operation::Operation;
 use crate::ours;
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 pub(super) fn plan(
-    wanted: &Wanted,
-    seen: &Seen,
+    wanted: &DesiredState,
+    seen: &ObservedState,
     devices: &mut Devices<'_>,
     make: &mut Vec<Operation>,
     remove: &mut Vec<Operation>,

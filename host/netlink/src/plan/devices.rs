@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 
 use super::operation::Operation;
 use crate::numbers::POD_TABLE;
-use crate::parts::Link;
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::parts::KernelLink;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 /// The links that were seen, and those that were missed.
 #[derive(Debug)]
 pub(super) struct Devices<'a> {
-    wanted: &'a Wanted,
-    seen: &'a Seen,
+    wanted: &'a DesiredState,
+    seen: &'a ObservedState,
     names: BTreeSet<&'a str>,
     absent: BTreeSet<String>,
 }
 
 impl<'a> Devices<'a> {
-    pub(super) fn of(wanted: &'a Wanted, seen: &'a Seen) -> Self {
-        let right = |link: &&Link| wanted.link(&link.name).is_none_or(|own| link.mac == Some(own.mac));
+    pub(super) fn of(wanted: &'a DesiredState, seen: &'a ObservedState) -> Self {
+        let right = |link: &&KernelLink| wanted.link(&link.name).is_none_or(|own| link.mac == Some(own.mac));
         let names = seen.links.iter().filter(right).map(|link| link.name.as_str()).collect();
         let mut devices = Self { wanted, seen, names, absent: BTreeSet::new() };
         for link in &wanted.links {
@@ -65,7 +65,7 @@ impl<'a> Devices<'a> {
         links.filter(|link| !link.up && link.peer.is_some()).map(|link| link.name.as_str())
     }
 
-    /// What was missed.
+    /// The links and sysctls that do not exist.
     pub(super) fn into_absent(self) -> BTreeSet<String> {
         self.absent
     }

@@ -5,52 +5,52 @@ use std::fmt;
 
 use ipnet::IpNet;
 
-use crate::nft::Table;
+use crate::nft::NftTable;
 use crate::numbers::POD_TABLE;
-use crate::parts::{Address, Route, Rule};
+use crate::parts::{InterfaceAddress, KernelRoute, RoutingRule};
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Write a sysctl.
     WriteSysctl {
-        /// Its path below /proc/sys.
+        /// The sysctl's path below /proc/sys.
         key: String,
         /// The value.
         value: String,
     },
     /// Set a link up, with this MTU.
     SetLink {
-        /// Its name.
+        /// The link's name.
         name: String,
-        /// Its MTU, in bytes.
+        /// The link's MTU, in bytes.
         mtu: u32,
     },
     /// Set the host's end of a pod's link up.
     RaiseLink {
-        /// Its name.
+        /// The link's name.
         name: String,
     },
     /// Add an address to a link.
-    AddAddress(Address),
+    AddAddress(InterfaceAddress),
     /// Set a route, replacing one for the same destinations in the same table.
-    SetRoute(Route),
-    /// Make our nftables table what it shall be.
-    ReplaceTable(Table),
+    SetRoute(KernelRoute),
+    /// Replace our nftables table.
+    ReplaceTable(NftTable),
     /// Add a rule.
-    AddRule(Rule),
+    AddRule(RoutingRule),
     /// Remove a rule.
-    RemoveRule(Rule),
+    RemoveRule(RoutingRule),
     /// Remove a route.
-    RemoveRoute(Route),
+    RemoveRoute(KernelRoute),
     /// Remove our nftables table.
     RemoveTable,
     /// Remove an address from a link.
-    RemoveAddress(Address),
+    RemoveAddress(InterfaceAddress),
 }
 
 impl Operation {
-    /// What it changes, in one word: the label of a counter.
+    /// The kind of object that the operation changes, as the label of a counter.
     #[must_use]
     pub fn subject(&self) -> &'static str {
         match self {

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use super::devices::Devices;
 use super::operation::Operation;
 use crate::ours;
-use crate::parts::Route;
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::parts::KernelRoute;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 pub(super) fn plan(
-    wanted: &Wanted,
-    seen: &Seen,
+    wanted: &DesiredState,
+    seen: &ObservedState,
     devices: &mut Devices<'_>,
     make: &mut Vec<Operation>,
     remove: &mut Vec<Operation>,
 ) {
-    let present: BTreeSet<&Route> = seen.routes.iter().collect();
-    let missing: Vec<&Route> =
+    let present: BTreeSet<&KernelRoute> = seen.routes.iter().collect();
+    let missing: Vec<&KernelRoute> =
         wanted.routes.iter().filter(|route| devices.has(&route.device) && !present.contains(route)).collect();
     let replaced: BTreeSet<_> = missing.iter().map(|route| route.key()).collect();
     for route in &seen.routes {
@@ -29,7 +29,7 @@ pub(super) fn plan(
         }
     }
     // A gateway is only accepted once there is a route to it.
-    let (direct, through): (Vec<&Route>, Vec<&Route>) =
+    let (direct, through): (Vec<&KernelRoute>, Vec<&KernelRoute>) =
         missing.into_iter().partition(|route| route.via.is_none());
     make.extend(direct.into_iter().chain(through).cloned().map(Operation::SetRoute));
 }

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use super::devices::Devices;
 use super::operation::Operation;
 use crate::ours;
-use crate::parts::Rule;
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::parts::RoutingRule;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 pub(super) fn plan(
-    wanted: &Wanted,
-    seen: &Seen,
+    wanted: &DesiredState,
+    seen: &ObservedState,
     devices: &Devices<'_>,
     make: &mut Vec<Operation>,
     remove: &mut Vec<Operation>,
 ) {
     let mut missing = wanted.rules.clone();
-    let mut stale: Vec<Rule> = Vec::new();
+    let mut stale: Vec<RoutingRule> = Vec::new();
     for rule in &seen.rules {
         // The second of two equal ones is not missing any more, and so is one too many.
         let extra = ours::is_rule(rule) && !missing.remove(rule);
@@ -25,9 +25,9 @@ pub(super) fn plan(
             stale.push(rule.clone());
         }
     }
-    // The set is sorted by family and priority: what is asked first is there first. A bucket is filled before it is led to, and
-    // has its way out only once all are led to.
-    let mut missing: Vec<Rule> = missing.into_iter().collect();
+    // The set is sorted by family and priority: the rules asked first come first. A bucket is filled before a rule points to it, and
+    // gets its way out only after all have such a rule.
+    let mut missing: Vec<RoutingRule> = missing.into_iter().collect();
     missing.sort_by_key(leads);
     make.extend(missing.into_iter().map(Operation::AddRule));
     stale.sort_by_key(|rule| std::cmp::Reverse((leads(rule), rule.priority)));
@@ -35,7 +35,7 @@ pub(super) fn plan(
 }
 
 /// The order in which rules are made: those that look up, those that go on for some sources, those that go on for all.
-fn leads(rule: &Rule) -> u8 {
+fn leads(rule: &RoutingRule) -> u8 {
     match (rule.goto, rule.from) {
         (None, _) => 0,
         (Some(_), Some(_)) => 1,
@@ -44,7 +44,7 @@ fn leads(rule: &Rule) -> u8 {
 }
 
 /// Whether what ours need to take over from a rule of ipamd's is there: the links of the pod and of the interface.
-fn is_served(rule: &Rule, wanted: &Wanted, devices: &Devices<'_>) -> bool {
+fn is_served(rule: &RoutingRule, wanted: &DesiredState, devices: &Devices<'_>) -> bool {
     let Some(adopted) = &wanted.adopted else { return false };
     let pods: BTreeSet<_> = rule.to.iter().chain(&rule.from).map(ipnet::IpNet::addr).collect();
     let pod = pods.iter().find_map(|address| adopted.pods.get(address));

@@ -8,13 +8,13 @@ use std::net::IpAddr;
 
 use super::*;
 use crate::nft::Ranges;
-use crate::node::{Interface, Node, Pod, Settings};
+use crate::node::{CloudInterface, NodeNetwork, NodeSettings, Pod};
 use crate::numbers::{FROM_PODS, MAIN, POD_TABLE, TO_PODS};
-use crate::parts::{Address, Family, Link, Route, Rule};
+use crate::parts::{InterfaceAddress, IpFamily, KernelLink, KernelRoute, RoutingRule};
 
 /// A node with a prefix on its second interface, single addresses on its third, and a pod on each.
-pub(super) fn node() -> Node {
-    let interface = |number: u8, address: &str, carries: &[&str]| Interface {
+pub(super) fn node() -> NodeNetwork {
+    let interface = |number: u8, address: &str, carries: &[&str]| CloudInterface {
         name: format!("eth{number}"),
         mac: format!("02:00:00:00:00:0{number}").parse().unwrap(),
         card: 0,
@@ -26,27 +26,27 @@ pub(super) fn node() -> Node {
         addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
         link: format!("eni{number}"),
     };
-    Node {
+    NodeNetwork {
         primary: Some(interface(0, "10.0.0.10/20", &["10.0.0.32/28"])),
         secondary: vec![
             interface(1, "10.0.1.10/20", &["10.0.1.32/28", "2001:db8:0:1::/80"]),
             interface(2, "10.0.2.10/20", &["10.0.2.4/32", "10.0.2.5/32", "10.0.2.7/32"]),
         ],
         pods: vec![pod(0, &["10.0.0.33"]), pod(1, &["10.0.1.33", "2001:db8:0:1::1"]), pod(2, &["10.0.2.5"])],
-        settings: Settings {
+        settings: NodeSettings {
             within: vec!["10.0.0.0/16".parse().unwrap()],
             external: vec!["198.51.100.0/24".parse().unwrap()],
-            ..Settings::default()
+            ..NodeSettings::default()
         },
     }
 }
 
 /// A kernel with the node's links, down, and nothing else of ours.
-pub(super) fn fresh(node: &Node) -> Seen {
+pub(super) fn fresh(node: &NodeNetwork) -> ObservedState {
     let interfaces = node.interfaces();
     let interfaces = interfaces.map(|interface| (interface.name.clone(), Some(interface.mac)));
     let pods = node.pods.iter().map(|pod| (pod.link.clone(), None));
-    let links = interfaces.chain(pods).zip(1..).map(|((name, mac), index)| Link {
+    let links = interfaces.chain(pods).zip(1..).map(|((name, mac), index)| KernelLink {
         name,
         index,
         mac,
@@ -55,12 +55,12 @@ pub(super) fn fresh(node: &Node) -> Seen {
         peer: None,
         alias: None,
     });
-    let keys = Wanted::of(node).unwrap().sysctls.into_keys();
-    Seen {
+    let keys = DesiredState::of(node).unwrap().sysctls.into_keys();
+    ObservedState {
         links: links.collect(),
-        rules: vec![Rule::new(Family::V4, 32766, MAIN)],
+        rules: vec![RoutingRule::new(IpFamily::V4, 32766, MAIN)],
         sysctls: keys.map(|key| (key, "0".to_owned())).collect(),
-        ..Seen::default()
+        ..ObservedState::default()
     }
 }
 
@@ -70,7 +70,7 @@ fn lines<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String {
 
 #[test]
 fn each_row_of_rules_and_tables_is_wanted() {
-    let wanted = Wanted::of(&node()).unwrap();
+    let wanted = DesiredState::of(&node()).unwrap();
     assert_eq!(
         lines(&wanted.rules),
         "rule 512: from all lookup 9000\n\
@@ -114,34 +114,34 @@ fn a_node_without_ipv6_wants_nothing_of_it() {
     let mut node = node();
     node.secondary[0].carries.truncate(1);
     node.pods[1].addresses.truncate(1);
-    let wanted = Wanted::of(&node).unwrap();
-    assert!(wanted.rules.iter().all(|rule| rule.family == Family::V4));
+    let wanted = DesiredState::of(&node).unwrap();
+    assert!(wanted.rules.iter().all(|rule| rule.family == IpFamily::V4));
     assert_eq!(wanted.sysctls.len(), 1);
 }
 
 #[test]
 fn a_plan_is_carried_out_once_and_in_a_safe_order() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
-    let plan = Plan::of(&wanted, &seen);
+    let plan = KernelPlan::of(&wanted, &seen);
     let subjects: Vec<&str> = plan.operations.iter().map(Operation::subject).collect();
     let mut order = subjects.clone();
     order.dedup();
     assert_eq!(order, ["sysctl", "link", "address", "route", "nftables", "rule"]);
     plan.operations.iter().for_each(|operation| fake::carry_out(&mut seen, operation));
-    assert_eq!(Plan::of(&wanted, &seen), Plan::default());
+    assert_eq!(KernelPlan::of(&wanted, &seen), KernelPlan::default());
 }
 
 #[test]
 fn what_a_node_wants_no_more_is_removed() {
     let node = node();
     let mut seen = fresh(&node);
-    fake::settle(&Wanted::of(&node).unwrap(), &mut seen);
+    fake::settle(&DesiredState::of(&node).unwrap(), &mut seen);
     let mut less = node.clone();
     less.secondary.pop();
     less.pods.pop();
-    let plan = Plan::of(&Wanted::of(&less).unwrap(), &seen);
+    let plan = KernelPlan::of(&DesiredState::of(&less).unwrap(), &seen);
     assert_eq!(
         lines(&plan.operations),
         "replace the nftables table\n\
@@ -158,11 +158,11 @@ fn what_a_node_wants_no_more_is_removed() {
 #[test]
 fn each_thing_that_goes_away_comes_back_alone() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut whole = fresh(&node);
     fake::settle(&wanted, &mut whole);
-    let only = |seen: &Seen, text: String| {
-        assert_eq!(lines(Plan::of(&wanted, seen).operations), format!("{text}\n"));
+    let only = |seen: &ObservedState, text: String| {
+        assert_eq!(lines(KernelPlan::of(&wanted, seen).operations), format!("{text}\n"));
     };
     for rule in &wanted.rules {
         let mut seen = whole.clone();
@@ -199,25 +199,26 @@ fn each_thing_that_goes_away_comes_back_alone() {
 #[test]
 fn a_rule_that_is_there_twice_is_removed_once() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     fake::settle(&wanted, &mut seen);
-    seen.rules.push(Rule::new(Family::V4, TO_PODS, POD_TABLE));
-    let plan = Plan::of(&wanted, &seen);
+    seen.rules.push(RoutingRule::new(IpFamily::V4, TO_PODS, POD_TABLE));
+    let plan = KernelPlan::of(&wanted, &seen);
     assert_eq!(lines(&plan.operations), "remove rule 512: from all lookup 9000\n");
 }
 
 #[test]
 fn a_strangers_link_that_has_our_name_is_not_touched() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     seen.links[1].mac = Some("02:00:00:00:00:99".parse().unwrap());
-    let foreign = Address { device: "eth1".to_owned(), address: IpAddr::from([192, 0, 2, 1]), length: 24 };
+    let foreign =
+        InterfaceAddress { device: "eth1".to_owned(), address: IpAddr::from([192, 0, 2, 1]), length: 24 };
     seen.addresses.push(foreign.clone());
-    let connected = Route::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth1");
+    let connected = KernelRoute::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth1");
     seen.routes.push(connected.clone());
-    let plan = Plan::of(&wanted, &seen);
+    let plan = KernelPlan::of(&wanted, &seen);
     assert!(plan.absent.contains("eth1"), "{plan:?}");
     assert!(!lines(&plan.operations).contains("eth1"), "{}", lines(&plan.operations));
     fake::settle(&wanted, &mut seen);
@@ -227,23 +228,23 @@ fn a_strangers_link_that_has_our_name_is_not_touched() {
 #[test]
 fn a_secondary_interface_has_no_other_address_and_no_subnet_in_the_main_table() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     fake::settle(&wanted, &mut seen);
-    seen.addresses.push(Address {
+    seen.addresses.push(InterfaceAddress {
         device: "eth1".to_owned(),
         address: IpAddr::from([192, 0, 2, 1]),
         length: 24,
     });
-    seen.addresses.push(Address {
+    seen.addresses.push(InterfaceAddress {
         device: "eth0".to_owned(),
         address: IpAddr::from([192, 0, 2, 2]),
         length: 24,
     });
-    seen.routes.push(Route::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth1"));
-    seen.routes.push(Route::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth0"));
+    seen.routes.push(KernelRoute::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth1"));
+    seen.routes.push(KernelRoute::new(MAIN, "10.0.0.0/20".parse().unwrap(), None, "eth0"));
     assert_eq!(
-        lines(Plan::of(&wanted, &seen).operations),
+        lines(KernelPlan::of(&wanted, &seen).operations),
         "remove route 10.0.0.0/20 dev eth1 table 254\nremove address 192.0.2.1/24 dev eth1\n"
     );
 }
@@ -251,11 +252,11 @@ fn a_secondary_interface_has_no_other_address_and_no_subnet_in_the_main_table() 
 #[test]
 fn a_pod_whose_link_is_not_there_yet_waits_without_holding_others_up() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     seen.links.retain(|link| link.name != "eni1");
     fake::settle(&wanted, &mut seen);
-    let plan = Plan::of(&wanted, &seen);
+    let plan = KernelPlan::of(&wanted, &seen);
     assert_eq!(
         (plan.operations.len(), plan.absent.into_iter().collect::<Vec<_>>()),
         (0, vec!["eni1".to_owned()])
@@ -263,24 +264,24 @@ fn a_pod_whose_link_is_not_there_yet_waits_without_holding_others_up() {
 }
 
 /// What ipamd leaves behind: two rules for each pod, in its own tables, of no protocol.
-pub(super) fn of_ipamd(node: &Node, seen: &mut Seen) {
-    let theirs = |rule: Rule| Rule { protocol: 0, ..rule };
+pub(super) fn of_ipamd(node: &NodeNetwork, seen: &mut ObservedState) {
+    let theirs = |rule: RoutingRule| RoutingRule { protocol: 0, ..rule };
     for pod in &node.pods {
         for address in pod.addresses.iter().filter(|address| address.is_ipv4()) {
             let net = ipnet::IpNet::from(*address);
-            seen.rules.push(theirs(Rule::new(Family::V4, TO_PODS, MAIN).to(net)));
-            seen.routes.push(Route { protocol: 3, ..Route::new(MAIN, net, None, &pod.link) });
+            seen.rules.push(theirs(RoutingRule::new(IpFamily::V4, TO_PODS, MAIN).to(net)));
+            seen.routes.push(KernelRoute { protocol: 3, ..KernelRoute::new(MAIN, net, None, &pod.link) });
             let at = node
                 .secondary
                 .iter()
                 .position(|interface| interface.carries.iter().any(|carried| carried.contains(address)));
             if let Some(table) = at.and_then(|at| u32::try_from(at + 2).ok()) {
-                seen.rules.push(theirs(Rule::new(Family::V4, FROM_PODS, table).from(net)));
+                seen.rules.push(theirs(RoutingRule::new(IpFamily::V4, FROM_PODS, table).from(net)));
             }
         }
     }
-    seen.rules.push(theirs(Rule::new(Family::V4, 1024, MAIN).mark(0x80)));
-    seen.rules.push(theirs(Rule::new(Family::V4, 32765, 2).from("10.0.1.10/32".parse().unwrap())));
+    seen.rules.push(theirs(RoutingRule::new(IpFamily::V4, 1024, MAIN).mark(0x80)));
+    seen.rules.push(theirs(RoutingRule::new(IpFamily::V4, 32765, 2).from("10.0.1.10/32".parse().unwrap())));
     seen.rules.sort_by_key(|rule| rule.priority);
 }
 
@@ -288,25 +289,29 @@ pub(super) fn of_ipamd(node: &Node, seen: &mut Seen) {
 fn ipamds_rules_are_replaced_without_a_moment_without_a_way() {
     let mut node = node();
     node.settings.adopt = true;
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     of_ipamd(&node, &mut seen);
     // A pod that nobody told us of, and a rule of its priority that is no pod's.
-    let unknown =
-        Rule { protocol: 0, ..Rule::new(Family::V4, TO_PODS, MAIN).to("10.0.1.40/32".parse().unwrap()) };
-    let other =
-        Rule { protocol: 3, ..Rule::new(Family::V4, FROM_PODS, 77).from("10.0.1.0/24".parse().unwrap()) };
+    let unknown = RoutingRule {
+        protocol: 0,
+        ..RoutingRule::new(IpFamily::V4, TO_PODS, MAIN).to("10.0.1.40/32".parse().unwrap())
+    };
+    let other = RoutingRule {
+        protocol: 3,
+        ..RoutingRule::new(IpFamily::V4, FROM_PODS, 77).from("10.0.1.0/24".parse().unwrap())
+    };
     seen.rules.extend([unknown.clone(), other.clone()]);
     fake::migrate(&node, &wanted, &mut seen);
-    let left: Vec<&Rule> = seen.rules.iter().filter(|rule| !wanted.rules.contains(rule)).collect();
-    let kernels = Rule::new(Family::V4, 32766, MAIN);
+    let left: Vec<&RoutingRule> = seen.rules.iter().filter(|rule| !wanted.rules.contains(rule)).collect();
+    let kernels = RoutingRule::new(IpFamily::V4, 32766, MAIN);
     assert_eq!(left, [&kernels, &unknown, &other]);
 }
 
 #[test]
 fn without_adoption_ipamds_rules_stay() {
     let node = node();
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     of_ipamd(&node, &mut seen);
     let before = seen.rules.clone();
@@ -318,7 +323,7 @@ fn without_adoption_ipamds_rules_stay() {
 fn a_pods_rule_of_ipamds_stays_until_our_way_is_there() {
     let mut node = node();
     node.settings.adopt = true;
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     for missing in ["eni1", "eth1"] {
         let mut seen = fresh(&node);
         of_ipamd(&node, &mut seen);
@@ -332,14 +337,14 @@ fn a_pods_rule_of_ipamds_stays_until_our_way_is_there() {
 #[test]
 fn a_host_end_that_is_down_is_set_up_before_its_routes_and_only_a_pods_own() {
     let node = node();
-    let (wanted, mut seen) = (Wanted::of(&node).unwrap(), fresh(&node));
+    let (wanted, mut seen) = (DesiredState::of(&node).unwrap(), fresh(&node));
     fake::settle(&wanted, &mut seen);
     let end = seen.links.iter_mut().find(|link| link.name == "eni1").unwrap();
     end.up = false;
-    assert!(Plan::of(&wanted, &seen).is_empty(), "it is not a veth, so not a pod's");
+    assert!(KernelPlan::of(&wanted, &seen).is_empty(), "it is not a veth, so not a pod's");
     seen.links.iter_mut().filter(|link| link.name == "eni1").for_each(|end| end.peer = Some(7));
     seen.routes.retain(|route| route.device != "eni1");
-    let mut plan = Plan::of(&wanted, &seen);
+    let mut plan = KernelPlan::of(&wanted, &seen);
     assert_eq!(
         lines(&plan.operations),
         "set link eni1 up\n\
@@ -355,13 +360,13 @@ fn a_host_end_that_is_down_is_set_up_before_its_routes_and_only_a_pods_own() {
 fn what_may_serve_a_pod_that_is_left_out_stays() {
     let mut node = node();
     node.settings.adopt = true;
-    let (wanted, mut seen) = (Wanted::of(&node).unwrap(), fresh(&node));
+    let (wanted, mut seen) = (DesiredState::of(&node).unwrap(), fresh(&node));
     of_ipamd(&node, &mut seen);
-    fake::settle(&Wanted { adopted: None, ..wanted.clone() }, &mut seen);
-    let taken = |plan: &Plan, address: &str| {
+    fake::settle(&DesiredState { adopted: None, ..wanted.clone() }, &mut seen);
+    let taken = |plan: &KernelPlan, address: &str| {
         plan.operations.iter().any(|operation| operation.removes() && operation.to_string().contains(address))
     };
-    let mut plan = Plan::of(&wanted, &seen);
+    let mut plan = KernelPlan::of(&wanted, &seen);
     assert!(taken(&plan, "10.0.1.33") && taken(&plan, "10.0.0.33"), "{:?}", plan.operations);
     plan.leave_out(&BTreeMap::from([("eni1".to_owned(), String::new())]), &wanted);
     assert!(!taken(&plan, "10.0.1.33") && taken(&plan, "10.0.0.33"), "{:?}", plan.operations);

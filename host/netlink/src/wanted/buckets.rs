@@ -10,14 +10,14 @@
 //! ```
 //!
 //! A bucket's priority follows from its block. Two blocks may share one: then both blocks' rules are walked, and the right one is
-//! found all the same. Nobody else's rules are skipped as long as they keep out of the range from 1537 to 2048, which is ours.
+//! found all the same. Rules of others are not skipped as long as they keep out of the range from 1537 to 2048, which is ours.
 
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
 use crate::numbers::{BUCKETS, BUCKETS_END, EMPTY_TABLE, FROM_PODS, NO_BUCKET};
-use crate::parts::{Family, Rule};
+use crate::parts::{IpFamily, RoutingRule};
 
 /// Up to how many from-rules stand side by side.
 const FEW: usize = 32;
@@ -25,15 +25,15 @@ const FEW: usize = 32;
 const FULL: usize = 24;
 
 /// The rules that lead each source to its table. The networks do not overlap.
-pub(super) fn rules(family: Family, mut nets: Vec<(IpNet, u32)>) -> BTreeSet<Rule> {
+pub(super) fn rules(family: IpFamily, mut nets: Vec<(IpNet, u32)>) -> BTreeSet<RoutingRule> {
     nets.sort_unstable();
-    let leaf = |priority, (net, table): (IpNet, u32)| Rule::new(family, priority, table).from(net);
+    let leaf = |priority, (net, table): (IpNet, u32)| RoutingRule::new(family, priority, table).from(net);
     if nets.len() <= FEW {
         return nets.into_iter().map(|net| leaf(FROM_PODS, net)).collect();
     }
     let mut rules = BTreeSet::from([
-        Rule::jump(family, NO_BUCKET, BUCKETS_END),
-        Rule::new(family, BUCKETS_END, EMPTY_TABLE),
+        RoutingRule::jump(family, NO_BUCKET, BUCKETS_END),
+        RoutingRule::new(family, BUCKETS_END, EMPTY_TABLE),
     ]);
     let mut undivided = vec![nets];
     while let Some(mut nets) = undivided.pop() {
@@ -45,8 +45,8 @@ pub(super) fn rules(family: Family, mut nets: Vec<(IpNet, u32)>) -> BTreeSet<Rul
             rules.extend(nets.into_iter().map(|net| leaf(FROM_PODS, net)));
         } else if nets.len() <= FULL || upper == 0 || upper == nets.len() {
             let priority = priority(block);
-            rules.insert(Rule::jump(family, FROM_PODS, priority).from(block));
-            rules.insert(Rule::jump(family, priority + 1, BUCKETS_END));
+            rules.insert(RoutingRule::jump(family, FROM_PODS, priority).from(block));
+            rules.insert(RoutingRule::jump(family, priority + 1, BUCKETS_END));
             rules.extend(nets.into_iter().map(|net| leaf(priority, net)));
         } else {
             undivided.push(nets.split_off(upper));
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn few_rules_stand_side_by_side() {
         let nets = (0..FEW).map(|at| (format!("10.0.0.{}/32", 2 * at).parse().unwrap(), 9002)).collect();
-        let rules = rules(Family::V4, nets);
+        let rules = rules(IpFamily::V4, nets);
         assert_eq!(rules.len(), FEW);
         assert!(rules.iter().all(|rule| rule.priority == FROM_PODS && rule.goto.is_none()));
     }
@@ -99,13 +99,13 @@ mod tests {
     #[test]
     fn each_bucket_has_a_way_out_in_the_range_that_is_ours() {
         let nets = (0..200).map(|at| (format!("10.0.{}.{}/32", at % 7, at).parse().unwrap(), 9002)).collect();
-        let rules = rules(Family::V4, nets);
+        let rules = rules(IpFamily::V4, nets);
         let targets: Vec<u32> =
             rules.iter().filter(|rule| rule.from.is_some()).filter_map(|rule| rule.goto).collect();
         assert!(targets.len() > 7);
         for target in targets {
             assert!(BUCKETS.contains(&target) && BUCKETS.contains(&(target + 1)), "{target}");
-            assert!(rules.contains(&Rule::jump(Family::V4, target + 1, BUCKETS_END)), "{target}");
+            assert!(rules.contains(&RoutingRule::jump(IpFamily::V4, target + 1, BUCKETS_END)), "{target}");
         }
         assert!(rules.iter().all(crate::ours::is_rule));
     }

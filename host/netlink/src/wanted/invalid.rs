@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::node::{Interface, Node};
+use crate::node::{CloudInterface, NodeNetwork};
 
 /// The longest name of a link, in bytes (IFNAMSIZ without its zero).
 const LONGEST_NAME: usize = 15;
@@ -33,9 +33,9 @@ pub enum Invalid {
     NoTable {
         /// The interface.
         name: String,
-        /// Its card.
+        /// The interface's card.
         card: u32,
-        /// Its device index.
+        /// The interface's device index.
         device: u32,
     },
     /// A prefix or address is on two interfaces.
@@ -44,7 +44,7 @@ pub enum Invalid {
 }
 
 /// Checks what the type of a description does not rule out.
-pub(super) fn check(node: &Node) -> Result<(), Invalid> {
+pub(super) fn check(node: &NodeNetwork) -> Result<(), Invalid> {
     let links =
         node.interfaces().map(|interface| &interface.name).chain(node.pods.iter().map(|pod| &pod.link));
     let mut names = BTreeSet::new();
@@ -82,7 +82,7 @@ pub(super) fn check(node: &Node) -> Result<(), Invalid> {
 }
 
 /// Finds a prefix that two interfaces claim.
-fn overlaps(interfaces: &[&Interface]) -> Result<(), Invalid> {
+fn overlaps(interfaces: &[&CloudInterface]) -> Result<(), Invalid> {
     let mut nets: Vec<(IpNet, usize)> = Vec::new();
     for (at, interface) in interfaces.iter().enumerate() {
         nets.extend(interface.carries.iter().map(|net| (net.trunc(), at)));

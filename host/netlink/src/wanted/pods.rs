@@ -2,15 +2,17 @@
 
 use ipnet::IpNet;
 
-use super::Wanted;
-use crate::node::Node;
+use super::DesiredState;
+use crate::node::NodeNetwork;
 use crate::numbers::POD_TABLE;
-use crate::parts::Route;
+use crate::parts::KernelRoute;
 
-pub(super) fn add(node: &Node, wanted: &mut Wanted) {
+pub(super) fn add(node: &NodeNetwork, wanted: &mut DesiredState) {
     for pod in &node.pods {
-        let routes =
-            pod.addresses.iter().map(|address| Route::new(POD_TABLE, IpNet::from(*address), None, &pod.link));
+        let routes = pod
+            .addresses
+            .iter()
+            .map(|address| KernelRoute::new(POD_TABLE, IpNet::from(*address), None, &pod.link));
         wanted.routes.extend(routes);
     }
 }

@@ -4,24 +4,24 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{Invalid, Wanted, buckets, interfaces};
-use crate::node::{Interface, Node};
+use super::{DesiredState, Invalid, buckets, interfaces};
+use crate::node::{CloudInterface, NodeNetwork};
 use crate::numbers::{EXTERNAL, FROM_INTERFACE, MAIN, MARKED, POD_TABLE, TO_PODS};
-use crate::parts::{Family, Rule};
+use crate::parts::{IpFamily, RoutingRule};
 
-pub(super) fn add(node: &Node, wanted: &mut Wanted) -> Result<(), Invalid> {
+pub(super) fn add(node: &NodeNetwork, wanted: &mut DesiredState) -> Result<(), Invalid> {
     let rules = &mut wanted.rules;
     if node.has_v4() {
-        rules.insert(Rule::new(Family::V4, TO_PODS, POD_TABLE));
+        rules.insert(RoutingRule::new(IpFamily::V4, TO_PODS, POD_TABLE));
     }
     if node.has_v6() {
-        rules.insert(Rule::new(Family::V6, TO_PODS, POD_TABLE));
+        rules.insert(RoutingRule::new(IpFamily::V6, TO_PODS, POD_TABLE));
     }
     if node.marks() {
-        rules.insert(Rule::new(Family::V4, MARKED, MAIN).mark(node.settings.mark));
+        rules.insert(RoutingRule::new(IpFamily::V4, MARKED, MAIN).mark(node.settings.mark));
     }
     for net in IpNet::aggregate(&node.settings.external) {
-        rules.insert(Rule::new(Family::of(net), EXTERNAL, MAIN).to(net));
+        rules.insert(RoutingRule::new(IpFamily::of(net), EXTERNAL, MAIN).to(net));
     }
     let mut carried = Vec::new();
     for interface in &node.secondary {
@@ -30,17 +30,17 @@ pub(super) fn add(node: &Node, wanted: &mut Wanted) -> Result<(), Invalid> {
         carried.extend(IpNet::aggregate(&interface.carries).into_iter().map(|net| (net, table)));
         for net in &interface.addresses {
             let host = IpNet::from(net.addr());
-            rules.insert(Rule::new(Family::of(host), FROM_INTERFACE, table).from(host));
+            rules.insert(RoutingRule::new(IpFamily::of(host), FROM_INTERFACE, table).from(host));
         }
     }
-    for family in [Family::V4, Family::V6] {
-        let nets = carried.iter().filter(|(net, _)| Family::of(*net) == family).copied().collect();
+    for family in [IpFamily::V4, IpFamily::V6] {
+        let nets = carried.iter().filter(|(net, _)| IpFamily::of(*net) == family).copied().collect();
         rules.extend(buckets::rules(family, nets));
     }
     Ok(())
 }
 
-impl Node {
+impl NodeNetwork {
     /// Whether pods with IPv4 addresses are there or may come: a node with interfaces has the rule before its first pod.
     fn has_v4(&self) -> bool {
         self.primary.is_some() || self.pods.iter().flat_map(|pod| &pod.addresses).any(IpAddr::is_ipv4)
@@ -48,7 +48,7 @@ impl Node {
 
     /// Whether anything on the node has an IPv6 address that is ours to route.
     pub(crate) fn has_v6(&self) -> bool {
-        self.interfaces().any(Interface::has_v6)
+        self.interfaces().any(CloudInterface::has_v6)
             || self.pods.iter().flat_map(|pod| &pod.addresses).any(IpAddr::is_ipv6)
     }
 

@@ -1,9 +1,9 @@
 //! Sysctls. `ip_forward` is not among them: Kubernetes sets it.
 
-use super::Wanted;
-use crate::node::Node;
+use super::DesiredState;
+use crate::node::NodeNetwork;
 
-pub(super) fn add(node: &Node, wanted: &mut Wanted) {
+pub(super) fn add(node: &NodeNetwork, wanted: &mut DesiredState) {
     let mut set = |key: String, value: &str| wanted.sysctls.insert(key, value.to_owned());
     let primary = node.primary.as_ref().map(|primary| &primary.name);
     if let Some(primary) = primary {

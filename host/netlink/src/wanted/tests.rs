@@ -1,10 +1,10 @@
 //! Descriptions that are refused, each with what is wrong.
 
 use super::*;
-use crate::node::{Interface, Pod, Settings};
+use crate::node::{CloudInterface, NodeSettings, Pod};
 
-fn interface(number: u8) -> Interface {
-    Interface {
+fn interface(number: u8) -> CloudInterface {
+    CloudInterface {
         name: format!("eth{number}"),
         mac: Mac([2, 0, 0, 0, 0, number]),
         card: 0,
@@ -14,25 +14,25 @@ fn interface(number: u8) -> Interface {
     }
 }
 
-fn node() -> Node {
-    Node {
+fn node() -> NodeNetwork {
+    NodeNetwork {
         primary: Some(interface(0)),
         secondary: vec![interface(1), interface(2)],
         pods: vec![Pod { addresses: vec!["10.0.1.33".parse().unwrap()], link: "eni1".to_owned() }],
-        settings: Settings::default(),
+        settings: NodeSettings::default(),
     }
 }
 
 /// The complaint about a node that was changed.
-fn complaint(change: impl FnOnce(&mut Node)) -> String {
+fn complaint(change: impl FnOnce(&mut NodeNetwork)) -> String {
     let mut node = node();
     change(&mut node);
-    Wanted::of(&node).unwrap_err().to_string()
+    DesiredState::of(&node).unwrap_err().to_string()
 }
 
 #[test]
 fn a_contradiction_is_named() {
-    assert!(Wanted::of(&node()).is_ok());
+    assert!(DesiredState::of(&node()).is_ok());
     let twice = |what: &str| format!("{what} is described twice");
     assert_eq!(complaint(|node| node.secondary[1].name = "eth1".to_owned()), twice("eth1"));
     assert_eq!(complaint(|node| node.pods[0].link = "eth2".to_owned()), twice("eth2"));
@@ -73,7 +73,7 @@ fn a_prefix_on_two_interfaces_is_refused_also_inside_of_another() {
     assert!(overlap("10.0.0.0/16").contains("overlap"));
     let mut node = node();
     node.secondary[1].carries.push("10.0.2.40/32".parse().unwrap());
-    assert!(Wanted::of(&node).is_ok(), "an interface may name an address of its own prefix");
+    assert!(DesiredState::of(&node).is_ok(), "an interface may name an address of its own prefix");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Links.
+//! Links in netlink messages.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -6,7 +6,7 @@ use rtnetlink::packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo, LinkMessage,
 };
 
-use crate::parts::{Link, Mac};
+use crate::parts::{KernelLink, Mac};
 
 /// The question for all links, without their statistics.
 pub(crate) fn get_links() -> LinkMessage {
@@ -94,8 +94,8 @@ pub(crate) fn veth(new: &NewVeth<'_>) -> LinkMessage {
 }
 
 /// A message as a link; `None` without a name.
-pub(crate) fn read_link(message: &LinkMessage) -> Option<Link> {
-    let mut link = Link {
+pub(crate) fn read_link(message: &LinkMessage) -> Option<KernelLink> {
+    let mut link = KernelLink {
         name: read_link_name(message)?.to_owned(),
         index: message.header.index,
         mac: None,

@@ -1,4 +1,4 @@
-//! Neighbours.
+//! Neighbours in netlink messages.
 
 use std::net::IpAddr;
 
@@ -8,12 +8,12 @@ use rtnetlink::packet_route::neighbour::{
 use rtnetlink::packet_route::route::RouteType;
 
 use super::family;
-use crate::parts::{Family, Mac};
+use crate::parts::{IpFamily, Mac};
 
 /// A message that says for ever whose hardware address an address has.
 pub(crate) fn write_neighbour(address: IpAddr, mac: Mac, device: u32) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = family(Family::of_address(address));
+    message.header.family = family(IpFamily::of_address(address));
     message.header.ifindex = device;
     message.header.state = NeighbourState::Permanent;
     message.header.kind = RouteType::Unicast;

@@ -1,4 +1,4 @@
-//! Routes.
+//! Routes in netlink messages.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,13 +10,13 @@ use rtnetlink::packet_route::route::{
 };
 
 use super::family;
-use crate::parts::{Family, Route};
+use crate::parts::{IpFamily, KernelRoute};
 
 /// A route as a message; `device` is its link's index.
-pub(crate) fn write_route(route: &Route, device: Option<u32>) -> RouteMessage {
+pub(crate) fn write_route(route: &KernelRoute, device: Option<u32>) -> RouteMessage {
     let mut message = RouteMessage::default();
     let header = &mut message.header;
-    header.address_family = family(Family::of(route.to));
+    header.address_family = family(IpFamily::of(route.to));
     header.destination_prefix_length = route.to.prefix_len();
     header.table = u8::try_from(route.table).unwrap_or(0);
     header.protocol = RouteProtocol::from(route.protocol);
@@ -40,8 +40,8 @@ fn address(address: IpAddr) -> RouteAddress {
     }
 }
 
-/// A message as a route, with links named by their index; `None` for what is no route of a table.
-pub(crate) fn read_route(message: &RouteMessage, links: &BTreeMap<u32, String>) -> Option<Route> {
+/// A message as a route, with links named by their index; `None` if it is not a route of a table.
+pub(crate) fn read_route(message: &RouteMessage, links: &BTreeMap<u32, String>) -> Option<KernelRoute> {
     let header = &message.header;
     let any = match header.address_family {
         AddressFamily::Inet => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -51,7 +51,7 @@ pub(crate) fn read_route(message: &RouteMessage, links: &BTreeMap<u32, String>) 
     if header.flags.contains(RouteFlags::Cloned) {
         return None;
     }
-    let mut route = Route {
+    let mut route = KernelRoute {
         table: u32::from(header.table),
         to: IpNet::from(any),
         via: None,

@@ -1,4 +1,4 @@
-//! Rules.
+//! Rules in netlink messages.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use rtnetlink::packet_route::route::RouteProtocol;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 
 use super::family;
-use crate::parts::{Family, Mark, Rule};
+use crate::parts::{IpFamily, PacketMark, RoutingRule};
 
 /// A rule as a message.
-pub(crate) fn write_rule(rule: &Rule) -> RuleMessage {
+pub(crate) fn write_rule(rule: &RoutingRule) -> RuleMessage {
     let mut message = RuleMessage::default();
     message.header.family = family(rule.family);
     message.header.action = if rule.goto.is_some() { RuleAction::Goto } else { RuleAction::ToTable };
@@ -29,7 +29,7 @@ pub(crate) fn write_rule(rule: &Rule) -> RuleMessage {
         message.header.dst_len = net.prefix_len();
         attributes.push(RuleAttribute::Destination(net.network()));
     }
-    if let Some(Mark { value, mask }) = rule.mark {
+    if let Some(PacketMark { value, mask }) = rule.mark {
         attributes.push(RuleAttribute::FwMark(value));
         attributes.push(RuleAttribute::FwMask(mask));
     }
@@ -37,14 +37,14 @@ pub(crate) fn write_rule(rule: &Rule) -> RuleMessage {
 }
 
 /// A message as a rule; `None` for a family that we do not know.
-pub(crate) fn read_rule(message: &RuleMessage) -> Option<Rule> {
+pub(crate) fn read_rule(message: &RuleMessage) -> Option<RoutingRule> {
     let header = &message.header;
     let (family, any) = match header.family {
-        AddressFamily::Inet => (Family::V4, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-        AddressFamily::Inet6 => (Family::V6, IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        AddressFamily::Inet => (IpFamily::V4, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        AddressFamily::Inet6 => (IpFamily::V6, IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
         _ => return None,
     };
-    let mut rule = Rule::new(family, 0, u32::from(header.table));
+    let mut rule = RoutingRule::new(family, 0, u32::from(header.table));
     rule.protocol = 0;
     let action = matches!(header.action, RuleAction::ToTable | RuleAction::Goto);
     rule.special = !action || header.tos != 0 || header.flags.contains(RuleFlags::Invert);
@@ -69,7 +69,7 @@ pub(crate) fn read_rule(message: &RuleMessage) -> Option<Rule> {
     rule.from = net(from, header.src_len);
     rule.to = net(to, header.dst_len);
     if mark.is_some() || mask.is_some_and(|mask| mask != 0) {
-        rule.mark = Some(Mark { value: mark.unwrap_or(0), mask: mask.unwrap_or(u32::MAX) });
+        rule.mark = Some(PacketMark { value: mark.unwrap_or(0), mask: mask.unwrap_or(u32::MAX) });
     }
     Some(rule)
 }

@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tenure_netlink::{Event, Family, Kernel, Operation, Plan, Route, Rule, Wanted, keep, numbers};
+use tenure_netlink::{
+    DesiredState, Event, IpFamily, Kernel, KernelPlan, KernelRoute, Operation, RoutingRule, keep, numbers,
+};
 use tokio::sync::watch;
 
 use crate::room::{library, shell};
@@ -31,7 +33,7 @@ pub(crate) fn tests(suite: &mut Suite) {
 /// A keeper that runs in a world's node.
 pub(crate) struct Keeper {
     /// What it is asked for.
-    pub(crate) wanted: watch::Sender<Arc<Wanted>>,
+    pub(crate) wanted: watch::Sender<Arc<DesiredState>>,
     events: Receiver<Event>,
 }
 
@@ -114,7 +116,7 @@ fn comes_back() {
         let time = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1_000_000;
         assert!(repaired.iter().any(|operation| operation.subject() == subject), "{how}: {repaired:?}");
         let left = world.plan();
-        assert_eq!(left, Plan::default(), "{how}");
+        assert_eq!(left, KernelPlan::default(), "{how}");
         println!(
             "{how}: after {time} ms: {}",
             repaired.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -131,7 +133,7 @@ fn sweep() {
          ip route flush table 9000; nft flush ruleset",
     );
     let mut repaired = Vec::new();
-    while world.plan() != Plan::default() {
+    while world.plan() != KernelPlan::default() {
         repaired.extend(keeper.repaired());
     }
     println!("{}", repaired.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -157,7 +159,7 @@ fn appears() {
             break;
         }
     }
-    assert_eq!(world.plan(), Plan::default());
+    assert_eq!(world.plan(), KernelPlan::default());
 }
 
 fn strangers() {
@@ -179,7 +181,7 @@ fn strangers() {
     };
     let before = state();
     let plan = world.plan();
-    assert_eq!(plan, Plan::default(), "{plan:?}");
+    assert_eq!(plan, KernelPlan::default(), "{plan:?}");
     let keeper = Keeper::start(&world);
     shell(&world.node, "nft delete table ip tenure; ip rule del pref 1535");
     let mut repaired = keeper.repaired();
@@ -200,14 +202,14 @@ fn strangers() {
 
 fn held() {
     let world = World::whole();
-    let rule = Rule::new(Family::V4, numbers::TO_PODS, numbers::POD_TABLE);
-    let nowhere = Route::new(9002, "192.0.2.0/24".parse().unwrap(), "10.99.0.1".parse().ok(), "eth1");
+    let rule = RoutingRule::new(IpFamily::V4, numbers::TO_PODS, numbers::POD_TABLE);
+    let nowhere = KernelRoute::new(9002, "192.0.2.0/24".parse().unwrap(), "10.99.0.1".parse().ok(), "eth1");
     let operations = vec![
         Operation::SetRoute(nowhere.clone()),
         Operation::SetLink { name: "eth1".to_owned(), mtu: 1500 },
         Operation::RemoveRule(rule),
     ];
-    let applied = world.apply(&Plan { operations: operations.clone(), ..Plan::default() });
+    let applied = world.apply(&KernelPlan { operations: operations.clone(), ..KernelPlan::default() });
     assert_eq!(applied.done, operations[1..2], "what can be made is made");
     let (failed, error) = applied.failed.first().unwrap();
     assert_eq!(*failed, operations[0]);
@@ -229,10 +231,10 @@ fn back() {
     let before = state();
     world.settle();
     assert_ne!(state(), before);
-    let nothing = Wanted::default();
+    let nothing = DesiredState::default();
     let plan = library(&world.node, async || {
         let seen = Kernel::connect().unwrap().look(&nothing).await.unwrap();
-        Plan::of(&nothing, &seen)
+        KernelPlan::of(&nothing, &seen)
     });
     assert!(plan.operations.iter().all(Operation::removes));
     assert!(world.apply(&plan).failed.is_empty());
@@ -243,7 +245,7 @@ fn two() {
     let world = World::whole();
     let keepers = [Keeper::start(&world), Keeper::start(&world)];
     shell(&world.node, "ip rule del pref 512; nft delete table ip tenure; ip route flush table 9000");
-    while world.plan() != Plan::default() {
+    while world.plan() != KernelPlan::default() {
         keepers[0].settled();
     }
     assert_eq!(shell(&world.node, "ip rule show pref 512 | wc -l"), "1", "not twice");
@@ -256,7 +258,7 @@ fn against() {
         shell(&world.node, "ip rule del pref 1535; ip rule del pref 512");
         assert!(!keeper.repaired().is_empty());
     }
-    while world.plan() != Plan::default() {
+    while world.plan() != KernelPlan::default() {
         keeper.settled();
     }
 }

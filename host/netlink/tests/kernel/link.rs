@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
-use tenure_netlink::{Difference, Error, Netns, PodLink, Turns};
+use tenure_netlink::{Error, LinkDifference, LinkTurns, Netns, PodLink};
 
 use crate::room::{library, path, shell};
 use crate::suite::Suite;
@@ -203,7 +203,7 @@ fn at_once() {
     let mut world = World::new();
     let room = world.pod(1);
     world.add_room(&room);
-    let (link, turns) = (link(1, &["10.0.1.33"]), Turns::default());
+    let (link, turns) = (link(1, &["10.0.1.33"]), LinkTurns::default());
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -281,5 +281,5 @@ fn half() {
     println!("{error}");
     assert_eq!(shell(&world.node, "ip -o link show type veth | grep -c eni || true"), "0");
     let absent = library(&world.node, async || link.check(&netns).await).unwrap();
-    assert!(absent.contains(&Difference::Absent(link.host.to_string())));
+    assert!(absent.contains(&LinkDifference::Absent(link.host.to_string())));
 }

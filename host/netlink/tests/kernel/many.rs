@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
 
-use tenure_netlink::{Operation, Plan, Pod};
+use tenure_netlink::{KernelPlan, Operation, Pod};
 
 use crate::room::shell;
 use crate::suite::Suite;
@@ -78,7 +78,7 @@ fn many() {
     assert_eq!(count("route"), usize::try_from(PODS).unwrap() + 4, "one for each pod, and the interfaces'");
     assert_eq!(count("rule"), 1 + 1 + 1 + (2 + 2) + 2, "however many pods there are");
     world.settle();
-    assert_eq!(world.plan(), Plan::default());
+    assert_eq!(world.plan(), KernelPlan::default());
     serve(&world.cloud, &format!("{OUTSIDE}:80"));
     for at in [0, 1] {
         assert_eq!(call(&world.pod(at), &format!("{OUTSIDE}:80")).unwrap(), "10.0.0.10");

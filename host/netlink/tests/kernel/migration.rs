@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tenure_netlink::Plan;
+use tenure_netlink::KernelPlan;
 
 use crate::room::{enter, inside, shell};
 use crate::suite::Suite;
@@ -82,5 +82,5 @@ fn replaced() {
     let left = shell(&world.node, "ip -d rule show");
     let theirs: Vec<&str> = left.lines().filter(|line| line.contains("proto unspec")).collect();
     assert_eq!(theirs, ["512:\tfrom all to 10.0.1.44 lookup main proto unspec"], "{left}");
-    assert_eq!(world.plan(), Plan::default());
+    assert_eq!(world.plan(), KernelPlan::default());
 }

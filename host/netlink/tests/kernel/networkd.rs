@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use tenure_netlink::Plan;
+use tenure_netlink::KernelPlan;
 
 use crate::room::shell;
 use crate::suite::Suite;
@@ -68,7 +68,7 @@ fn leaves_ours() {
     shell(&world.node, "ip link add eth9 type veth peer name v9; ip link set v9 up; ip link set eth9 up");
     until("networkd sweeps", &|| shell(&world.node, "ip rule show from 10.0.7.7").is_empty());
     let plan = world.plan();
-    assert_eq!(plan, Plan::default(), "{}", shell(&world.node, "ip -d rule"));
+    assert_eq!(plan, KernelPlan::default(), "{}", shell(&world.node, "ip -d rule"));
 }
 
 fn log() -> String {

@@ -10,7 +10,10 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tenure_netlink::{Applied, Interface, Kernel, Name, Netns, Node, Plan, Pod, PodLink, Settings, Wanted};
+use tenure_netlink::{
+    Applied, CloudInterface, DesiredState, Kernel, KernelPlan, LinkName, Netns, NodeNetwork, NodeSettings,
+    Pod, PodLink,
+};
 
 use crate::room::{library, path, shell};
 
@@ -35,7 +38,7 @@ pub(crate) struct World {
     /// The cloud's namespace.
     pub(crate) cloud: String,
     /// The node's description.
-    pub(crate) description: Node,
+    pub(crate) description: NodeNetwork,
     number: u32,
     rooms: Vec<String>,
 }
@@ -139,21 +142,21 @@ impl World {
     }
 
     /// What the node wants.
-    pub(crate) fn wanted(&self) -> Wanted {
-        Wanted::of(&self.description).unwrap()
+    pub(crate) fn wanted(&self) -> DesiredState {
+        DesiredState::of(&self.description).unwrap()
     }
 
     /// What is left to do.
-    pub(crate) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> KernelPlan {
         let wanted = self.wanted();
         library(&self.node, async || {
             let kernel = Kernel::connect().unwrap();
-            Plan::of(&wanted, &kernel.look(&wanted).await.unwrap())
+            KernelPlan::of(&wanted, &kernel.look(&wanted).await.unwrap())
         })
     }
 
     /// Carries a plan out.
-    pub(crate) fn apply(&self, plan: &Plan) -> Applied {
+    pub(crate) fn apply(&self, plan: &KernelPlan) -> Applied {
         library(&self.node, async || Kernel::connect().unwrap().apply(plan).await.unwrap())
     }
 
@@ -162,7 +165,7 @@ impl World {
         let applied = self.apply(&self.plan());
         assert!(applied.failed.is_empty(), "{:?}", applied.failed);
         let left = self.plan();
-        assert_eq!(left, Plan::default());
+        assert_eq!(left, KernelPlan::default());
     }
 }
 
@@ -178,7 +181,7 @@ impl Drop for World {
 /// The link of a pod as it shall be.
 pub(crate) fn link(at: usize, addresses: &[&str]) -> PodLink {
     PodLink {
-        host: Name::of("eni", "default", &format!("pod-{at}")).unwrap(),
+        host: LinkName::of("eni", "default", &format!("pod-{at}")).unwrap(),
         owner: format!("sandbox-{at}/eth0"),
         inside: "eth0".to_owned(),
         addresses: addresses.iter().map(|address| address.parse::<IpAddr>().unwrap()).collect(),
@@ -186,8 +189,8 @@ pub(crate) fn link(at: usize, addresses: &[&str]) -> PodLink {
     }
 }
 
-fn description() -> Node {
-    let interface = |at: u8, carries: &[&str]| Interface {
+fn description() -> NodeNetwork {
+    let interface = |at: u8, carries: &[&str]| CloudInterface {
         name: format!("eth{at}"),
         mac: format!("02:00:00:00:00:0{at}").parse().unwrap(),
         card: 0,
@@ -195,18 +198,18 @@ fn description() -> Node {
         addresses: vec![format!("10.0.{at}.10/20").parse().unwrap()],
         carries: carries.iter().map(|net| net.parse().unwrap()).collect(),
     };
-    Node {
+    NodeNetwork {
         primary: Some(interface(0, &["10.0.0.32/28"])),
         secondary: vec![
             interface(1, &["10.0.1.32/28", "2001:db8:0:1::/80"]),
             interface(2, &["10.0.2.33/32", "10.0.2.34/32"]),
         ],
         pods: Vec::new(),
-        settings: Settings {
+        settings: NodeSettings {
             mtu: MTU,
             within: vec!["10.0.0.0/16".parse().unwrap()],
             external: vec![format!("{EXTERNAL}/32").parse().unwrap()],
-            ..Settings::default()
+            ..NodeSettings::default()
         },
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 /// An address that only this node can reach: `127.0.0.1:9464`, `[::1]:9464` or `unix:/run/tenure/metrics.sock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Address {
+pub enum ListenAddress {
     /// A loopback address and port.
     Tcp(SocketAddr),
     /// The path of a unix socket.
@@ -25,15 +25,15 @@ pub enum Address {
 /// Why an address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It can be reached from other nodes, or from pods.
+    /// The address can be reached from other nodes, or from pods.
     #[error("{0} is not a loopback address: metrics are served only on 127.0.0.0/8, [::1] or unix:PATH")]
     NotLoopback(SocketAddr),
-    /// It is neither `IP:PORT` nor `unix:PATH` with an absolute path.
+    /// The text is neither `IP:PORT` nor `unix:PATH` with an absolute path.
     #[error("{0:?} is neither a loopback IP:PORT nor unix:/ABSOLUTE/PATH")]
     Malformed(String),
 }
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
@@ -51,7 +51,7 @@ impl FromStr for Address {
     }
 }
 
-impl TryFrom<String> for Address {
+impl TryFrom<String> for ListenAddress {
     type Error = AddressError;
 
     fn try_from(text: String) -> Result<Self, AddressError> {
@@ -59,13 +59,13 @@ impl TryFrom<String> for Address {
     }
 }
 
-impl From<Address> for String {
-    fn from(address: Address) -> Self {
+impl From<ListenAddress> for String {
+    fn from(address: ListenAddress) -> Self {
         address.to_string()
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => address.fmt(formatter),
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        text.parse::<Address>().unwrap_err().to_string()
+        text.parse::<ListenAddress>().unwrap_err().to_string()
     }
 
     #[test]
     fn loopback_and_sockets_are_taken_and_read_back_the_same() {
         for text in ["127.0.0.1:9464", "127.1.2.3:0", "[::1]:9464", "unix:/run/tenure/metrics.sock"] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), text);
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
         for text in
             ["[::]:9464", "10.0.0.1:9464", "169.254.20.10:9464", "[fe80::1]:9464", "[::ffff:10.0.0.1]:1"]
         {
-            assert!(matches!(text.parse::<Address>(), Err(AddressError::NotLoopback(_))), "{text}");
+            assert!(matches!(text.parse::<ListenAddress>(), Err(AddressError::NotLoopback(_))), "{text}");
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
     fn what_is_no_address_is_refused_as_such() {
         insta::assert_snapshot!(refusal("localhost:9464"), @r#""localhost:9464" is neither a loopback IP:PORT nor unix:/ABSOLUTE/PATH"#);
         for text in ["", "9464", "127.0.0.1", "unix:", "unix:metrics.sock", "/run/tenure/metrics.sock"] {
-            assert!(matches!(text.parse::<Address>(), Err(AddressError::Malformed(_))), "{text}");
+            assert!(matches!(text.parse::<ListenAddress>(), Err(AddressError::Malformed(_))), "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Room for connections: one that comes when it is full takes the place of the one that has been silent for longest.
 //!
-//! A caller sends its request as soon as it is connected. Whoever holds a connection without one makes way first, the oldest before the
+//! A caller sends its request as soon as it is connected. A connection without one makes way first, the oldest before the
 //! others; then the oldest of those that are being answered.
 
 use std::collections::VecDeque;
@@ -16,14 +16,14 @@ pub(super) const CONNECTIONS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Room {
     tasks: JoinSet<()>,
-    open: VecDeque<(AbortHandle, Asked)>,
+    open: VecDeque<(AbortHandle, RequestArrival)>,
 }
 
 /// Whether the whole request of a connection has arrived.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked(Arc<AtomicBool>);
+pub(super) struct RequestArrival(Arc<AtomicBool>);
 
-impl Asked {
+impl RequestArrival {
     pub(super) fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -33,7 +33,7 @@ impl Room {
     /// Serves another connection.
     pub(super) fn enter<F: Future<Output = ()> + Send + 'static>(
         &mut self,
-        connection: impl FnOnce(Asked) -> F,
+        connection: impl FnOnce(RequestArrival) -> F,
     ) {
         while self.tasks.try_join_next().is_some() {}
         self.open.retain(|(task, _)| !task.is_finished());
@@ -43,7 +43,7 @@ impl Room {
                 task.abort();
             }
         }
-        let asked = Asked::default();
+        let asked = RequestArrival::default();
         self.open.push_back((self.tasks.spawn(connection(asked.clone())), asked));
     }
 }

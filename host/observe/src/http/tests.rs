@@ -6,7 +6,7 @@ use super::*;
 
 struct Fake(Readiness);
 
-impl Node for Fake {
+impl NodeHealth for Fake {
     async fn readiness(&self) -> Readiness {
         self.0.clone()
     }
@@ -103,7 +103,7 @@ async fn nothing_else_is_served() {
 async fn a_unix_socket_serves_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("metrics.sock");
-    let listener = Listener::bind(&Address::Unix(path.clone())).await.unwrap();
+    let listener = Listener::bind(&ListenAddress::Unix(path.clone())).await.unwrap();
     let node = Arc::new(Fake(Readiness { ready: true, reasons: Vec::new() }));
     let server = tokio::spawn(serve(listener, node, Arc::new(Metrics::new("0.1.0")), std::future::pending()));
     let mut stream = tokio::net::UnixStream::connect(&path).await.unwrap();

@@ -10,9 +10,9 @@ use tracing_subscriber::registry::LookupSpan;
 /// The text format after a `<priority>` as in sd-daemon(3), which the journal removes.
 ///
 /// The level's name is omitted, since the priority has it, and so is the time.
-pub(super) struct Journal;
+pub(super) struct JournalFormat;
 
-impl<S, N> FormatEvent<S, N> for Journal
+impl<S, N> FormatEvent<S, N> for JournalFormat
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,

@@ -16,7 +16,7 @@ use prometheus_client::registry::Unit;
 
 use super::saturating;
 
-/// What is counted of a node's cloud interfaces. All names are static.
+/// The figures of a node's cloud interfaces. All names are static.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloudFigures {
     /// Calls of the cloud, by call and outcome: `ok`, or the kind of the failure.
@@ -39,21 +39,21 @@ pub struct CloudFigures {
 
 /// The figures as of the last scrape.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cloud(Arc<Mutex<Option<Arc<CloudFigures>>>>);
+pub(super) struct CloudGauges(Arc<Mutex<Option<Arc<CloudFigures>>>>);
 
-impl Cloud {
+impl CloudGauges {
     /// Replaces all figures.
     pub(super) fn set(&self, figures: CloudFigures) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(figures));
     }
 }
 
-impl Collector for Cloud {
+impl Collector for CloudGauges {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let figures = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(figures) = figures else { return Ok(()) };
         let CloudFigures { calls, intents, interfaces, addresses, .. } = &*figures;
-        let mut families = Families(encoder);
+        let mut families = FamilyEncoder(encoder);
         families.counters(
             "calls",
             "Calls of the cloud; outcome is ok or the kind of the failure",
@@ -89,9 +89,9 @@ impl Collector for Cloud {
 }
 
 /// Encodes one family after another.
-struct Families<'encoder>(DescriptorEncoder<'encoder>);
+struct FamilyEncoder<'encoder>(DescriptorEncoder<'encoder>);
 
-impl Families<'_> {
+impl FamilyEncoder<'_> {
     fn counters<'a, const LABELS: usize>(
         &mut self,
         name: &str,

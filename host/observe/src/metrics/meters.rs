@@ -23,9 +23,9 @@ type Metered = Vec<(PolicyStamp, Meter)>;
 
 /// The meters as of the last scrape, sorted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meters(Arc<Mutex<Arc<Metered>>>);
+pub(super) struct MeterGauges(Arc<Mutex<Arc<Metered>>>);
 
-impl Meters {
+impl MeterGauges {
     /// Replaces all meters.
     pub(super) fn set(&self, mut metered: Metered) {
         metered.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
@@ -37,10 +37,10 @@ impl Meters {
     }
 }
 
-impl Collector for Meters {
+impl Collector for MeterGauges {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let metered = self.read();
-        let mut families = Families { encoder, metered: &metered };
+        let mut families = MeterFamilies { encoder, metered: &metered };
         families.counter("calls", "Calls of a policy", None, |meter| ConstCounter::new(meter.calls))?;
         families.counter(
             "processor",
@@ -76,12 +76,12 @@ impl Collector for Meters {
 }
 
 /// Encodes one family after another.
-struct Families<'encoder, 'meters> {
+struct MeterFamilies<'encoder, 'meters> {
     encoder: DescriptorEncoder<'encoder>,
     metered: &'meters Metered,
 }
 
-impl Families<'_, '_> {
+impl MeterFamilies<'_, '_> {
     fn counter<M: EncodeMetric>(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! What the catalogue is made of: the embedded policies, what operators have loaded, and the configuration's files.
+//! Sources of the catalogue: embedded policies, those that operators have loaded, and the configuration's files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,12 +8,12 @@ use tenure_types::{PolicyName, PolicyStamp};
 
 use crate::loader::{CatalogueSource, Catalogued, Rank, Sources};
 
-/// What the catalogue is made of besides the embedded policies.
+/// The sources of the catalogue besides the embedded policies.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct CatalogueParts {
     /// The configuration's files; they take precedence.
     pub(super) files: Vec<(PolicyName, CatalogueSource)>,
-    /// What operators have loaded, in the order in which they did.
+    /// Components that operators have loaded, in the order in which they did.
     pub(super) loaded: Vec<Component>,
     /// The component that the name of each watched file stands for: what was last taken from the file.
     pub(super) taken: HashMap<PolicyName, Arc<str>>,
@@ -24,7 +24,7 @@ pub(super) struct Given {
 /// The digests of components that are being taken in. A `std::sync::Mutex`, held while a copy is written or removed.
 pub(super) type Taking = Arc<Mutex<Vec<Arc<str>>>>;
 
-impl Given {
+impl CatalogueParts {
     /// Whether the configuration has a file for a name.
     pub(super) fn is_configured(&self, name: &PolicyName) -> bool {
         self.files.iter().any(|(configured, _)| configured == name)
@@ -49,7 +49,7 @@ pub(super) fn catalogued(
 }
 
 /// The embedded policies, those that were loaded, and the files; the later ones replace the earlier ones of their names.
-pub(super) fn sources(embedded: &Sources, given: &Given) -> Sources {
+pub(super) fn sources(embedded: &Sources, given: &CatalogueParts) -> Sources {
     let mut sources = embedded.clone();
     sources.extend(given.loaded.iter().map(|component| {
         let Component { policy, source, .. } = component;
@@ -65,7 +65,7 @@ pub(super) fn sources(embedded: &Sources, given: &Given) -> Sources {
     sources
 }
 
-/// When a policy from this source is loaded.
+/// The rank at which a policy from this source is loaded.
 pub(super) fn rank(source: &CatalogueSource) -> Rank {
     match source {
         CatalogueSource::Embedded(_) => Rank::Embedded,

@@ -2,6 +2,7 @@
 //! kept, and the copy is compiled. Freeing those that nothing uses any more.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::sync::{Arc, PoisonError};
 
 use tenure_engine::ports::{Catalogue as _, Offered, TakenIn};
@@ -9,15 +10,15 @@ use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
 use super::Policies;
 use crate::digest::sha256;
-use crate::loader::{AcceptedReleases, Bytes, SignedRelease, Trusted, Verified, apart};
+use crate::loader::{AcceptedReleases, ComponentStore, SignedRelease, Trusted, Verified, apart};
 
 /// How many references to a loaded policy are the catalogue's own: one here, one of the loader.
 const OWN: usize = 2;
 
 /// A component of which the node has a copy.
-struct Kept {
+struct CopiedComponent {
     stamp: PolicyStamp,
-    /// Who signed it as what.
+    /// The signer, and the name and version that it signed.
     verified: Verified,
     /// Whether the node had no copy before.
     is_new: bool,
@@ -30,7 +31,7 @@ impl Policies {
         let (bytes, trusted) = (Arc::clone(&self.bytes), Arc::clone(&self.trusted));
         let accepted = Arc::clone(&self.accepted);
         let taking = Arc::clone(&self.taking);
-        let Kept { stamp, verified, is_new } = apart(move || {
+        let CopiedComponent { stamp, verified, is_new } = apart(move || {
             let mut taking = taking.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = keep(&bytes, &trusted, &accepted, &offered)?;
             taking.push(Arc::clone(&kept.stamp.digest));
@@ -112,11 +113,11 @@ impl Policies {
 /// Checks the digest and the signature of a component that is loaded, and keeps a copy: the copy is what is compiled, now and
 /// after a restart.
 fn keep(
-    bytes: &Bytes,
+    bytes: &ComponentStore,
     trusted: &Trusted,
     accepted: &AcceptedReleases,
     offered: &Offered,
-) -> Result<Kept, Error> {
+) -> Result<CopiedComponent, Error> {
     let Offered { name, bytes: component, sha256: expected, signature, older, .. } = offered;
     let stamp = PolicyStamp { name: name.clone(), digest: sha256(component).into() };
     let refused =
@@ -136,9 +137,14 @@ fn keep(
         tracing::warn!(policy = %stamp, "the signature of a policy names no version, so an older one could pass for it");
     }
     let is_new = bytes.kept.put(&stamp.digest, component, signature);
-    let is_new = is_new
-        .map_err(|error| refused(ErrorCode::PolicyUnloadable, &format!("cannot keep a copy: {error}")))?;
-    Ok(Kept { stamp, verified, is_new })
+    let is_new = is_new.map_err(|error| {
+        let code = match error.kind() {
+            ErrorKind::StorageFull => ErrorCode::DiskFull,
+            _ => ErrorCode::PolicyUnloadable,
+        };
+        refused(code, &format_args!("cannot keep a copy: {error}"))
+    })?;
+    Ok(CopiedComponent { stamp, verified, is_new })
 }
 
 /// Notes the release that a component was accepted as.

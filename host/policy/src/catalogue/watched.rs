@@ -18,7 +18,7 @@ impl Policies {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).files.clone()
     }
 
-    /// What a name stands for; `None` if it is unknown, or if its file has not been read.
+    /// The component that a name stands for; `None` if it is unknown, or if its file has not been read.
     #[must_use]
     pub fn stands_for(&self, name: &PolicyName) -> Option<PolicyStamp> {
         let catalogued = self.bytes.named(name).ok().filter(|catalogued| !catalogued.is_unread());
@@ -83,7 +83,7 @@ impl Policies {
             }
             None => {
                 let cause = format_args!("policy {name}: its file has not been read yet");
-                Err(Error::new(ErrorCode::NotReady, cause))
+                Err(Error::new(ErrorCode::Preparing, cause))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a child has inherited besides its standard streams.
+//! Descriptors that a child has inherited besides its standard streams.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ const LAST_STREAM: RawFd = 2;
 
 /// Closes every descriptor but the standard streams. The caller has opened none.
 ///
-/// The program's own descriptors are closed by `execve` anyway; these are what whoever started the program has left
+/// The program's own descriptors are closed by `execve` anyway; these were left by the process that started the program
 /// open.
 ///
 /// # Errors

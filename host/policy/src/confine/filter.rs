@@ -14,7 +14,7 @@ const X32: i64 = 0x4000_0000;
 /// Which system calls a process may make.
 #[derive(Debug, Clone, Copy)]
 pub enum SystemCalls<'a> {
-    /// These; `mmap` and `mprotect` without the permission to execute, and `tgkill` for itself. To the process it looks as if
+    /// Only the listed calls; `mmap` and `mprotect` without the permission to execute, and `tgkill` for itself. To the process it looks as if
     /// the kernel had no other.
     Only(&'a [libc::c_long]),
     /// Every one but these, which are not permitted.

@@ -18,7 +18,7 @@ const SHOWN: usize = 12;
 
 /// The header of a file, which holds for the lines after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct DecisionHeader {
     /// The format's version.
     #[serde(rename = "decisions")]
     pub(super) format: u32,
@@ -55,7 +55,7 @@ pub enum Function {
 pub struct Decision {
     /// Counts a network's decisions.
     pub number: u64,
-    /// When the call ended, in milliseconds since 1970.
+    /// The time at which the call ended, in milliseconds since 1970.
     pub at_ms: u64,
     /// The network.
     pub network: String,
@@ -65,7 +65,7 @@ pub struct Decision {
     pub digest: String,
     /// The function that was called.
     pub function: Function,
-    /// What it was given: a request, or a configuration.
+    /// The input of the call: a request, or a configuration.
     pub given: Value,
     /// The state that it was given, in base64, if the policy keeps one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,10 +73,10 @@ pub struct Decision {
     /// The limits of the call, if they are not those of the file's other calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RecordedLimits>,
-    /// What the policy asked, in its order. Within one call, the same question always has the same answer.
-    pub asked: Vec<Asked>,
+    /// The policy's questions, in order. Within one call, the same question always has the same answer.
+    pub asked: Vec<RecordedQuestion>,
     /// How the call ended.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
 }
 
 impl Decision {
@@ -96,7 +96,7 @@ impl Decision {
         attributes.iter().find(named)?.get("value")?.as_str()
     }
 
-    /// Whom it was for, as text: `namespace/pod`, `claim agent/name`, or the container; empty for a definition.
+    /// The owner, as text: `namespace/pod`, `claim agent/name`, or the container; empty for a definition.
     #[must_use]
     pub fn who(&self) -> String {
         let of = |name| self.attribute(name).unwrap_or_default();
@@ -117,10 +117,10 @@ pub(crate) fn encoded(state: &[u8]) -> String {
 
 /// A question of a policy, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RecordedQuestion {
     /// The function's name in the interface.
     pub function: String,
-    /// Its arguments, by name.
+    /// The question's arguments, by name.
     pub with: Value,
     /// The answer.
     pub answer: Value,
@@ -129,21 +129,21 @@ pub struct Asked {
 /// How a call ended. The values are those of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It proposed addresses.
+pub enum DecisionOutcome {
+    /// The policy proposed addresses.
     Proposal(Value),
-    /// It proposed addresses, and keeps a state.
+    /// The policy proposed addresses, and keeps a state.
     ProposalWithState {
         /// The proposal.
         proposal: Value,
         /// The new state, in base64; `None` if the old one stays.
         state: Option<String>,
     },
-    /// It defined a network.
+    /// The policy defined a network.
     Definition(Value),
-    /// It refused.
+    /// The policy refused.
     Refusal(Value),
-    /// It failed.
+    /// The call failed.
     Failure {
         /// The name of the [`PolicyFailure`](tenure_types::PolicyFailure).
         kind: String,
@@ -154,7 +154,7 @@ pub enum Outcome {
     NotRecorded(String),
 }
 
-impl Outcome {
+impl DecisionOutcome {
     /// Whether a replay of the call has ended in the same way: to the bit, except that a call that exceeded its
     /// processor time may have had more of it.
     #[must_use]

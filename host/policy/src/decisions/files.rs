@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
-use super::decision::Header;
+use super::decision::DecisionHeader;
 
 /// The file that is written, and the one before it.
 pub(super) const NOW: &str = "now.jsonl";
@@ -25,20 +25,20 @@ const LARGEST: u64 = 64 << 20;
 pub(super) struct NetworkFiles {
     directory: PathBuf,
     /// The decisions and bytes in `now`, once they have been counted.
-    counted: Option<Counted>,
+    counted: Option<CountedFile>,
     /// The number of the last decision.
     last: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct CountedFile {
     decisions: u32,
     bytes: u64,
 }
 
 /// The part of a line that is needed to go on after it.
 #[derive(Deserialize)]
-struct Numbered {
+struct NumberedLine {
     number: u64,
 }
 
@@ -48,7 +48,12 @@ impl NetworkFiles {
     }
 
     /// Appends decisions, each without its first brace. On an error, some of them may have been written.
-    pub(super) fn append(&mut self, header: &Header, bodies: &[Vec<u8>], most: u32) -> io::Result<()> {
+    pub(super) fn append(
+        &mut self,
+        header: &DecisionHeader,
+        bodies: &[Vec<u8>],
+        most: u32,
+    ) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let mut rest = bodies;
         while !rest.is_empty() {
@@ -63,7 +68,7 @@ impl NetworkFiles {
             let text = self.lines(these);
             let written = file.write_all(&text);
             // What an unfinished write has left is counted again.
-            self.counted = written.is_ok().then(|| Counted {
+            self.counted = written.is_ok().then(|| CountedFile {
                 decisions: counted.decisions.saturating_add(u32::try_from(these.len()).unwrap_or(u32::MAX)),
                 bytes: counted.bytes.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX)),
             });
@@ -86,14 +91,14 @@ impl NetworkFiles {
 
     /// Opens the file to append to. At first, counts what an earlier daemon has left there; a header begins a new file
     /// and what each daemon appends.
-    fn open(&mut self, header: &Header) -> io::Result<File> {
+    fn open(&mut self, header: &DecisionHeader) -> io::Result<File> {
         let path = self.directory.join(NOW);
         let mut file = open(&path)?;
         if file.metadata()?.len() == 0 {
             if self.counted.is_none() && self.last == 0 {
                 self.last = self.last_of(BEFORE)?;
             }
-            self.counted = Some(Counted::default());
+            self.counted = Some(CountedFile::default());
             file.write_all(&line(header)?)?;
         } else if self.counted.is_none() {
             let (mut counted, last, ends_with) = count(&mut file)?;
@@ -112,7 +117,7 @@ impl NetworkFiles {
     /// Makes `now` the file before it.
     fn turn(&mut self) -> io::Result<()> {
         std::fs::rename(self.directory.join(NOW), self.directory.join(BEFORE))?;
-        self.counted = Some(Counted::default());
+        self.counted = Some(CountedFile::default());
         Ok(())
     }
 
@@ -131,20 +136,20 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
-fn line(header: &Header) -> io::Result<Vec<u8>> {
+fn line(header: &DecisionHeader) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(header)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// Counts the decisions of a file; also returns the last one's number, and the last byte.
-fn count(file: &mut File) -> io::Result<(Counted, u64, Option<u8>)> {
+fn count(file: &mut File) -> io::Result<(CountedFile, u64, Option<u8>)> {
     file.seek(SeekFrom::Start(0))?;
     let bytes = file.metadata()?.len();
-    let (mut counted, mut last, mut ends_with) = (Counted { decisions: 0, bytes }, 0, None);
+    let (mut counted, mut last, mut ends_with) = (CountedFile { decisions: 0, bytes }, 0, None);
     let (mut reader, mut line) = (BufReader::new(&*file).take(bytes), Vec::new());
     while reader.read_until(b'\n', &mut line)? > 0 {
-        if let Ok(Numbered { number }) = serde_json::from_slice(&line) {
+        if let Ok(NumberedLine { number }) = serde_json::from_slice(&line) {
             counted.decisions = counted.decisions.saturating_add(1);
             last = number;
         }

@@ -17,29 +17,29 @@ const COLLECT: Duration = Duration::from_millis(100);
 
 /// A recorded decision, without its number.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct PendingDecision {
     pub(super) network: NetworkName,
     pub(super) body: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct DecisionQueue {
+    state: Mutex<DecisionQueueState>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    lines: Vec<Line>,
+struct DecisionQueueState {
+    lines: Vec<PendingDecision>,
     bytes: usize,
     /// Whether the writer waits for the first line.
     asleep: bool,
     closed: bool,
 }
 
-impl Queue {
+impl DecisionQueue {
     /// Adds a line; `false` if there is no room for it.
-    pub(super) fn push(&self, line: Line) -> bool {
+    pub(super) fn push(&self, line: PendingDecision) -> bool {
         let mut state = self.lock();
         let bytes = state.bytes.saturating_add(line.body.len());
         if state.lines.len() >= MOST_LINES || bytes > MOST_BYTES {
@@ -55,7 +55,7 @@ impl Queue {
     }
 
     /// Waits for lines and takes all of them; `None` once the queue is closed and empty.
-    pub(super) fn take(&self) -> Option<Vec<Line>> {
+    pub(super) fn take(&self) -> Option<Vec<PendingDecision>> {
         let mut state = self.lock();
         while state.lines.is_empty() {
             if state.closed {
@@ -64,7 +64,7 @@ impl Queue {
             state.asleep = true;
             state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let is_early = |state: &mut State| !state.closed && state.lines.len() < MOST_LINES / 2;
+        let is_early = |state: &mut DecisionQueueState| !state.closed && state.lines.len() < MOST_LINES / 2;
         let (mut state, _) =
             self.wake.wait_timeout_while(state, COLLECT, is_early).unwrap_or_else(PoisonError::into_inner);
         state.bytes = 0;
@@ -83,7 +83,7 @@ impl Queue {
     }
 
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DecisionQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,13 +92,13 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn line(bytes: usize) -> Line {
-        Line { network: NetworkName::new("pods").unwrap(), body: vec![b'x'; bytes] }
+    fn line(bytes: usize) -> PendingDecision {
+        PendingDecision { network: NetworkName::new("pods").unwrap(), body: vec![b'x'; bytes] }
     }
 
     #[test]
     fn what_does_not_fit_is_refused_and_what_is_taken_makes_room() {
-        let queue = Queue::default();
+        let queue = DecisionQueue::default();
         assert_eq!((0..MOST_LINES + 3).filter(|_| queue.push(line(1))).count(), MOST_LINES);
         assert_eq!(queue.take().unwrap().len(), MOST_LINES);
         assert!(queue.push(line(MOST_BYTES)) && !queue.push(line(1)));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_writer_waits_for_lines_and_ends_after_the_last_one() {
-        let queue = Queue::default();
+        let queue = DecisionQueue::default();
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| std::iter::from_fn(|| queue.take()).flatten().count());
             while !queue.lock().asleep {

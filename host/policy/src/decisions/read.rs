@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::decision::{Decision, FORMAT, Header, RecordedLimits};
+use super::decision::{Decision, DecisionHeader, FORMAT, RecordedLimits};
 use super::files::{BEFORE, NOW};
 
 /// Why decisions cannot be read.
@@ -32,7 +32,7 @@ pub enum Unreadable {
     Later {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The file's format.
         format: u32,
     },
 }
@@ -50,12 +50,12 @@ pub struct Recorded {
 #[derive(Debug)]
 pub struct DecisionFiles {
     waiting: VecDeque<PathBuf>,
-    open: Option<Open>,
+    open: Option<OpenFile>,
     passed_over: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     path: PathBuf,
     lines: BufReader<File>,
     limits: Option<RecordedLimits>,
@@ -63,9 +63,9 @@ struct Open {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum PendingDecision {
     Decision(Box<Decision>),
-    Header(Header),
+    Header(DecisionHeader),
     /// A header of a later version, or any other JSON.
     Other {
         decisions: u32,
@@ -113,7 +113,7 @@ impl DecisionFiles {
         loop {
             let Some(open) = &mut self.open else {
                 let Some(path) = self.waiting.pop_front() else { return Ok(None) };
-                self.open = Some(Open::new(path)?);
+                self.open = Some(OpenFile::new(path)?);
                 continue;
             };
             let Some(line) = open.line()? else {
@@ -121,17 +121,23 @@ impl DecisionFiles {
                 continue;
             };
             match (serde_json::from_slice(&line), &open.limits) {
-                (Ok(Line::Header(header)), _) if header.format <= FORMAT => {
+                (Ok(PendingDecision::Header(header)), _) if header.format <= FORMAT => {
                     open.limits = Some(header.limits);
                 }
-                (Ok(Line::Header(Header { format: decisions, .. }) | Line::Other { decisions }), _) => {
+                (
+                    Ok(
+                        PendingDecision::Header(DecisionHeader { format: decisions, .. })
+                        | PendingDecision::Other { decisions },
+                    ),
+                    _,
+                ) => {
                     return Err(Unreadable::Later { path: open.path.clone(), format: decisions });
                 }
-                (Ok(Line::Decision(decision)), Some(limits)) => {
+                (Ok(PendingDecision::Decision(decision)), Some(limits)) => {
                     let limits = decision.limits.as_ref().unwrap_or(limits).clone();
                     return Ok(Some(Recorded { decision: *decision, limits }));
                 }
-                (Ok(Line::Decision(_)) | Err(_), None) => {
+                (Ok(PendingDecision::Decision(_)) | Err(_), None) => {
                     return Err(Unreadable::Foreign(open.path.clone()));
                 }
                 (Err(_), Some(_)) => self.passed_over += 1,
@@ -140,7 +146,7 @@ impl DecisionFiles {
     }
 }
 
-impl Open {
+impl OpenFile {
     fn new(path: PathBuf) -> Result<Self, Unreadable> {
         match File::open(&path) {
             Ok(file) => Ok(Self { path, lines: BufReader::new(file), limits: None }),

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use tenure_types::NetworkName;
 
-use super::queue::{Line, Queue};
+use super::queue::{DecisionQueue, PendingDecision};
 
 /// The most decisions that can be kept for a network.
 pub const MOST_RECORDED: u32 = 100_000;
@@ -17,7 +17,7 @@ pub const MOST_RECORDED: u32 = 100_000;
 pub struct Recorder {
     any: AtomicBool,
     networks: RwLock<HashMap<NetworkName, u32>>,
-    pub(super) queue: Queue,
+    pub(super) queue: DecisionQueue,
     recorded: AtomicU64,
     dropped: AtomicU64,
 }
@@ -60,7 +60,7 @@ impl Recorder {
 
     /// Hands a decision to the writer, or drops it.
     pub(super) fn push(&self, network: NetworkName, body: Vec<u8>) {
-        if !self.queue.push(Line { network, body }) {
+        if !self.queue.push(PendingDecision { network, body }) {
             self.drop_some(1);
         }
     }

@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
     use tenure_types::PolicyName;
 
-    use super::super::decision::{Decision, Outcome};
+    use super::super::decision::{Decision, DecisionOutcome};
     use super::*;
 
     fn recorder() -> Arc<Recorder> {
@@ -133,14 +133,14 @@ mod tests {
         let mut ended = tape(&recorder, "pods").unwrap();
         ended.asked("last", &json!({ "pool": 0 }), &"10.1.0.2");
         ended.asked("free", &json!({ "pool": 0 }), &["10.1.0.3"]);
-        ended.ended(&Outcome::Proposal(json!({})));
+        ended.ended(&DecisionOutcome::Proposal(json!({})));
         drop(tape(&recorder, "pods"));
         let [line] = recorder.queue.take().unwrap().try_into().unwrap();
         let text = [b"{\"number\":7,", line.body.as_slice()].concat();
         let decision: Decision = serde_json::from_slice(&text).unwrap();
         let functions: Vec<_> = decision.asked.iter().map(|asked| asked.function.as_str()).collect();
         assert_eq!((decision.number, functions), (7, vec!["last", "free"]));
-        assert_eq!(decision.outcome, Outcome::Proposal(json!({})));
+        assert_eq!(decision.outcome, DecisionOutcome::Proposal(json!({})));
         assert!(decision.at_ms > 0 && decision.given == json!({ "requested": [] }));
         assert_eq!(recorder.counts(), (0, 0));
     }
@@ -153,11 +153,11 @@ mod tests {
             long.asked("ranges", &json!({}), &"x".repeat(LONGEST / 2));
         }
         assert!(long.text.len() < USUAL, "it frees its memory");
-        long.ended(&Outcome::Proposal(json!({})));
+        long.ended(&DecisionOutcome::Proposal(json!({})));
         assert_eq!(recorder.counts(), (0, 1));
         // Nobody writes.
         for _ in 0..9_000 {
-            tape(&recorder, "pods").unwrap().ended(&Outcome::Proposal(json!({})));
+            tape(&recorder, "pods").unwrap().ended(&DecisionOutcome::Proposal(json!({})));
         }
         let waiting = recorder.queue.take().unwrap().len();
         assert_eq!(recorder.counts(), (0, 1 + 9_000 - u64::try_from(waiting).unwrap()));

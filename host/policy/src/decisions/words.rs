@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::decision::Outcome;
+use super::decision::DecisionOutcome;
 use crate::text::clean;
 
 /// The ranges of a definition that are shown.
 const SHOWN: usize = 4;
 
-impl Outcome {
-    /// The addresses of a proposal, as text; `None` if it is none.
+impl DecisionOutcome {
+    /// The addresses of a proposal, as text; `None` for other outcomes.
     pub(crate) fn addresses(&self) -> Option<String> {
         let (Self::Proposal(proposal) | Self::ProposalWithState { proposal, .. }) = self else { return None };
         let addresses: Vec<_> = texts(proposal.get("assignments"), "address").collect();
@@ -19,7 +19,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for DecisionOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Proposal(_) => formatter.write_str(&self.addresses().unwrap_or_default()),
@@ -116,22 +116,22 @@ mod tests {
     #[test]
     fn outcomes_and_questions_read_as_sentences() {
         let proposal = json!({ "assignments": [{ "address": "10.1.0.7" }, { "address": "fd00::7" }] });
-        assert_eq!(Outcome::Proposal(proposal).to_string(), "10.1.0.7, fd00::7");
-        assert_eq!(Outcome::Proposal(json!({ "assignments": [] })).to_string(), "no address");
+        assert_eq!(DecisionOutcome::Proposal(proposal).to_string(), "10.1.0.7, fd00::7");
+        assert_eq!(DecisionOutcome::Proposal(json!({ "assignments": [] })).to_string(), "no address");
         let proposal = json!({ "assignments": [{ "address": "10.1.0.7" }] });
-        let kept = Outcome::ProposalWithState { proposal, state: Some("YQ==".into()) };
+        let kept = DecisionOutcome::ProposalWithState { proposal, state: Some("YQ==".into()) };
         assert_eq!(kept.to_string(), "10.1.0.7; new state YQ==");
         let range = |first, last| json!({ "first": first, "last": last });
         let pool = json!({ "ranges": [range("10.1.0.1", "10.1.0.6"), range("10.2.0.1", "10.2.0.6")] });
         let definition = json!({ "pools": [pool, pool, pool] });
         let told = "3 pools: 10.1.0.1-10.1.0.6, 10.2.0.1-10.2.0.6, 10.1.0.1-10.1.0.6, 10.2.0.1-10.2.0.6 and 2 more ranges";
-        assert_eq!(Outcome::Definition(definition).to_string(), told);
+        assert_eq!(DecisionOutcome::Definition(definition).to_string(), told);
         let refusal = json!({ "Exhausted": { "message": "none\u{1b}left", "attributes": [] } });
-        assert_eq!(Outcome::Refusal(refusal).to_string(), "exhausted: none\u{fffd}left");
+        assert_eq!(DecisionOutcome::Refusal(refusal).to_string(), "exhausted: none\u{fffd}left");
         let refusal = json!({ "InvalidConfig": { "path": "ipam.x", "message": "wrong" } });
-        assert_eq!(Outcome::Refusal(refusal).to_string(), "invalid-config: ipam.x: wrong");
+        assert_eq!(DecisionOutcome::Refusal(refusal).to_string(), "invalid-config: ipam.x: wrong");
         let with = json!({ "direction": "Descending", "limit": 1, "label": { "name": "zone", "value": "a" }, "after": null, "pool": 0 });
-        let asked = Outcome::NotRecorded(question("free", &with)).to_string();
+        let asked = DecisionOutcome::NotRecorded(question("free", &with)).to_string();
         assert_eq!(
             asked,
             "asked something that the record does not contain: free(pool 0, direction descending, label zone=a, limit 1)"

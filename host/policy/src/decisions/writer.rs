@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tenure_types::NetworkName;
 
-use super::decision::{FORMAT, Header, RecordedLimits};
+use super::decision::{DecisionHeader, FORMAT, RecordedLimits};
 use super::files::{BEFORE, NOW, NetworkFiles};
-use super::queue::Line;
+use super::queue::PendingDecision;
 use super::recorder::Recorder;
 
 /// The folder of decisions in a state directory; each network has its own in it.
@@ -24,18 +24,18 @@ const REPORT: Duration = Duration::from_secs(60);
 
 /// Writes the decisions of a node.
 #[derive(Debug)]
-pub struct Writer {
+pub struct DecisionWriter {
     recorder: Arc<Recorder>,
     folder: PathBuf,
-    header: Header,
+    header: DecisionHeader,
 }
 
-impl Writer {
+impl DecisionWriter {
     /// A writer in a state directory, of calls with these limits.
     #[must_use]
     pub fn new(recorder: Arc<Recorder>, state_directory: &Path, limits: RecordedLimits) -> Self {
         let program = env!("CARGO_PKG_VERSION").to_owned();
-        let header = Header { format: FORMAT, program, limits };
+        let header = DecisionHeader { format: FORMAT, program, limits };
         // Not when it runs: it may be told to end before its thread has begun.
         recorder.queue.open();
         Self { recorder, folder: folder(state_directory), header }
@@ -50,7 +50,7 @@ impl Writer {
     /// Writes decisions until the recorder is closed. Blocks.
     pub fn run(&self) {
         let mut networks = HashMap::new();
-        let mut report = Report::default();
+        let mut report = DropReport::default();
         while let Some(lines) = self.recorder.queue.take() {
             let problem = self.write(&mut networks, lines);
             report.report(&self.recorder, problem);
@@ -61,10 +61,10 @@ impl Writer {
     fn write(
         &self,
         networks: &mut HashMap<NetworkName, NetworkFiles>,
-        lines: Vec<Line>,
+        lines: Vec<PendingDecision>,
     ) -> Option<io::Error> {
         let mut bodies: HashMap<NetworkName, Vec<Vec<u8>>> = HashMap::new();
-        for Line { network, body } in lines {
+        for PendingDecision { network, body } in lines {
             bodies.entry(network).or_default().push(body);
         }
         // Networks that are not recorded any more are forgotten.
@@ -122,13 +122,13 @@ impl Writer {
 
 /// Reports dropped decisions in the log, from time to time.
 #[derive(Debug, Default)]
-struct Report {
+struct DropReport {
     /// The number that was reported last.
     told: u64,
     at: Option<Duration>,
 }
 
-impl Report {
+impl DropReport {
     fn report(&mut self, recorder: &Recorder, problem: Option<io::Error>) {
         let (_, dropped) = recorder.counts();
         let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();

@@ -32,9 +32,9 @@ impl Catalogued {
 /// The component that each name stands for.
 pub(crate) type Sources = BTreeMap<PolicyName, Arc<Catalogued>>;
 
-/// Where components are found.
+/// The places from which components are read.
 #[derive(Debug)]
-pub(crate) struct Bytes {
+pub(crate) struct ComponentStore {
     /// Held to look up a name, and to replace the sources when the configuration is reloaded.
     sources: RwLock<Sources>,
     pub(crate) kept: KeptComponents,
@@ -42,7 +42,7 @@ pub(crate) struct Bytes {
     most: usize,
 }
 
-impl Bytes {
+impl ComponentStore {
     pub(crate) fn new(sources: Sources, kept: KeptComponents, most: usize) -> Self {
         Self { sources: RwLock::new(sources), kept, most }
     }

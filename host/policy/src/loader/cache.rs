@@ -1,6 +1,6 @@
 //! The daemon's own cache of compiled policies.
 //!
-//! Compiled code is native code: whoever can write it runs code as the daemon. So compiled code is never accepted
+//! Compiled code is native code: the right to write it is the right to run code as the daemon. So compiled code is never accepted
 //! from outside. The daemon writes each file itself, in a directory that only it can access, under a name that
 //! contains the component's digest and a hash of everything that the compiled form depends on, and with a checksum in
 //! front. Anything else is recompiled.

@@ -9,9 +9,9 @@ mod here;
 mod parent;
 
 pub use self::child::maybe_run_compiler_child;
-use crate::sandbox::Limits;
+use crate::sandbox::CallLimits;
 
-/// Where components are compiled.
+/// The process in which components are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiler {
     /// In a child process; the program must first call [`maybe_run_compiler_child`].
@@ -22,7 +22,7 @@ pub enum Compiler {
 
 impl Compiler {
     /// Compiles a component.
-    pub(super) fn compile(self, bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, String> {
+    pub(super) fn compile(self, bytes: &[u8], limits: &CallLimits) -> Result<Vec<u8>, String> {
         match self {
             Self::InProcess => here::compile(bytes),
             Self::Child => parent::compile(bytes, limits.compile),

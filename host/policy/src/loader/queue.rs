@@ -18,45 +18,45 @@ use rustix::time::{ClockId, clock_gettime};
 use tenure_types::{Error, ErrorCode, PolicyStamp, Result};
 use tokio::sync::oneshot;
 
-use super::table::{Failed, Rank, Standing, Table};
+use super::table::{LoadFailure, LoadState, LoadTable, Rank};
 use crate::sandbox::AskedPolicy;
 
 /// How many policies are loaded at a time, not counting those that operators ask for.
 const THREADS: u32 = 2;
 
 /// Reads, verifies and compiles a policy.
-pub(crate) type Load = Box<dyn Fn(&PolicyStamp) -> Result<AskedPolicy, Failed> + Send + Sync>;
+pub(crate) type Load = Box<dyn Fn(&PolicyStamp) -> Result<AskedPolicy, LoadFailure> + Send + Sync>;
 
 /// The loader. Dropping it cancels what waits; loads in progress finish unobserved.
-pub(crate) struct Loader(Arc<Shared>);
+pub(crate) struct Loader(Arc<LoaderState>);
 
-struct Shared {
+struct LoaderState {
     load: Load,
-    state: Mutex<State>,
+    state: Mutex<LoadQueue>,
 }
 
 #[derive(Default)]
-struct State {
-    table: Table,
+struct LoadQueue {
+    table: LoadTable,
     threads: u32,
 }
 
 impl Loader {
     pub(crate) fn new(load: Load) -> Self {
-        Self(Arc::new(Shared { load, state: Mutex::default() }))
+        Self(Arc::new(LoaderState { load, state: Mutex::default() }))
     }
 
     /// The state of a policy. Queues the load of one that is new, or whose pause after a failure is over.
-    pub(crate) fn want(&self, stamp: &PolicyStamp, rank: Rank) -> Standing {
+    pub(crate) fn want(&self, stamp: &PolicyStamp, rank: Rank) -> LoadState {
         self.look(stamp, rank, |_| true)
     }
 
     /// The same, but retries only if the bytes were missing, which is cheap.
-    pub(crate) fn want_bytes(&self, stamp: &PolicyStamp, rank: Rank) -> Standing {
+    pub(crate) fn want_bytes(&self, stamp: &PolicyStamp, rank: Rank) -> LoadState {
         self.look(stamp, rank, |failed| failed.missing)
     }
 
-    fn look(&self, stamp: &PolicyStamp, rank: Rank, try_again: impl Fn(&Failed) -> bool) -> Standing {
+    fn look(&self, stamp: &PolicyStamp, rank: Rank, try_again: impl Fn(&LoadFailure) -> bool) -> LoadState {
         let mut state = self.0.lock();
         let (standing, waits) = state.table.want(stamp, rank, now(), try_again);
         // Something may be waiting without a thread because none could be started before.
@@ -68,7 +68,7 @@ impl Loader {
 
     /// Queues a policy and adds it to those that the node waits for before it is ready.
     pub(crate) fn await_for(&self, stamp: &PolicyStamp, rank: Rank) {
-        if let Standing::Loading = self.want(stamp, rank) {
+        if let LoadState::Loading = self.want(stamp, rank) {
             self.0.lock().table.await_for(stamp);
         }
     }
@@ -108,7 +108,7 @@ impl Loader {
                         ErrorCode::Internal,
                         format_args!("cannot start a thread to load a policy: {error}"),
                     );
-                    state.table.ended(stamp, Err(Failed { error, missing: true }), now());
+                    state.table.ended(stamp, Err(LoadFailure { error, missing: true }), now());
                 }
             }
             outcome
@@ -125,14 +125,14 @@ impl Drop for Loader {
     }
 }
 
-impl Shared {
+impl LoaderState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LoadQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a thread for what waits, unless enough are running.
-    fn hire(self: &Arc<Self>, state: &mut State) {
+    fn hire(self: &Arc<Self>, state: &mut LoadQueue) {
         if state.threads >= THREADS {
             return;
         }
@@ -164,9 +164,9 @@ impl Shared {
     fn load_one(&self, stamp: &PolicyStamp) {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.load)(stamp))).unwrap_or_else(|_| {
             let cause = format_args!("loading policy {stamp} did not finish");
-            Err(Failed { error: Error::new(ErrorCode::Internal, cause), missing: false })
+            Err(LoadFailure { error: Error::new(ErrorCode::Internal, cause), missing: false })
         });
-        if let Err(Failed { error, .. }) = &outcome {
+        if let Err(LoadFailure { error, .. }) = &outcome {
             tracing::error!(policy = %stamp, code = error.code.name(), cause = error.cause, "cannot load a policy");
         }
         self.lock().table.ended(stamp, outcome.map(Arc::new), now());

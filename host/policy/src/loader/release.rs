@@ -1,7 +1,7 @@
-//! What a signature says that it signs: a policy's name and its version.
+//! A signed release: the policy's name and version, as its signature states them.
 //!
-//! It stands in the signature's trusted comment, which the key signs as well: `tenure policy NAME VERSION`, and whatever
-//! follows for people. A signature without it says only that its key has signed these bytes, for whatever name.
+//! It stands in the signature's trusted comment, which the key signs as well: `tenure policy NAME VERSION`, and any text that
+//! follows for people. A signature without it says only that its key has signed these bytes, for any name.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -72,7 +72,7 @@ impl Ord for ReleaseVersion {
 pub struct SignedRelease {
     /// The policy's name.
     pub policy: PolicyName,
-    /// Its version.
+    /// The policy's version.
     pub version: ReleaseVersion,
 }
 

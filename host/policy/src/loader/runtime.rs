@@ -12,27 +12,27 @@ use super::compile::Compiler;
 use super::verify;
 use crate::decisions::Recorder;
 use crate::digest::sha256;
-use crate::sandbox::{Granted, Grants, Limits, Sandbox, WasmPolicy, named};
+use crate::sandbox::{CallLimits, Granted, Grants, PolicySandbox, WasmPolicy, named};
 use crate::text::clean;
 
 /// A sandbox and the loading of components into it. One per daemon: all policies share its instances, memory and
 /// ticker.
-pub struct Runtime {
-    sandbox: Arc<Sandbox>,
+pub struct PolicyRuntime {
+    sandbox: Arc<PolicySandbox>,
     compiler: Compiler,
     cache: Option<CompiledCache>,
     /// The grants of each name that was loaded or granted something. A `std::sync::Mutex`, held to look one up.
     granted: Mutex<HashMap<PolicyName, Arc<Granted>>>,
 }
 
-impl Runtime {
+impl PolicyRuntime {
     /// Creates a sandbox with these limits.
     ///
     /// # Errors
     /// `Internal` if the address space is too small for the instance pool or the ticker cannot start.
-    pub fn new(limits: Limits, compiler: Compiler) -> Result<Self, Error> {
+    pub fn new(limits: CallLimits, compiler: Compiler) -> Result<Self, Error> {
         Ok(Self {
-            sandbox: Arc::new(Sandbox::new(limits)?),
+            sandbox: Arc::new(PolicySandbox::new(limits)?),
             compiler,
             cache: None,
             granted: Mutex::default(),
@@ -132,12 +132,12 @@ impl Runtime {
         self.sandbox.recorder()
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &CallLimits {
         self.sandbox.limits()
     }
 }
 
-impl std::fmt::Debug for Runtime {
+impl std::fmt::Debug for PolicyRuntime {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Runtime").field("limits", self.limits()).finish_non_exhaustive()
     }

@@ -45,7 +45,7 @@ pub struct TrustedKeys {
 pub(crate) struct Verified {
     /// The key that signed; empty if nothing is checked.
     pub(crate) signer: String,
-    /// What it signs, if it says so.
+    /// The release that it signs, if it states one.
     pub(crate) release: Option<SignedRelease>,
 }
 

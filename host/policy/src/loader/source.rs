@@ -1,4 +1,4 @@
-//! Where a policy's bytes come from: the program itself or a file, read with a size limit.
+//! The source of a policy's bytes: the program itself or a file, read with a size limit.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::sandbox::Limits;
+use crate::sandbox::CallLimits;
 
 /// The extension of a signature's file.
 pub(crate) const SIGNATURE: &str = "minisig";
@@ -16,21 +16,21 @@ pub(crate) const SIGNATURE: &str = "minisig";
 /// The longest signature file, in bytes.
 const LONGEST_SIGNATURE: usize = 16 << 10;
 
-/// Where a policy of the catalogue comes from.
+/// The source of a policy of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueSource {
     /// The program itself.
     Embedded(&'static [u8]),
     /// A file, pinned by its digest.
     File {
-        /// Its path.
+        /// The file's path.
         path: PathBuf,
-        /// Its expected SHA-256, in lower-case hexadecimal.
+        /// The file's expected SHA-256, in lower-case hexadecimal.
         sha256: String,
     },
     /// A file whose changes are followed: its name stands for what was last taken from it, of which the node has a copy.
     Watched {
-        /// Its path.
+        /// The file's path.
         path: PathBuf,
     },
     /// The node's own copy of a component that an operator loaded, and where that came from.
@@ -71,9 +71,9 @@ impl std::fmt::Display for CatalogueSource {
 /// Reads a component from a regular file that is not larger than a node accepts. It never blocks.
 ///
 /// # Errors
-/// Those of the file system; `InvalidInput` for what is no regular file, and `FileTooLarge`.
+/// Errors of the file system; `InvalidInput` unless it is a regular file, and `FileTooLarge`.
 pub fn read_component(path: &Path) -> io::Result<Vec<u8>> {
-    read_file(path, Limits::default().component)
+    read_file(path, CallLimits::default().component)
 }
 
 /// Reads a regular file of at most `most` bytes. It never blocks: a FIFO without a writer opens at once and is then

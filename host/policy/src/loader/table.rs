@@ -27,7 +27,7 @@ type Asking = oneshot::Sender<Result<Arc<AskedPolicy>>>;
 
 /// Why a policy did not load.
 #[derive(Debug, Clone)]
-pub(crate) struct Failed {
+pub(crate) struct LoadFailure {
     pub(crate) error: Error,
     /// Whether the bytes were unavailable, so that a retry is cheap.
     pub(crate) missing: bool,
@@ -36,9 +36,9 @@ pub(crate) struct Failed {
 /// The order in which policies are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// It serves a network.
+    /// The policy serves a network.
     Serving,
-    /// It is embedded in the program.
+    /// The policy is embedded in the program.
     Embedded,
     /// The configuration names it.
     Configured,
@@ -46,19 +46,19 @@ pub(crate) enum Rank {
 
 /// The state of a policy.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
-    /// It is loaded.
+pub(crate) enum LoadState {
+    /// The policy is loaded.
     Loaded(Arc<AskedPolicy>),
-    /// It is being loaded for the first time, or waits for that.
+    /// The policy is being loaded for the first time, or waits for that.
     Loading,
-    /// It failed; a retry may be waiting or running.
-    Failed(Failed),
+    /// Loading failed; a retry may be waiting or running.
+    Failed(LoadFailure),
 }
 
 /// All policies that were ever wanted.
 #[derive(Default)]
-pub(super) struct Table {
-    entries: HashMap<Key, Entry>,
+pub(super) struct LoadTable {
+    entries: HashMap<Key, TableEntry>,
     /// By rank, then in the order in which they were wanted.
     waiting: BTreeSet<(Rank, u64, PolicyName, Arc<str>)>,
     wanted: u64,
@@ -67,19 +67,19 @@ pub(super) struct Table {
 }
 
 #[derive(Default)]
-struct Entry {
+struct TableEntry {
     loaded: Option<Arc<AskedPolicy>>,
-    failed: Option<Failed>,
+    failed: Option<LoadFailure>,
     failures: u32,
     /// The earliest time of a retry.
     again_at: Duration,
-    /// Its place in `waiting`.
+    /// The policy's place in `waiting`.
     place: Option<(Rank, u64)>,
     running: bool,
     asking: Vec<Asking>,
 }
 
-impl Table {
+impl LoadTable {
     /// The state of a policy, and whether this call put it in the queue: because it is new, or because its pause is
     /// over and
     /// `try_again` accepts its failure.
@@ -88,13 +88,13 @@ impl Table {
         stamp: &PolicyStamp,
         rank: Rank,
         now: Duration,
-        try_again: impl Fn(&Failed) -> bool,
-    ) -> (Standing, bool) {
+        try_again: impl Fn(&LoadFailure) -> bool,
+    ) -> (LoadState, bool) {
         let entry = self.entries.entry(key(stamp)).or_default();
         if let Some(policy) = &entry.loaded {
-            return (Standing::Loaded(Arc::clone(policy)), false);
+            return (LoadState::Loaded(Arc::clone(policy)), false);
         }
-        let standing = entry.failed.clone().map_or(Standing::Loading, Standing::Failed);
+        let standing = entry.failed.clone().map_or(LoadState::Loading, LoadState::Failed);
         let is_idle = !entry.running && entry.place.is_none();
         let waits = is_idle && entry.again_at <= now && entry.failed.as_ref().is_none_or(try_again);
         if waits {
@@ -185,7 +185,7 @@ impl Table {
     pub(super) fn ended(
         &mut self,
         stamp: &PolicyStamp,
-        outcome: Result<Arc<AskedPolicy>, Failed>,
+        outcome: Result<Arc<AskedPolicy>, LoadFailure>,
         now: Duration,
     ) {
         self.awaited.remove(&key(stamp));

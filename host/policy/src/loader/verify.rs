@@ -20,7 +20,7 @@ const PACKAGE: &str = "tenure:ipam";
 /// The version of the interface that this host implements.
 const VERSION: &str = "0.1.0";
 
-/// What a policy may import.
+/// The interfaces that a policy may import.
 const IMPORTS: [&str; 4] = ["types", "ledger", "configuration", "log"];
 
 /// The interfaces that a policy may export in addition to the required ones.

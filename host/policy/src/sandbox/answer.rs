@@ -38,7 +38,7 @@ pub(super) enum Nonsense {
     /// Attributes beyond the host's bounds.
     #[error("it returned invalid attributes of {of}: {}", clean(&.cause.to_string()))]
     Attributes {
-        /// What the attributes belong to.
+        /// The subject of the attributes.
         of: &'static str,
         /// Why they are invalid.
         #[source]
@@ -49,7 +49,7 @@ pub(super) enum Nonsense {
     Unknown {
         /// The kind of case.
         what: &'static str,
-        /// Its name.
+        /// The attribute's name.
         name: String,
     },
     /// A plan with too many effects.
@@ -119,7 +119,7 @@ fn range(range: &types::AddressRange) -> Result<Range, Nonsense> {
 pub(super) fn proposal(answer: &types::Proposal) -> Result<Proposal, Nonsense> {
     let assignment = |assignment: &types::Assignment| {
         Ok(Assignment {
-            // An index that does not fit is no pool either; the ledger rejects it.
+            // The ledger rejects an index that does not fit, as it does any unknown pool.
             pool: usize::try_from(assignment.pool).unwrap_or(usize::MAX),
             address: address(&assignment.address)?,
             attributes: attributes("an address", &assignment.attributes)?,

@@ -20,8 +20,8 @@ use super::policy::WasmPolicy;
 use super::processor;
 use super::question::{configuration, question};
 use super::threads::Job;
-use super::trust::{Place, Trust};
-use super::watch::Watch;
+use super::trust::{CallSlot, Trust};
+use super::watch::CallWatch;
 use crate::decisions::Tape;
 
 /// A loaded policy, and what is known about the duration of its calls.
@@ -60,7 +60,7 @@ impl AskedPolicy {
         state: &[u8],
         book: &Arc<Book>,
     ) -> Option<Result<Outcome>> {
-        if self.proposals.place() != Place::Here {
+        if self.proposals.place() != CallSlot::Here {
             return None;
         }
         let start = processor::time();
@@ -76,22 +76,22 @@ impl AskedPolicy {
     async fn ask<T: Send + 'static>(
         &self,
         trust: &Arc<Trust>,
-        call: impl FnOnce(&WasmPolicy, &Arc<Watch>) -> Result<T> + Send + 'static,
+        call: impl FnOnce(&WasmPolicy, &Arc<CallWatch>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, answer) = oneshot::channel();
-        let asked = Asked::default();
+        let asked = WaitingCaller::default();
         let (policy, given_up, trust) =
             (Arc::clone(&self.policy), Arc::clone(&asked.given_up), Arc::clone(trust));
         let sandbox = self.policy.sandbox();
         let threads = match trust.place() {
-            Place::Behind => sandbox.behind(),
-            Place::Thread | Place::Here => sandbox.threads(),
+            CallSlot::Behind => sandbox.behind(),
+            CallSlot::Thread | CallSlot::Here => sandbox.threads(),
         };
         let digest = Arc::clone(&policy.stamp().digest);
         threads.run(Job {
             policy: digest,
             work: Box::new(move |seat| {
-                let watch = Arc::new(Watch::new(given_up, seat, trust));
+                let watch = Arc::new(CallWatch::new(given_up, seat, trust));
                 if watch.is_given_up() {
                     return;
                 }
@@ -130,11 +130,11 @@ impl AskedPolicy {
 
 /// A caller that waits for an answer.
 #[derive(Debug, Default)]
-struct Asked {
+struct WaitingCaller {
     given_up: Arc<AtomicBool>,
 }
 
-impl Drop for Asked {
+impl Drop for WaitingCaller {
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -165,8 +165,9 @@ impl Policy for AskedPolicy {
     fn define<'a>(&'a self, network: &'a NetworkName, config: &'a NetworkConfig) -> Answer<'a, Definition> {
         let config = configuration(network, config);
         let tape = if self.recorded { self.policy.tape_of_define(&config) } else { None };
-        let call =
-            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.define_watched(config, Some(watch), tape);
+        let call = move |policy: &WasmPolicy, watch: &Arc<CallWatch>| {
+            policy.define_watched(config, Some(watch), tape)
+        };
         Box::pin(self.ask(&self.definitions, call))
     }
 
@@ -177,7 +178,7 @@ impl Policy for AskedPolicy {
                 return answer;
             }
             let tape = self.tape_of_propose(&request, &state);
-            let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
+            let call = move |policy: &WasmPolicy, watch: &Arc<CallWatch>| {
                 policy.propose_watched(&request, &state, book, Some(watch), tape)
             };
             self.ask(&self.proposals, call).await
@@ -193,8 +194,9 @@ impl Policy for AskedPolicy {
     }
 
     fn plan<'a>(&'a self, state: Arc<PlanState>, book: Arc<Book>) -> Answer<'a, Vec<Effect>> {
-        let call =
-            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.plan_watched(&state, &book, Some(watch));
+        let call = move |policy: &WasmPolicy, watch: &Arc<CallWatch>| {
+            policy.plan_watched(&state, &book, Some(watch))
+        };
         Box::pin(self.ask(&self.definitions, call))
     }
 
@@ -203,8 +205,9 @@ impl Policy for AskedPolicy {
         state: Arc<PlanState>,
         book: Arc<Book>,
     ) -> Answer<'a, (Vec<Effect>, Vec<String>)> {
-        let call =
-            move |policy: &WasmPolicy, watch: &Arc<Watch>| policy.explain_watched(&state, &book, Some(watch));
+        let call = move |policy: &WasmPolicy, watch: &Arc<CallWatch>| {
+            policy.explain_watched(&state, &book, Some(watch))
+        };
         Box::pin(self.ask(&self.definitions, call))
     }
 
@@ -215,7 +218,7 @@ impl Policy for AskedPolicy {
         book: Arc<Book>,
     ) -> Answer<'a, Arc<[u8]>> {
         let from = from.clone();
-        let call = move |policy: &WasmPolicy, watch: &Arc<Watch>| {
+        let call = move |policy: &WasmPolicy, watch: &Arc<CallWatch>| {
             policy.migrate_watched(&state, &from, &book, Some(watch))
         };
         Box::pin(self.ask(&self.definitions, call))

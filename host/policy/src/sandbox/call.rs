@@ -8,14 +8,14 @@ use tracing::Level;
 use wasmtime::{Engine, ResourceLimiter, Store, Trap, UpdateDeadline};
 
 use super::gate::TICK;
-use super::limits::{Limits, TABLE_ELEMENTS};
-use super::lines::Lines;
+use super::limits::{CallLimits, TABLE_ELEMENTS};
+use super::lines::LineCounts;
 use super::log::CallLog;
 use super::processor;
-use super::questions::Question;
-use super::sight::Sight;
+use super::questions::LedgerQuestion;
+use super::sight::CallView;
 use super::trust::{BRIEF, SLOW};
-use super::watch::Watch;
+use super::watch::CallWatch;
 use crate::decisions::Tape;
 use crate::text::clean;
 
@@ -30,7 +30,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub(super) enum Patience {
     /// Until its deadline. If it is watched, it ends once nobody waits for it, and lowers its thread's priority once
     /// it is slow.
-    Long(Option<Arc<Watch>>),
+    Long(Option<Arc<CallWatch>>),
     /// For a moment, since its thread has other work. The duration is the thread's processor time at the start. A
     /// call that is cut short leaves no trace.
     Brief(Duration),
@@ -38,21 +38,21 @@ pub(super) enum Patience {
 
 /// The memory of a call: the sum over all memories of its component.
 #[derive(Debug)]
-struct Memory {
+struct CallMemory {
     used: usize,
     most: usize,
 }
 
-/// What a call can see and has used.
+/// The view of a call, and its usage so far.
 #[derive(Debug)]
-pub(super) struct Call {
-    /// What it can see.
-    sight: Sight,
+pub(super) struct CallContext {
+    /// The call's view.
+    sight: CallView,
     /// Records the call, if its network is recorded.
     pub(super) tape: Option<Box<Tape>>,
     /// The number of host functions that the policy has called.
     asked: u64,
-    memory: Memory,
+    memory: CallMemory,
     /// Whether the policy was denied more memory.
     denied: bool,
     pub(super) log: CallLog,
@@ -60,14 +60,14 @@ pub(super) struct Call {
     warning: Option<String>,
 }
 
-impl Call {
+impl CallContext {
     /// Creates a store for one call, with its limits set.
     pub(super) fn store(
         engine: &Engine,
-        limits: &Limits,
+        limits: &CallLimits,
         stamp: &Arc<PolicyStamp>,
-        lines: &Arc<Lines>,
-        sight: Sight,
+        lines: &Arc<LineCounts>,
+        sight: CallView,
         patience: Patience,
     ) -> Store<Self> {
         let (policy, lines) = (Arc::clone(stamp), Arc::clone(lines));
@@ -75,7 +75,7 @@ impl Call {
             Patience::Long(_) => CallLog::new(policy, lines),
             Patience::Brief(_) => CallLog::held(policy, lines),
         };
-        let memory = Memory { used: 0, most: limits.memory };
+        let memory = CallMemory { used: 0, most: limits.memory };
         let call = Self { sight, tape: None, asked: 0, memory, denied: false, log, warning: None };
         let mut store = Store::new(engine, call);
         store.limiter(|call| call);
@@ -88,7 +88,7 @@ impl Call {
     }
 
     /// Answers a question of the policy.
-    pub(super) fn ask<Q: Question>(&mut self, question: &Q) -> wasmtime::Result<Q::Answer> {
+    pub(super) fn ask<Q: LedgerQuestion>(&mut self, question: &Q) -> wasmtime::Result<Q::Answer> {
         self.asked += 1;
         let answer = self.sight.answer(question)?;
         if let Some(tape) = &mut self.tape {
@@ -112,7 +112,7 @@ impl Call {
     }
 
     /// How and why a call ended without an answer, in one line.
-    pub(super) fn failure(&self, error: &wasmtime::Error, limits: &Limits) -> (PolicyFailure, String) {
+    pub(super) fn failure(&self, error: &wasmtime::Error, limits: &CallLimits) -> (PolicyFailure, String) {
         let root = error.root_cause().to_string();
         let (failure, cause) = match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt) => (
@@ -138,7 +138,7 @@ impl Call {
 }
 
 /// Lets a call run until its deadline. It must stay on this thread from beginning to end.
-fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>) {
+fn lasts(store: &mut Store<CallContext>, deadline: Duration, watch: Option<Arc<CallWatch>>) {
     let start = processor::time();
     store.set_epoch_deadline(ticks(deadline.min(SLOW)));
     store.epoch_deadline_callback(move |_| {
@@ -157,7 +157,7 @@ fn lasts(store: &mut Store<Call>, deadline: Duration, watch: Option<Arc<Watch>>)
 }
 
 /// Lets a call run until the first tick at which it exceeds [`BRIEF`].
-fn is_brief(store: &mut Store<Call>, start: Duration) {
+fn is_brief(store: &mut Store<CallContext>, start: Duration) {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         Ok(match processor::time().saturating_sub(start) {
@@ -177,7 +177,7 @@ fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX / 2).saturating_add(1)
 }
 
-impl ResourceLimiter for Call {
+impl ResourceLimiter for CallContext {
     fn memory_growing(&mut self, now: usize, desired: usize, most: Option<usize>) -> wasmtime::Result<bool> {
         if most.is_some_and(|most| desired > most) {
             // The component's own maximum, not a denial by the host.

@@ -7,9 +7,9 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::bindings;
-use super::call::Call;
-use super::gate::Gate;
-use super::limits::{Limits, MEMORIES, TABLE_ELEMENTS};
+use super::call::CallContext;
+use super::gate::CallGate;
+use super::limits::{CallLimits, MEMORIES, TABLE_ELEMENTS};
 use super::threads::{Priority, Threads};
 use crate::decisions::Recorder;
 
@@ -22,29 +22,29 @@ const CORE_INSTANCES: u32 = 48;
 const KEEP_RESIDENT: usize = 256 << 10;
 
 /// The sandbox. One per daemon: all policies share its instances, memory and ticker.
-pub(crate) struct Sandbox {
+pub(crate) struct PolicySandbox {
     engine: Engine,
-    linker: Linker<Call>,
-    gate: Gate,
+    linker: Linker<CallContext>,
+    gate: CallGate,
     threads: Threads,
     behind: Threads,
-    limits: Limits,
+    limits: CallLimits,
     recorder: Arc<Recorder>,
 }
 
-impl Sandbox {
+impl PolicySandbox {
     /// Creates a sandbox with these limits.
     ///
     /// # Errors
     /// `Internal` if the address space is too small for the instance pool or the ticker cannot start.
-    pub(crate) fn new(limits: Limits) -> Result<Self, Error> {
+    pub(crate) fn new(limits: CallLimits) -> Result<Self, Error> {
         let mut config = compiled_config();
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(&limits)));
         let engine = Engine::new(&config).map_err(|error| internal(&error))?;
         let mut linker = Linker::new(&engine);
-        bindings::Policy::add_to_linker::<_, HasSelf<Call>>(&mut linker, |call| call)
+        bindings::Policy::add_to_linker::<_, HasSelf<CallContext>>(&mut linker, |call| call)
             .map_err(|error| internal(&error))?;
-        let gate = Gate::new(engine.clone(), limits.concurrency)
+        let gate = CallGate::new(engine.clone(), limits.concurrency)
             .map_err(|error| Error::new(ErrorCode::Internal, format_args!("policy ticker: {error}")))?;
         // Slow calls of any number leave a quarter of the places to the others.
         let most = limits.concurrency - limits.concurrency / 4;
@@ -61,11 +61,11 @@ impl Sandbox {
         &self.engine
     }
 
-    pub(super) fn linker(&self) -> &Linker<Call> {
+    pub(super) fn linker(&self) -> &Linker<CallContext> {
         &self.linker
     }
 
-    pub(super) fn gate(&self) -> &Gate {
+    pub(super) fn gate(&self) -> &CallGate {
         &self.gate
     }
 
@@ -79,7 +79,7 @@ impl Sandbox {
         &self.behind
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &CallLimits {
         &self.limits
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn compiled_config() -> Config {
     config
 }
 
-fn pool(limits: &Limits) -> PoolingAllocationConfig {
+fn pool(limits: &CallLimits) -> PoolingAllocationConfig {
     let calls = limits.concurrency.max(1);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)

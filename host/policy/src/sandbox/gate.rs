@@ -17,14 +17,14 @@ const LINGER: u32 = 100;
 
 /// Admits calls and drives their clock.
 #[derive(Debug)]
-pub(super) struct Gate {
-    shared: Arc<Shared>,
+pub(super) struct CallGate {
+    shared: Arc<GateState>,
     /// `None` once it has been joined.
     ticker: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GateState {
     state: Mutex<State>,
     /// Signalled when a place becomes free.
     left: Condvar,
@@ -44,12 +44,12 @@ struct State {
 
 /// A running call's place; dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Place<'gate>(&'gate Shared);
+pub(super) struct CallSlot<'gate>(&'gate GateState);
 
-impl Gate {
+impl CallGate {
     /// A gate that lets `most` calls run at once and ticks an engine's epoch.
     pub(super) fn new(engine: Engine, most: u32) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(GateState {
             state: Mutex::default(),
             left: Condvar::new(),
             wake: Condvar::new(),
@@ -62,7 +62,7 @@ impl Gate {
     }
 
     /// Waits for a place. Calls are short, so waits are too.
-    pub(super) fn enter(&self) -> Place<'_> {
+    pub(super) fn enter(&self) -> CallSlot<'_> {
         let mut state = self.shared.lock();
         while state.running >= self.shared.most {
             state.waiting += 1;
@@ -73,13 +73,13 @@ impl Gate {
     }
 
     /// Takes a place if one is free, and never waits: for threads that have other work.
-    pub(super) fn try_enter(&self) -> Option<Place<'_>> {
+    pub(super) fn try_enter(&self) -> Option<CallSlot<'_>> {
         let mut state = self.shared.lock();
         (state.running < self.shared.most).then(|| self.shared.take_place(&mut state))
     }
 }
 
-impl Drop for Gate {
+impl Drop for CallGate {
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.wake.notify_one();
@@ -90,7 +90,7 @@ impl Drop for Gate {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.running -= 1;
@@ -103,19 +103,19 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Shared {
+impl GateState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a free place, and starts the clock if it sleeps.
-    fn take_place(&self, state: &mut State) -> Place<'_> {
+    fn take_place(&self, state: &mut State) -> CallSlot<'_> {
         state.running += 1;
         if std::mem::take(&mut state.asleep) {
             self.wake.notify_one();
         }
-        Place(self)
+        CallSlot(self)
     }
 
     fn tick(&self, engine: &Engine) {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_more_than_the_most_waits_until_one_leaves() {
-        let gate = Gate::new(Engine::default(), 2).unwrap();
+        let gate = CallGate::new(Engine::default(), 2).unwrap();
         let (first, _second) = (gate.enter(), gate.enter());
         let (entered, third) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_ticker_sleeps_when_idle_and_wakes_for_a_call() {
-        let gate = Gate::new(Engine::default(), 1).unwrap();
+        let gate = CallGate::new(Engine::default(), 1).unwrap();
         while !gate.shared.lock().asleep {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! What the operator grants a policy besides addresses: worlds, effects, and how much a call may use.
+//! Grants of the operator to a policy besides addresses: worlds, effects, and limits of a call.
 //!
 //! Grants belong to a name. All versions of a policy share them, and a reload replaces them: they are behind a
 //! `std::sync::RwLock`, held to copy an `Arc`.
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tenure_types::EffectKind;
 
-use super::limits::Limits;
+use super::limits::CallLimits;
 
-/// What a policy may do and use.
+/// The rights and limits of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grants {
     /// Whether it may plan, if it exports the world `planner`.
@@ -49,8 +49,8 @@ impl Grants {
 
     /// The sandbox's limits, narrowed.
     #[must_use]
-    pub fn narrow(&self, limits: &Limits) -> Limits {
-        Limits {
+    pub fn narrow(&self, limits: &CallLimits) -> CallLimits {
+        CallLimits {
             deadline: self.deadline.map_or(limits.deadline, |deadline| deadline.min(limits.deadline)),
             memory: self.memory.map_or(limits.memory, |memory| memory.min(limits.memory)),
             ..limits.clone()
@@ -68,7 +68,7 @@ impl Granted {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces them; calls in progress go on with the old ones.
+    /// Replaces them; calls in progress keep the old ones.
     pub(crate) fn set(&self, grants: Grants) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(grants);
     }

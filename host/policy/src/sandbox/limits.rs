@@ -15,7 +15,7 @@ const REPLAY_PATIENCE: u32 = 20;
 
 /// The limits of a policy call, and how many calls may run at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// The processor time of a call. Waiting for a processor does not count.
     pub deadline: Duration,
     /// The memory of a call in bytes, summed over all memories of its component.
@@ -30,7 +30,7 @@ pub struct Limits {
     pub compile: Duration,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             deadline: Duration::from_millis(50),
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl CallLimits {
     /// The limits that recorded calls depend on.
     #[must_use]
     pub fn recorded(&self) -> RecordedLimits {
@@ -63,7 +63,7 @@ impl Limits {
 }
 
 /// Rewords wasmtime's message about a component that exceeds its pool, and names the setting behind the limit.
-pub(crate) fn named(cause: String, limits: &Limits) -> String {
+pub(crate) fn named(cause: String, limits: &CallLimits) -> String {
     const MEMORY: &str = "memory has a minimum byte size of ";
     if let Some((_, rest)) = cause.split_once("transitively contains ")
         && let Some((count, _)) = rest.split_once(" Wasm linear memories")

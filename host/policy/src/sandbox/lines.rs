@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tenure_types::PolicyStamp;
 use tracing::Level;
 
-use super::throttle::{Admission, Throttle};
+use super::throttle::{LineAdmission, Throttle};
 
 /// The most lines that one call may log.
 pub(super) const MOST_IN_A_CALL: u32 = 16;
@@ -16,22 +16,22 @@ const PER_SECOND: u32 = 16;
 
 /// The lines of one policy. The lock is held for a few additions and never across anything that blocks.
 #[derive(Debug)]
-pub(super) struct Lines(Mutex<Counted>);
+pub(super) struct LineCounts(Mutex<LineCounters>);
 
 #[derive(Debug)]
-struct Counted {
+struct LineCounters {
     throttle: Throttle,
     /// Dropped lines that [`take_silenced`](Lines::take_silenced) has not returned yet.
     silenced: u64,
 }
 
-impl Default for Lines {
+impl Default for LineCounts {
     fn default() -> Self {
-        Self(Mutex::new(Counted { throttle: Throttle::new(BURST, PER_SECOND), silenced: 0 }))
+        Self(Mutex::new(LineCounters { throttle: Throttle::new(BURST, PER_SECOND), silenced: 0 }))
     }
 }
 
-impl Lines {
+impl LineCounts {
     /// Whether lines of a level are logged.
     pub(super) fn wants(level: Level) -> bool {
         match level {
@@ -43,7 +43,7 @@ impl Lines {
 
     /// Writes line `number` of a call, unless it exceeds a limit.
     pub(super) fn write(&self, policy: &PolicyStamp, level: Level, number: u32, message: &str, now_ms: u64) {
-        let Admission::Write { suppressed } = self.admit(number, now_ms) else { return };
+        let LineAdmission::Write { suppressed } = self.admit(number, now_ms) else { return };
         let left_out = (suppressed > 0).then_some(suppressed);
         match level {
             Level::WARN => tracing::warn!(%policy, left_out, "{message}"),
@@ -64,13 +64,13 @@ impl Lines {
         }
     }
 
-    fn admit(&self, number: u32, now_ms: u64) -> Admission {
+    fn admit(&self, number: u32, now_ms: u64) -> LineAdmission {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let admission = match number {
             0..MOST_IN_A_CALL => counted.throttle.admit(now_ms),
             _ => counted.throttle.suppress(),
         };
-        counted.silenced += u64::from(admission == Admission::Suppress);
+        counted.silenced += u64::from(admission == LineAdmission::Suppress);
         admission
     }
 }
@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn what_is_one_too_many_is_counted_once_for_the_log_and_once_for_the_metric() {
-        let lines = Lines::default();
+        let lines = LineCounts::default();
         // How many lines these calls wrote, and how many dropped lines they reported.
         let write = |calls: u32, now_ms| {
             let lines = (0..calls).flat_map(|_| 0..=MOST_IN_A_CALL).map(|number| lines.admit(number, now_ms));
             lines.fold((0, 0), |(written, told), admission| match admission {
-                Admission::Write { suppressed } => (written + 1, told + suppressed),
-                Admission::Suppress => (written, told),
+                LineAdmission::Write { suppressed } => (written + 1, told + suppressed),
+                LineAdmission::Suppress => (written, told),
             })
         };
         assert_eq!(write(1, 1_000), (16, 0), "16 lines per call");

@@ -7,13 +7,13 @@ use rustix::time::{ClockId, clock_gettime};
 use tenure_types::PolicyStamp;
 use tracing::Level;
 
-use super::lines::{Lines, MOST_IN_A_CALL};
+use super::lines::{LineCounts, MOST_IN_A_CALL};
 
 /// The lines of one call, before they reach those of its policy.
 #[derive(Debug)]
 pub(super) struct CallLog {
     policy: Arc<PolicyStamp>,
-    lines: Arc<Lines>,
+    lines: Arc<LineCounts>,
     /// The number of lines so far, of levels that are logged.
     number: u32,
     /// The first lines, if they are held back; dropping them leaves no trace of the call.
@@ -23,17 +23,17 @@ pub(super) struct CallLog {
 }
 
 impl CallLog {
-    /// For a call that counts whatever its outcome.
-    pub(super) fn new(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
+    /// Creates the log of a call that counts with any outcome.
+    pub(super) fn new(policy: Arc<PolicyStamp>, lines: Arc<LineCounts>) -> Self {
         Self { policy, lines, number: 0, held: None, kept: None }
     }
 
     /// For a call that may be dropped and made again.
-    pub(super) fn held(policy: Arc<PolicyStamp>, lines: Arc<Lines>) -> Self {
+    pub(super) fn held(policy: Arc<PolicyStamp>, lines: Arc<LineCounts>) -> Self {
         Self { held: Some(Vec::new()), ..Self::new(policy, lines) }
     }
 
-    /// Keeps the first lines for the caller, whatever is logged.
+    /// Keeps the first lines for the caller, logged or not.
     pub(super) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }
@@ -49,7 +49,7 @@ impl CallLog {
         if let Some(kept) = self.kept.as_mut().filter(|kept| kept.len() < most) {
             kept.push(message.to_owned());
         }
-        if !Lines::wants(level) {
+        if !LineCounts::wants(level) {
             return;
         }
         match &mut self.held {

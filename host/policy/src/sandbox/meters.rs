@@ -1,4 +1,4 @@
-//! What a policy's calls have used and how they ended, counted since it was loaded.
+//! Usage and outcomes of a policy's calls, counted since it was loaded.
 //!
 //! A call adds to a few atomics. Rejections are behind a `std::sync::Mutex`, held for one addition: each is a bug of the
 //! policy.
@@ -17,7 +17,7 @@ const REFUSALS: [&str; 5] = ["invalid-config", "exhausted", "unavailable", "not-
 
 /// The meters of one policy.
 #[derive(Debug, Default)]
-pub(super) struct Meters {
+pub(super) struct PolicyMeters {
     calls: AtomicU64,
     processor_ns: AtomicU64,
     memory_peak: AtomicU64,
@@ -27,7 +27,7 @@ pub(super) struct Meters {
     rejections: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Meters {
+impl PolicyMeters {
     /// Counts a call with the host functions that it called and the bytes of memory that it used.
     pub(super) fn called(&self, host_calls: u64, memory: usize) {
         self.calls.fetch_add(1, Ordering::Relaxed);

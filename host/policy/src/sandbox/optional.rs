@@ -9,12 +9,12 @@ use wasmtime::Store;
 use super::answer;
 use super::bindings::stateful::StatefulPre;
 use super::bindings::tenure::ipam::types::{Attribute, Refusal};
-use super::call::{Call, Patience};
+use super::call::{CallContext, Patience};
 use super::plan;
 use super::policy::WasmPolicy;
-use super::sight::Sight;
+use super::sight::CallView;
 use super::to_wit::attribute;
-use super::watch::Watch;
+use super::watch::CallWatch;
 
 impl WasmPolicy {
     /// Whether the policy plans, and may.
@@ -23,7 +23,7 @@ impl WasmPolicy {
         self.abilities.planner.is_some() && self.grants().planner
     }
 
-    /// What the policy can do besides proposing: each world, and whether it is granted.
+    /// The policy's optional worlds, and whether each is granted.
     #[must_use]
     pub fn worlds(&self) -> Vec<(&'static str, bool)> {
         let grants = self.grants();
@@ -58,7 +58,7 @@ impl WasmPolicy {
         &self,
         state: &PlanState,
         book: &Arc<Book>,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
     ) -> Result<Vec<Effect>, Error> {
         Ok(self.plan_keeping(state, book, watch, false)?.0)
     }
@@ -67,7 +67,7 @@ impl WasmPolicy {
         &self,
         state: &PlanState,
         book: &Arc<Book>,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
     ) -> Result<(Vec<Effect>, Vec<String>), Error> {
         self.plan_keeping(state, book, watch, true)
     }
@@ -77,7 +77,7 @@ impl WasmPolicy {
         &self,
         state: &PlanState,
         book: &Arc<Book>,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
         keeps: bool,
     ) -> Result<(Vec<Effect>, Vec<String>), Error> {
         let planner = self.abilities.planner.as_ref().ok_or_else(|| self.lacks("does not plan"))?;
@@ -114,7 +114,7 @@ impl WasmPolicy {
     }
 
     /// The exports of a policy that keeps state, and may.
-    pub(super) fn stateful(&self) -> Option<&StatefulPre<Call>> {
+    pub(super) fn stateful(&self) -> Option<&StatefulPre<CallContext>> {
         self.abilities.stateful.as_ref().filter(|_| self.grants().stateful)
     }
 
@@ -123,7 +123,7 @@ impl WasmPolicy {
         state: &[u8],
         from: &PolicyStamp,
         book: &Arc<Book>,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
     ) -> Result<Arc<[u8]>, Error> {
         let stateful = self.stateful().ok_or_else(|| match self.abilities.stateful {
             Some(_) => self.lacks("may keep no state: it is not granted the world stateful"),
@@ -138,11 +138,11 @@ impl WasmPolicy {
     fn call<A>(
         &self,
         book: &Arc<Book>,
-        watch: Option<&Arc<Watch>>,
-        call: impl FnOnce(&mut Store<Call>) -> wasmtime::Result<Result<A, Refusal>>,
+        watch: Option<&Arc<CallWatch>>,
+        call: impl FnOnce(&mut Store<CallContext>) -> wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
         let _place = self.sandbox().gate().enter();
-        let mut store = self.store(Sight::Book(Arc::clone(book)), Patience::Long(watch.cloned()));
+        let mut store = self.store(CallView::Book(Arc::clone(book)), Patience::Long(watch.cloned()));
         let outcome = call(&mut store);
         self.told(store.data(), outcome)
     }
@@ -158,8 +158,8 @@ pub(super) fn writer(name: &str, digest: &str) -> [Attribute; 2] {
 }
 
 pub(super) fn call_migrate(
-    stateful: &StatefulPre<Call>,
-    store: &mut Store<Call>,
+    stateful: &StatefulPre<CallContext>,
+    store: &mut Store<CallContext>,
     state: &[u8],
     from: &[Attribute],
 ) -> wasmtime::Result<Result<Vec<u8>, Refusal>> {

@@ -1,6 +1,6 @@
 //! Plans: from the state of a network's supply to the changes that a policy wants, read as untrusted data.
 //!
-//! Each effect must have been granted to the policy. The engine checks it against the ledger, and whoever carries it out
+//! Each effect must have been granted to the policy. The engine checks it against the ledger, and the executor checks it
 //! against rules of its own.
 
 use tenure_ledger::Book;

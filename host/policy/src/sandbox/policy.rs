@@ -15,27 +15,27 @@ use super::abilities::Abilities;
 use super::answer::{self, Nonsense};
 use super::bindings::exports::tenure::ipam::{allocation, network};
 use super::bindings::tenure::ipam::types::{self, Refusal};
-use super::call::{Call, Patience, is_interrupted};
-use super::engine::Sandbox;
+use super::call::{CallContext, Patience, is_interrupted};
+use super::engine::PolicySandbox;
 use super::grants::{Granted, Grants};
-use super::limits::Limits;
-use super::lines::Lines;
-use super::meters::Meters;
+use super::limits::CallLimits;
+use super::lines::LineCounts;
+use super::meters::PolicyMeters;
 use super::question::{configuration, question};
 use super::recording::NotRecorded;
-use super::sight::Sight;
-use super::verdict::Verdict;
-use super::watch::Watch;
+use super::sight::CallView;
+use super::verdict::CallVerdict;
+use super::watch::CallWatch;
 use crate::decisions::{Function, RecordedLimits, Tape};
 
 /// A policy that is a component. Each call runs in a fresh instance.
 pub struct WasmPolicy {
-    sandbox: Arc<Sandbox>,
+    sandbox: Arc<PolicySandbox>,
     stamp: Arc<PolicyStamp>,
-    lines: Arc<Lines>,
-    meters: Meters,
+    lines: Arc<LineCounts>,
+    meters: PolicyMeters,
     /// Imports are linked and exports found once, not per call; a call looks only at the types of its own function.
-    instance: InstancePre<Call>,
+    instance: InstancePre<CallContext>,
     network: network::GuestIndices,
     allocation: allocation::GuestIndices,
     pub(super) abilities: Abilities,
@@ -45,7 +45,7 @@ pub struct WasmPolicy {
 impl WasmPolicy {
     /// Makes a policy of a component; an error is wasmtime's about one that does not fit the interface.
     pub(crate) fn new(
-        sandbox: Arc<Sandbox>,
+        sandbox: Arc<PolicySandbox>,
         stamp: PolicyStamp,
         component: &Component,
         granted: Arc<Granted>,
@@ -55,16 +55,16 @@ impl WasmPolicy {
         let network = network::GuestIndices::new(&instance)?;
         let allocation = allocation::GuestIndices::new(&instance)?;
         let (stamp, lines) = (Arc::new(stamp), Arc::default());
-        let meters = Meters::default();
+        let meters = PolicyMeters::default();
         Ok(Self { sandbox, stamp, lines, meters, instance, network, allocation, abilities, granted })
     }
 
-    pub(super) fn store(&self, sight: Sight, patience: Patience) -> Store<Call> {
+    pub(super) fn store(&self, sight: CallView, patience: Patience) -> Store<CallContext> {
         let limits = self.limits();
-        Call::store(self.sandbox.engine(), &limits, &self.stamp, &self.lines, sight, patience)
+        CallContext::store(self.sandbox.engine(), &limits, &self.stamp, &self.lines, sight, patience)
     }
 
-    /// What it is granted now.
+    /// The policy's present grants.
     #[must_use]
     pub fn grants(&self) -> Arc<Grants> {
         self.granted.get()
@@ -77,7 +77,7 @@ impl WasmPolicy {
 
     /// The limits of its calls.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> CallLimits {
         self.grants().narrow(self.sandbox.limits())
     }
 
@@ -99,7 +99,7 @@ impl WasmPolicy {
     /// Meters a call; its answer, or the host's error for a refusal or failure.
     pub(super) fn told<A>(
         &self,
-        call: &Call,
+        call: &CallContext,
         outcome: wasmtime::Result<Result<A, Refusal>>,
     ) -> Result<A, Error> {
         self.meter(call);
@@ -115,31 +115,31 @@ impl WasmPolicy {
     /// Meters a call and reads its answer; returns the outcome as it is recorded, and as the host sees it.
     pub(super) fn judge<'a, A, R>(
         &self,
-        call: &Call,
+        call: &CallContext,
         outcome: &'a wasmtime::Result<Result<A, Refusal>>,
         read: impl FnOnce(&A) -> Result<R, Nonsense>,
-        verdict: impl FnOnce(&'a A) -> Verdict<'a>,
-    ) -> (Verdict<'a>, Result<R, Error>) {
+        verdict: impl FnOnce(&'a A) -> CallVerdict<'a>,
+    ) -> (CallVerdict<'a>, Result<R, Error>) {
         self.meter(call);
         let (failure, cause) = match outcome {
             Ok(Ok(answer)) => match read(answer) {
                 Ok(read) => return (verdict(answer), Ok(read)),
                 Err(nonsense) => (PolicyFailure::Nonsense, nonsense.to_string()),
             },
-            Ok(Err(refusal)) => return (Verdict::Refusal(refusal), Err(self.refused(refusal))),
+            Ok(Err(refusal)) => return (CallVerdict::Refusal(refusal), Err(self.refused(refusal))),
             Err(error) => match error.downcast_ref::<NotRecorded>() {
                 Some(missing) => {
                     let error = Error::new(ErrorCode::Internal, missing);
-                    return (Verdict::NotRecorded(missing.0.clone()), Err(error));
+                    return (CallVerdict::NotRecorded(missing.0.clone()), Err(error));
                 }
                 None => call.failure(error, &self.limits()),
             },
         };
         let error = self.failed(failure, self.with_setting(failure, cause.clone()));
-        (Verdict::Failure { kind: failure.name(), cause: cause.into() }, Err(error))
+        (CallVerdict::Failure { kind: failure.name(), cause: cause.into() }, Err(error))
     }
 
-    fn meter(&self, call: &Call) {
+    fn meter(&self, call: &CallContext) {
         let (host_calls, memory) = call.used();
         self.meters.called(host_calls, memory);
     }
@@ -151,7 +151,7 @@ impl WasmPolicy {
 
     pub(super) fn call_define(
         &self,
-        store: &mut Store<Call>,
+        store: &mut Store<CallContext>,
         config: &types::Config,
     ) -> wasmtime::Result<Result<types::Definition, Refusal>> {
         let instance = self.instance.instantiate(&mut *store)?;
@@ -161,7 +161,7 @@ impl WasmPolicy {
     /// Calls the `propose` of the policy: with its state, if it keeps one.
     pub(super) fn call_propose(
         &self,
-        store: &mut Store<Call>,
+        store: &mut Store<CallContext>,
         request: &types::Request,
         state: &[u8],
     ) -> wasmtime::Result<Result<types::Outcome, Refusal>> {
@@ -177,10 +177,10 @@ impl WasmPolicy {
     /// Ends a call: reads its answer, and hands the recorded call to the writer.
     fn end<A, R>(
         &self,
-        store: &mut Store<Call>,
+        store: &mut Store<CallContext>,
         outcome: &wasmtime::Result<Result<A, Refusal>>,
         read: impl FnOnce(&A) -> Result<R, Nonsense>,
-        verdict: impl for<'a> FnOnce(&'a A) -> Verdict<'a>,
+        verdict: impl for<'a> FnOnce(&'a A) -> CallVerdict<'a>,
     ) -> Result<R, Error> {
         let tape = store.data_mut().tape.take();
         let (verdict, answer) = self.judge(store.data(), outcome, read, verdict);
@@ -203,19 +203,19 @@ impl WasmPolicy {
 }
 
 impl WasmPolicy {
-    /// Its name and digest.
+    /// The policy's name and digest.
     #[must_use]
     pub fn stamp(&self) -> &Arc<PolicyStamp> {
         &self.stamp
     }
 
-    /// What its calls have used so far.
+    /// The usage of the policy's calls so far.
     #[must_use]
     pub fn metered(&self) -> Meter {
         self.meters.read()
     }
 
-    pub(super) fn sandbox(&self) -> &Sandbox {
+    pub(super) fn sandbox(&self) -> &PolicySandbox {
         &self.sandbox
     }
 
@@ -223,7 +223,7 @@ impl WasmPolicy {
         self.lines.take_silenced()
     }
 
-    pub(super) fn meters(&self) -> &Meters {
+    pub(super) fn meters(&self) -> &PolicyMeters {
         &self.meters
     }
 
@@ -268,16 +268,16 @@ impl WasmPolicy {
     pub(super) fn define_watched(
         &self,
         config: types::Config,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
         tape: Option<Box<Tape>>,
     ) -> Result<Definition, Error> {
         let _place = self.sandbox.gate().enter();
         let config = Arc::new(config);
-        let sight = Sight::Configuration(Arc::clone(&config));
+        let sight = CallView::Configuration(Arc::clone(&config));
         let mut store = self.store(sight, Patience::Long(watch.cloned()));
         store.data_mut().tape = tape;
         let outcome = self.call_define(&mut store, &config);
-        self.end(&mut store, &outcome, answer::definition, |definition| Verdict::Definition(definition))
+        self.end(&mut store, &outcome, answer::definition, |definition| CallVerdict::Definition(definition))
     }
 
     pub(super) fn propose_watched(
@@ -285,21 +285,21 @@ impl WasmPolicy {
         request: &types::Request,
         state: &[u8],
         book: Arc<Book>,
-        watch: Option<&Arc<Watch>>,
+        watch: Option<&Arc<CallWatch>>,
         tape: Option<Box<Tape>>,
     ) -> Result<Outcome, Error> {
         let _place = self.sandbox.gate().enter();
-        let mut store = self.store(Sight::Book(book), Patience::Long(watch.cloned()));
+        let mut store = self.store(CallView::Book(book), Patience::Long(watch.cloned()));
         store.data_mut().tape = tape;
         let outcome = self.call_propose(&mut store, request, state);
         self.end(&mut store, &outcome, answer::outcome, |outcome| self.proposed(outcome))
     }
 
     /// A proposal, as it is recorded.
-    pub(super) fn proposed<'a>(&self, outcome: &'a types::Outcome) -> Verdict<'a> {
+    pub(super) fn proposed<'a>(&self, outcome: &'a types::Outcome) -> CallVerdict<'a> {
         match self.keeps_state() {
-            true => Verdict::of(outcome),
-            false => Verdict::Proposal(&outcome.proposal),
+            true => CallVerdict::of(outcome),
+            false => CallVerdict::Proposal(&outcome.proposal),
         }
     }
 
@@ -316,7 +316,7 @@ impl WasmPolicy {
         tape: Option<Box<Tape>>,
     ) -> Option<Result<Outcome, Error>> {
         let _place = self.sandbox.gate().try_enter()?;
-        let mut store = self.store(Sight::Book(book), Patience::Brief(start));
+        let mut store = self.store(CallView::Book(book), Patience::Brief(start));
         store.data_mut().tape = tape;
         let outcome = self.call_propose(&mut store, request, state);
         if outcome.as_ref().is_err_and(is_interrupted) {

@@ -1,4 +1,4 @@
-//! What a policy is given, in the types of its interface.
+//! Converts the input of a call into the types of the policy's interface.
 
 use tenure_types::{NetworkConfig, NetworkName, Request};
 

@@ -21,11 +21,11 @@ pub(super) use self::ledger::{
 /// A question about the network at hand.
 ///
 /// Within one call, the same question always has the same answer, since nothing changes the network meanwhile.
-pub(super) trait Question: Serialize {
+pub(super) trait LedgerQuestion: Serialize {
     /// The function's name in the interface; those of `configuration` begin with `configuration.`.
     const FUNCTION: &'static str;
 
-    /// Its answer.
+    /// The question's answer.
     type Answer: Serialize + DeserializeOwned;
 
     /// The answer of an existing network.

@@ -3,32 +3,32 @@
 use std::sync::Arc;
 
 use super::bindings::tenure::ipam::types::Config;
-use super::questions::Question;
-use crate::decisions::{Asked, question};
+use super::questions::LedgerQuestion;
+use crate::decisions::{RecordedQuestion, question};
 
 /// A question that a recording does not answer; it ends the call.
 #[derive(Debug, thiserror::Error)]
 #[error("asked something that the record does not contain: {0}")]
 pub(super) struct NotRecorded(pub(super) String);
 
-/// What a recorded call asked, with the answers.
+/// The questions of a recorded call, with the answers.
 #[derive(Debug)]
 pub(super) struct Recording {
-    asked: Vec<Asked>,
+    asked: Vec<RecordedQuestion>,
     /// The configuration of a network that was being defined: it answers what was not asked then.
     config: Option<Arc<Config>>,
 }
 
 impl Recording {
-    pub(super) fn new(asked: Vec<Asked>, config: Option<Arc<Config>>) -> Self {
+    pub(super) fn new(asked: Vec<RecordedQuestion>, config: Option<Arc<Config>>) -> Self {
         Self { asked, config }
     }
 
     /// Finds a question's answer by its function and arguments. A question that is repeated has the same answer again,
     /// since nothing changes a network during a call.
-    pub(super) fn answer<Q: Question>(&self, asking: &Q) -> wasmtime::Result<Q::Answer> {
+    pub(super) fn answer<Q: LedgerQuestion>(&self, asking: &Q) -> wasmtime::Result<Q::Answer> {
         let with = serde_json::to_value(asking)?;
-        let is_it = |asked: &&Asked| asked.function == Q::FUNCTION && asked.with == with;
+        let is_it = |asked: &&RecordedQuestion| asked.function == Q::FUNCTION && asked.with == with;
         match (self.asked.iter().find(is_it), &self.config) {
             (Some(asked), _) => Ok(serde_json::from_value(asked.answer.clone())?),
             (None, Some(config)) => Ok(asking.of_configuration(config)),

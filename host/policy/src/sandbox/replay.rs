@@ -10,9 +10,9 @@ use super::call::Patience;
 use super::optional::{call_migrate, writer};
 use super::policy::WasmPolicy;
 use super::recording::Recording;
-use super::sight::Sight;
-use super::verdict::Verdict;
-use crate::decisions::{Decision, Function, Outcome};
+use super::sight::CallView;
+use super::verdict::CallVerdict;
+use crate::decisions::{Decision, DecisionOutcome, Function};
 
 impl WasmPolicy {
     /// Makes a decision again: gives this policy what was given then, and answers its questions from the record.
@@ -22,12 +22,12 @@ impl WasmPolicy {
     ///
     /// # Errors
     /// `InputOutput` if the record does not have the form of this version's interface.
-    pub fn replay(&self, decision: &Decision) -> Result<Outcome, Error> {
+    pub fn replay(&self, decision: &Decision) -> Result<DecisionOutcome, Error> {
         let wrong = |error: serde_json::Error| {
             Error::new(ErrorCode::InputOutput, format_args!("decision {}: {error}", decision.number))
         };
         let given = decision.given.clone();
-        let sight = |config| Sight::Recording(Arc::new(Recording::new(decision.asked.clone(), config)));
+        let sight = |config| CallView::Recording(Arc::new(Recording::new(decision.asked.clone(), config)));
         let _place = self.sandbox().gate().enter();
         let outcome = match decision.function {
             Function::Propose | Function::ProposeWithState => {
@@ -50,7 +50,7 @@ impl WasmPolicy {
                 let config: Arc<Config> = Arc::new(serde_json::from_value(given).map_err(wrong)?);
                 let mut store = self.store(sight(Some(Arc::clone(&config))), Patience::Long(None));
                 let ended = self.call_define(&mut store, &config);
-                self.judge(store.data(), &ended, answer::definition, Verdict::Definition).0.outcome()
+                self.judge(store.data(), &ended, answer::definition, CallVerdict::Definition).0.outcome()
             }
         };
         outcome.map_err(wrong)
@@ -61,8 +61,8 @@ impl WasmPolicy {
         &self,
         decision: &Decision,
         state: Vec<u8>,
-        sight: Sight,
-    ) -> Result<Vec<u8>, serde_json::Result<Outcome>> {
+        sight: CallView,
+    ) -> Result<Vec<u8>, serde_json::Result<DecisionOutcome>> {
         let Some(stateful) = self.stateful() else { return Ok(Vec::new()) };
         if state.is_empty() || *decision.digest == *self.stamp().digest {
             return Ok(state);
@@ -73,7 +73,7 @@ impl WasmPolicy {
         let migrated = |state: &Vec<u8>| answer::state(state).map(|state| state.to_vec());
         // What is migrated is not an outcome of its own.
         let (verdict, migrated) =
-            self.judge(store.data(), &ended, migrated, |_| Verdict::NotRecorded(String::new()));
+            self.judge(store.data(), &ended, migrated, |_| CallVerdict::NotRecorded(String::new()));
         migrated.map_err(|_| verdict.outcome())
     }
 }

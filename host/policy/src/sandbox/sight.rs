@@ -1,16 +1,16 @@
-//! What a call can see: prepared before it begins, and unchanged until it ends.
+//! The view of a call: prepared before it begins, and unchanged until it ends.
 
 use std::sync::Arc;
 
 use tenure_ledger::Book;
 
 use super::bindings::tenure::ipam::types::Config;
-use super::questions::Question;
+use super::questions::LedgerQuestion;
 use super::recording::Recording;
 
-/// What a call can see.
+/// The view of a call.
 #[derive(Debug)]
-pub(super) enum Sight {
+pub(super) enum CallView {
     /// The configuration of a network that is being defined.
     Configuration(Arc<Config>),
     /// An existing network.
@@ -19,9 +19,9 @@ pub(super) enum Sight {
     Recording(Arc<Recording>),
 }
 
-impl Sight {
+impl CallView {
     /// Answers a question. Only a recording may be unable to, which ends the call.
-    pub(super) fn answer<Q: Question>(&self, question: &Q) -> wasmtime::Result<Q::Answer> {
+    pub(super) fn answer<Q: LedgerQuestion>(&self, question: &Q) -> wasmtime::Result<Q::Answer> {
         match self {
             Self::Book(book) => Ok(question.of_book(book)),
             Self::Configuration(config) => Ok(question.of_configuration(config)),

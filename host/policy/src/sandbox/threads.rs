@@ -33,7 +33,7 @@ pub(super) struct Job {
 /// The priority of a set of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Priority {
-    /// That of the daemon's other threads.
+    /// The priority of the daemon's other threads.
     Usual,
     /// The lowest.
     Last,
@@ -42,16 +42,16 @@ pub(super) enum Priority {
 /// A thread's place in its set.
 #[derive(Debug)]
 pub(super) struct Seat {
-    shared: Arc<Shared>,
+    shared: Arc<GateState>,
     left: AtomicBool,
 }
 
 /// A set of threads. Dropping it ends the idle ones now, and each other one after its call.
 #[derive(Debug)]
-pub(super) struct Threads(Arc<Shared>);
+pub(super) struct Threads(Arc<GateState>);
 
 #[derive(Debug)]
-struct Shared {
+struct GateState {
     state: Mutex<State>,
     /// Signalled when a job arrives, a running call frees its policy's share, or the set closes.
     wake: Condvar,
@@ -79,14 +79,14 @@ impl Threads {
     /// policy.
     pub(super) fn new(most: u32, share: u32, priority: Priority) -> Self {
         let (most, share) = (most.max(1), share.max(1));
-        Self(Arc::new(Shared { state: Mutex::default(), wake: Condvar::new(), most, share, priority }))
+        Self(Arc::new(GateState { state: Mutex::default(), wake: Condvar::new(), most, share, priority }))
     }
 
     /// Runs a job as soon as a thread is free for it. If no thread can be started at all, the job is dropped.
     pub(super) fn run(&self, job: Job) {
         let mut state = self.0.lock();
         state.waiting.push_back(job);
-        // Jobs that wait for their policy's share are no work for the idle threads, but this one may be.
+        // Idle threads cannot take jobs that wait for their policy's share, but they may take this one.
         let idle = usize::try_from(state.idle).unwrap_or(usize::MAX);
         if state.waiting.len() > idle {
             self.0.hire(&mut state);
@@ -117,7 +117,7 @@ impl Seat {
     }
 }
 
-impl Shared {
+impl GateState {
     /// A poisoned lock is still usable: no critical section leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

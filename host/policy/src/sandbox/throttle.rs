@@ -17,7 +17,7 @@ pub(super) struct Throttle {
 
 /// Whether a line may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum LineAdmission {
     /// Write it, and report the suppressed lines before it.
     Write {
         /// Lines suppressed since the last one that was written.
@@ -35,22 +35,22 @@ impl Throttle {
     }
 
     /// Whether a line may be written at `now_ms` of a monotonic clock.
-    pub(super) fn admit(&mut self, now_ms: u64) -> Admission {
+    pub(super) fn admit(&mut self, now_ms: u64) -> LineAdmission {
         let earned = now_ms.saturating_sub(self.earned_until_ms) / self.interval_ms;
         self.tokens = self.tokens.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(self.burst);
         self.earned_until_ms += earned * self.interval_ms;
         if let Some(left) = self.tokens.checked_sub(1) {
             self.tokens = left;
-            Admission::Write { suppressed: std::mem::take(&mut self.suppressed) }
+            LineAdmission::Write { suppressed: std::mem::take(&mut self.suppressed) }
         } else {
             self.suppress()
         }
     }
 
     /// Counts a line that is suppressed for another reason.
-    pub(super) fn suppress(&mut self) -> Admission {
+    pub(super) fn suppress(&mut self) -> LineAdmission {
         self.suppressed += 1;
-        Admission::Suppress
+        LineAdmission::Suppress
     }
 }
 
@@ -58,7 +58,7 @@ impl Throttle {
 mod tests {
     use super::*;
 
-    const WRITE: Admission = Admission::Write { suppressed: 0 };
+    const WRITE: LineAdmission = LineAdmission::Write { suppressed: 0 };
 
     #[test]
     fn a_burst_passes_and_what_follows_is_counted() {
@@ -66,10 +66,10 @@ mod tests {
         assert_eq!(throttle.admit(5_000), WRITE);
         assert_eq!(throttle.admit(5_000), WRITE);
         for _ in 0..3 {
-            assert_eq!(throttle.admit(5_050), Admission::Suppress);
+            assert_eq!(throttle.admit(5_050), LineAdmission::Suppress);
         }
-        assert_eq!(throttle.admit(5_100), Admission::Write { suppressed: 3 });
-        assert_eq!(throttle.admit(5_100), Admission::Suppress);
+        assert_eq!(throttle.admit(5_100), LineAdmission::Write { suppressed: 3 });
+        assert_eq!(throttle.admit(5_100), LineAdmission::Suppress);
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         let mut throttle = Throttle::new(1, 10);
         assert_eq!(throttle.admit(1_000), WRITE);
         let written =
-            (0..100).filter(|step| throttle.admit(1_000 + step * 10) != Admission::Suppress).count();
+            (0..100).filter(|step| throttle.admit(1_000 + step * 10) != LineAdmission::Suppress).count();
         assert_eq!(written, 9, "one line per 100 ms, though no single step earns one");
     }
 
@@ -92,6 +92,6 @@ mod tests {
     fn a_clock_that_stands_still_earns_nothing() {
         let mut throttle = Throttle::new(1, 1000);
         assert_eq!(throttle.admit(0), WRITE);
-        assert_eq!(throttle.admit(0), Admission::Suppress);
+        assert_eq!(throttle.admit(0), LineAdmission::Suppress);
     }
 }

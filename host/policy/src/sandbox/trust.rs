@@ -1,4 +1,4 @@
-//! Where a policy's next call is made, judged by what its last calls used.
+//! Chooses the thread of a policy's next call, judged by what its last calls used.
 //!
 //! ```text
 //!                     8 quick calls in a row
@@ -34,9 +34,9 @@ const AGAIN: u8 = 64;
 /// How many calls in a row that are not slow return a policy to the usual priority.
 const BETTER: u8 = 8;
 
-/// Where a call is made.
+/// The thread on which a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CallSlot {
     /// On the calling thread, for at most [`BRIEF`].
     Here,
     /// On a thread of the usual priority.
@@ -45,13 +45,13 @@ pub(super) enum Place {
     Behind,
 }
 
-/// What is known about a policy's calls of one kind.
+/// The record of a policy's calls of one kind.
 #[derive(Debug)]
 pub(super) struct Trust(AtomicU32);
 
 /// The counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Count {
+struct TrustCounters {
     /// Quick calls in a row still needed until the policy is trusted.
     missing: u8,
     /// How many quick calls in a row trust takes.
@@ -62,20 +62,20 @@ struct Count {
 
 impl Default for Trust {
     fn default() -> Self {
-        Self(AtomicU32::new(Count::NEW.pack()))
+        Self(AtomicU32::new(TrustCounters::NEW.pack()))
     }
 }
 
 impl Trust {
-    /// Where to make the next call.
-    pub(super) fn place(&self) -> Place {
-        Count::unpack(self.0.load(Ordering::Relaxed)).place()
+    /// Chooses where to make the next call.
+    pub(super) fn place(&self) -> CallSlot {
+        TrustCounters::unpack(self.0.load(Ordering::Relaxed)).place()
     }
 
     /// Takes into account the time that a call took, or has taken so far.
     pub(super) fn learn(&self, used: Duration) {
         let after = |packed| {
-            let count = Count::unpack(packed);
+            let count = TrustCounters::unpack(packed);
             let after = count.after(used);
             // Most calls change nothing.
             (after != count).then(|| after.pack())
@@ -85,14 +85,14 @@ impl Trust {
     }
 }
 
-impl Count {
+impl TrustCounters {
     const NEW: Self = Self { missing: FIRST, price: FIRST, behind: 0 };
 
-    fn place(self) -> Place {
+    fn place(self) -> CallSlot {
         match self {
-            Self { behind: 1.., .. } => Place::Behind,
-            Self { missing: 1.., .. } => Place::Thread,
-            _ => Place::Here,
+            Self { behind: 1.., .. } => CallSlot::Behind,
+            Self { missing: 1.., .. } => CallSlot::Thread,
+            _ => CallSlot::Here,
         }
     }
 
@@ -139,31 +139,31 @@ mod tests {
         let trust = Trust::default();
         for used in [QUICK + A_BIT, BRIEF + A_BIT] {
             learn(&trust, FIRST - 1, QUICK);
-            assert_eq!(trust.place(), Place::Thread);
+            assert_eq!(trust.place(), CallSlot::Thread);
             trust.learn(used);
         }
         learn(&trust, FIRST - 1, QUICK);
-        assert_eq!(trust.place(), Place::Thread);
+        assert_eq!(trust.place(), CallSlot::Thread);
         trust.learn(QUICK);
-        assert_eq!(trust.place(), Place::Here);
+        assert_eq!(trust.place(), CallSlot::Here);
     }
 
     #[test]
     fn a_trusted_one_may_be_brief_and_no_longer_and_is_then_trusted_later() {
         let trust = trusted();
         learn(&trust, 100, BRIEF);
-        assert_eq!(trust.place(), Place::Here);
+        assert_eq!(trust.place(), CallSlot::Here);
         for _ in 0..3 {
             trust.learn(BRIEF + A_BIT);
-            assert_eq!(trust.place(), Place::Thread);
+            assert_eq!(trust.place(), CallSlot::Thread);
             learn(&trust, AGAIN - 1, QUICK);
-            assert_eq!(trust.place(), Place::Thread);
+            assert_eq!(trust.place(), CallSlot::Thread);
             // Not quick, so the count starts over.
             trust.learn(BRIEF);
             learn(&trust, AGAIN - 1, QUICK);
-            assert_eq!(trust.place(), Place::Thread);
+            assert_eq!(trust.place(), CallSlot::Thread);
             trust.learn(QUICK);
-            assert_eq!(trust.place(), Place::Here);
+            assert_eq!(trust.place(), CallSlot::Here);
         }
     }
 
@@ -171,28 +171,28 @@ mod tests {
     fn a_slow_one_gives_way_until_enough_calls_in_a_row_were_not_slow() {
         let trust = Trust::default();
         trust.learn(SLOW);
-        assert_eq!(trust.place(), Place::Thread);
+        assert_eq!(trust.place(), CallSlot::Thread);
         trust.learn(SLOW + A_BIT);
-        assert_eq!(trust.place(), Place::Behind);
+        assert_eq!(trust.place(), CallSlot::Behind);
         learn(&trust, BETTER - 1, SLOW);
-        assert_eq!(trust.place(), Place::Behind);
+        assert_eq!(trust.place(), CallSlot::Behind);
         trust.learn(SLOW + A_BIT);
         learn(&trust, BETTER - 1, SLOW);
-        assert_eq!(trust.place(), Place::Behind);
+        assert_eq!(trust.place(), CallSlot::Behind);
         trust.learn(SLOW);
-        assert_eq!(trust.place(), Place::Thread);
+        assert_eq!(trust.place(), CallSlot::Thread);
         learn(&trust, FIRST, QUICK);
-        assert_eq!(trust.place(), Place::Here);
+        assert_eq!(trust.place(), CallSlot::Here);
     }
 
     #[test]
     fn a_trusted_one_that_turns_slow_gives_way_first_and_proves_itself_then() {
         let trust = trusted();
         trust.learn(Duration::MAX);
-        assert_eq!(trust.place(), Place::Behind);
+        assert_eq!(trust.place(), CallSlot::Behind);
         learn(&trust, BETTER, QUICK);
-        assert_eq!(trust.place(), Place::Thread);
+        assert_eq!(trust.place(), CallSlot::Thread);
         learn(&trust, AGAIN - BETTER, QUICK);
-        assert_eq!(trust.place(), Place::Here);
+        assert_eq!(trust.place(), CallSlot::Here);
     }
 }

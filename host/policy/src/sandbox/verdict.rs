@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::bindings::tenure::ipam::types::{self, Definition, Proposal, Refusal};
-use crate::decisions::{Outcome, encoded};
+use crate::decisions::{DecisionOutcome, encoded};
 
-/// The outcome of a call. It is written as [`Outcome`] is read.
+/// The outcome of a call. It is written as [`DecisionOutcome`] is read.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Verdict<'a> {
+pub(super) enum CallVerdict<'a> {
     Proposal(&'a Proposal),
     ProposalWithState { proposal: &'a Proposal, state: Option<String> },
     Definition(&'a Definition),
@@ -19,7 +19,7 @@ pub(super) enum Verdict<'a> {
     NotRecorded(String),
 }
 
-impl<'a> Verdict<'a> {
+impl<'a> CallVerdict<'a> {
     /// The answer of a policy that keeps a state.
     pub(super) fn of(outcome: &'a types::Outcome) -> Self {
         let state = outcome.state.as_deref().map(encoded);
@@ -27,7 +27,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// The same as plain data.
-    pub(super) fn outcome(&self) -> serde_json::Result<Outcome> {
+    pub(super) fn outcome(&self) -> serde_json::Result<DecisionOutcome> {
         serde_json::from_value(serde_json::to_value(self)?)
     }
 }

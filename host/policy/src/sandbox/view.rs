@@ -1,20 +1,20 @@
 //! The functions that a policy imports: its questions about a network during a call, and the log.
 //!
-//! Each question is answered in one place, [`Call::ask`]. None blocks.
+//! Each question is answered in one place, [`CallContext::ask`]. None blocks.
 
 use wasmtime::Result;
 
 use super::bindings::tenure::ipam::{configuration, ledger, log, types};
-use super::call::Call;
+use super::call::CallContext;
 use super::questions::{
     ConfiguredRanges, Cooling, CountOf, DefinitionAttributes, Free, Get, Last, LastOf, PoolNamed, PoolOf,
     Pools, RangeOf, Ranges, StandingOf, UsageBy, UsageOf,
 };
 use crate::text::clean;
 
-impl types::Host for Call {}
+impl types::Host for CallContext {}
 
-impl ledger::Host for Call {
+impl ledger::Host for CallContext {
     fn pools(&mut self) -> Result<Vec<types::Pool>> {
         self.ask(&Pools {})
     }
@@ -87,7 +87,7 @@ impl ledger::Host for Call {
     }
 }
 
-impl configuration::Host for Call {
+impl configuration::Host for CallContext {
     fn get(&mut self) -> Result<types::Config> {
         self.ask(&Get {})
     }
@@ -104,7 +104,7 @@ impl configuration::Host for Call {
     }
 }
 
-impl log::Host for Call {
+impl log::Host for CallContext {
     fn write(&mut self, level: log::Level, message: String) -> Result<()> {
         let message = clean(&message);
         let level = match level {

@@ -1,4 +1,4 @@
-//! What a call on one of the policies' threads checks while it runs: whether anyone still waits for it, and whether
+//! Checks of a call on one of the policies' threads while it runs: whether anyone still waits for it, and whether
 //! it is slow.
 
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use super::trust::Trust;
 
 /// One running call.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct CallWatch {
     /// Set once nobody waits for the answer.
     given_up: Arc<AtomicBool>,
     /// The seat of its thread.
     seat: Arc<Seat>,
-    /// What is known about calls of its kind.
+    /// The record of calls of its kind.
     trust: Arc<Trust>,
 }
 
-impl Watch {
+impl CallWatch {
     pub(super) fn new(given_up: Arc<AtomicBool>, seat: &Arc<Seat>, trust: Arc<Trust>) -> Self {
         Self { given_up, seat: Arc::clone(seat), trust }
     }

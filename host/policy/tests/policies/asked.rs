@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tenure_engine::ports::Policy;
 use tenure_ledger::{Book, Defined};
-use tenure_policy::{AskedPolicy, Compiler, Limits, Runtime};
+use tenure_policy::{AskedPolicy, CallLimits, Compiler, PolicyRuntime};
 use tenure_types::{
     ContainerId, Definer, ErrorCode, InterfaceName, Moment, NetworkConfig, NetworkName, Outcome, Owner,
     PolicyName, Request, Result, Sandbox,
@@ -60,8 +60,8 @@ struct Hesitating {
 }
 
 impl Hesitating {
-    fn new(limits: Limits) -> Self {
-        let runtime = Runtime::new(limits, Compiler::InProcess).unwrap();
+    fn new(limits: CallLimits) -> Self {
+        let runtime = PolicyRuntime::new(limits, Compiler::InProcess).unwrap();
         let bytes = node::build("tenure-hostile");
         let policy = runtime.load(&PolicyName::new("hostile").unwrap(), &bytes, None).unwrap();
         let name = NetworkName::new("net").unwrap();
@@ -131,7 +131,8 @@ fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once()
         .finish();
     // Lines of other threads matter, too; no other test logs what this one looks for.
     tracing::subscriber::set_global_default(subscriber).unwrap();
-    let hesitating = Hesitating::new(Limits { deadline: Duration::from_secs(60), ..Limits::default() });
+    let hesitating =
+        Hesitating::new(CallLimits { deadline: Duration::from_secs(60), ..CallLimits::default() });
     assert!(hesitating.until_here(&logged) >= 8);
     until_lines_are_logged_again();
     let (answer, _) = hesitating.ask(true);
@@ -139,7 +140,7 @@ fn a_call_that_takes_too_long_here_is_made_again_and_its_lines_are_logged_once()
     assert_eq!(logged.take(), ["policy"], "one line, not from the call on this thread");
     assert!(hesitating.until_here(&logged) >= 64, "it has to prove itself again");
     // It gets its whole deadline, and then fails.
-    let hasty = Hesitating::new(Limits { deadline: Duration::from_millis(2), ..Limits::default() });
+    let hasty = Hesitating::new(CallLimits { deadline: Duration::from_millis(2), ..CallLimits::default() });
     hasty.until_here(&logged);
     until_lines_are_logged_again();
     let error = hasty.ask(true).0.unwrap_err();

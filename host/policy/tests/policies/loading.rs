@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::node;
 use tenure_engine::ports::{Catalogue, Offered, Policy};
 use tenure_ledger::Component;
-use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
+use tenure_policy::{CallLimits, CatalogueSource, Compiler, Policies, PolicyRuntime, embedded, sha256};
 use tenure_types::{Error, ErrorCode, PolicyName, PolicyStamp};
 
 fn name(text: &str) -> PolicyName {
@@ -22,8 +22,8 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 fn policies(state: &Path, files: &[(&str, &Path, &str)]) -> Policies {
-    let limits = Limits { concurrency: 2, ..Limits::default() };
-    let runtime = Runtime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
+    let limits = CallLimits { concurrency: 2, ..CallLimits::default() };
+    let runtime = PolicyRuntime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
     let files = files.iter().map(|(policy, path, sha256)| {
         (name(policy), CatalogueSource::File { path: path.to_path_buf(), sha256: (*sha256).into() })
     });
@@ -34,7 +34,7 @@ fn policies(state: &Path, files: &[(&str, &Path, &str)]) -> Policies {
 fn pinned(policies: &Policies, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
     loop {
         match policies.find_pinned(stamp) {
-            Err(error) if error.code == ErrorCode::NotReady => std::thread::yield_now(),
+            Err(error) if error.code == ErrorCode::Preparing => std::thread::yield_now(),
             found => return found,
         }
     }
@@ -272,7 +272,7 @@ fn a_policy_that_failed_is_remembered_and_an_operator_tries_it_again() {
     let policies = policies(state.path(), &[("mine", &file, &digest)]);
     assert_eq!(
         policies.find(&name("mine")).map(|_| ()).unwrap_err().code,
-        ErrorCode::NotReady,
+        ErrorCode::Preparing,
         "not waited for"
     );
     let failed = node::obtain(&policies, "mine").map(|_| ()).unwrap_err();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tenure_engine::ports::{Catalogue as _, Policy};
 use tenure_ledger::{Book, Defined, LedgerFact};
-use tenure_policy::{Compiler, Grants, Limits, Policies, Runtime, WasmPolicy};
+use tenure_policy::{CallLimits, Compiler, Grants, Policies, PolicyRuntime, WasmPolicy};
 use tenure_sdk_build::{BuildError, Builder};
 use tenure_types::{
     AgentName, Allocation, ClaimName, ContainerId, Definer, Effect, EffectKind, Error, ErrorCode,
@@ -18,11 +18,11 @@ use tenure_types::{
 };
 
 /// The sandbox that a test program shares.
-pub(crate) fn runtime() -> Arc<Runtime> {
-    static RUNTIME: OnceLock<Arc<Runtime>> = OnceLock::new();
+pub(crate) fn runtime() -> Arc<PolicyRuntime> {
+    static RUNTIME: OnceLock<Arc<PolicyRuntime>> = OnceLock::new();
     Arc::clone(RUNTIME.get_or_init(|| {
-        let limits = Limits { concurrency: 4, ..Limits::default() };
-        Arc::new(Runtime::new(limits, Compiler::InProcess).unwrap())
+        let limits = CallLimits { concurrency: 4, ..CallLimits::default() };
+        Arc::new(PolicyRuntime::new(limits, Compiler::InProcess).unwrap())
     }))
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::node;
-use tenure_policy::{CatalogueSource, Compiler, Limits, Policies, Runtime, embedded, sha256};
+use tenure_policy::{CallLimits, CatalogueSource, Compiler, Policies, PolicyRuntime, embedded, sha256};
 use tenure_types::PolicyName;
 
 fn name(text: &str) -> PolicyName {
@@ -14,8 +14,8 @@ fn name(text: &str) -> PolicyName {
 
 /// A catalogue of the embedded policies and, if given, a file's.
 fn policies(state: &Path, file: Option<&Path>) -> Policies {
-    let limits = Limits { concurrency: 2, ..Limits::default() };
-    let runtime = Runtime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
+    let limits = CallLimits { concurrency: 2, ..CallLimits::default() };
+    let runtime = PolicyRuntime::new(limits, Compiler::InProcess).unwrap().with_cache(state.join("compiled"));
     let source =
         |path: &Path| CatalogueSource::File { path: path.into(), sha256: sha256(&fs::read(path).unwrap()) };
     let files = file.map(|path| (name("mine"), source(path)));

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use tenure_engine::ports::Policy;
 use tenure_fixtures::random::{self, Random};
 use tenure_ledger::{Book, Defined, LedgerFact};
-use tenure_policy::decisions::{Decision, DecisionFiles, Function, Outcome, RecordedLimits, Writer};
-use tenure_policy::{AskedPolicy, Compiler, Grants, Limits, Runtime, WasmPolicy, embedded};
+use tenure_policy::decisions::{
+    Decision, DecisionFiles, DecisionOutcome, DecisionWriter, Function, RecordedLimits,
+};
+use tenure_policy::{AskedPolicy, CallLimits, Compiler, Grants, PolicyRuntime, WasmPolicy, embedded};
 use tenure_types::{
     ContainerId, Definer, InterfaceName, Moment, NetworkConfig, NetworkName, Owner, PodIdentity, PolicyName,
     Proposal, Request, Sandbox,
@@ -22,7 +24,7 @@ fn network() -> NetworkName {
     NetworkName::new("net").unwrap()
 }
 
-fn load(runtime: &Runtime, name: &str, bytes: &[u8]) -> WasmPolicy {
+fn load(runtime: &PolicyRuntime, name: &str, bytes: &[u8]) -> WasmPolicy {
     runtime.load(&PolicyName::new(name).unwrap(), bytes, None).unwrap()
 }
 
@@ -37,14 +39,14 @@ fn recorded_with(
     grants: Grants,
     work: impl FnOnce(&AskedPolicy),
 ) -> (Vec<Decision>, RecordedLimits) {
-    let limits = Limits { concurrency: 2, ..Limits::default() };
-    let runtime = Runtime::new(limits.clone(), Compiler::InProcess).unwrap();
+    let limits = CallLimits { concurrency: 2, ..CallLimits::default() };
+    let runtime = PolicyRuntime::new(limits.clone(), Compiler::InProcess).unwrap();
     let policy = load(&runtime, name, bytes);
     policy.grant(grants);
     let policy = AskedPolicy::new(policy);
     let (directory, recorder) = (tempfile::tempdir().unwrap(), runtime.recorder());
     recorder.set(HashMap::from([(network(), 100_000)]));
-    let writer = Writer::new(Arc::clone(recorder), directory.path(), limits.recorded());
+    let writer = DecisionWriter::new(Arc::clone(recorder), directory.path(), limits.recorded());
     std::thread::scope(|scope| {
         scope.spawn(|| writer.run());
         work(&policy);
@@ -185,7 +187,8 @@ fn ipam(random: &mut Random) -> String {
 fn the_recorded_policy_decides_the_same_again_on_random_books() {
     let mut random = Random::new(random::seed().unwrap());
     let highest_first = load(
-        &Runtime::new(Limits { concurrency: 1, ..Limits::default() }, Compiler::InProcess).unwrap(),
+        &PolicyRuntime::new(CallLimits { concurrency: 1, ..CallLimits::default() }, Compiler::InProcess)
+            .unwrap(),
         "highest-first",
         embedded::HIGHEST_FIRST,
     );
@@ -215,7 +218,7 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
                 answers.extend(network.answers);
             }
         });
-        let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+        let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
         let policy = load(&runtime, name, &bytes);
         let mut told = Vec::new();
         for decision in &decisions {
@@ -232,11 +235,15 @@ fn the_recorded_policy_decides_the_same_again_on_random_books() {
         }
         let numbers: Vec<_> = decisions.iter().map(|decision| decision.number).collect();
         assert!(numbers.iter().copied().eq(1..=u64::try_from(decisions.len()).unwrap()), "{numbers:?}");
-        let of = |is: fn(&Outcome) -> bool| decisions.iter().filter(|decision| is(&decision.outcome)).count();
-        assert!(of(|outcome| matches!(outcome, Outcome::Refusal(_))) > 0, "{name} refused nothing");
-        let is_proposal: fn(&Outcome) -> bool = match name {
-            "rotation" => |outcome| matches!(outcome, Outcome::ProposalWithState { state: Some(_), .. }),
-            _ => |outcome| matches!(outcome, Outcome::Proposal(_)),
+        let of = |is: fn(&DecisionOutcome) -> bool| {
+            decisions.iter().filter(|decision| is(&decision.outcome)).count()
+        };
+        assert!(of(|outcome| matches!(outcome, DecisionOutcome::Refusal(_))) > 0, "{name} refused nothing");
+        let is_proposal: fn(&DecisionOutcome) -> bool = match name {
+            "rotation" => {
+                |outcome| matches!(outcome, DecisionOutcome::ProposalWithState { state: Some(_), .. })
+            }
+            _ => |outcome| matches!(outcome, DecisionOutcome::Proposal(_)),
         };
         assert!(of(is_proposal) > 0, "{name} proposed nothing");
 
@@ -259,7 +266,7 @@ fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
     });
     decisions.retain(|decision| decision.given_state().is_ok_and(|state| !state.is_empty()));
     assert!(!decisions.is_empty());
-    let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+    let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
     // A custom section makes another digest.
     let other = load(&runtime, "rotation", &[bytes.as_slice(), &[0, 2, 1, b'x']].concat());
     for decision in &decisions {
@@ -274,7 +281,10 @@ fn another_version_migrates_the_recorded_state_and_old_records_have_none() {
         let old: Decision = serde_json::from_value(old.into()).unwrap();
         assert_eq!((old.function, old.given_state()), (Function::Propose, Ok(Vec::new())));
         let first = other.replay(&old).unwrap();
-        assert!(matches!(first, Outcome::ProposalWithState { .. } | Outcome::NotRecorded(_)), "{first}");
+        assert!(
+            matches!(first, DecisionOutcome::ProposalWithState { .. } | DecisionOutcome::NotRecorded(_)),
+            "{first}"
+        );
     }
 }
 
@@ -291,8 +301,8 @@ fn failures_are_recorded_and_happen_again() {
         wait(policy.define(&network(), &refused)).unwrap_err();
     });
     // With the recorded time limit, since one of them only ends by it.
-    let replaying = Limits { deadline: Limits::default().deadline, ..Limits::replaying(&limits) };
-    let runtime = Runtime::new(replaying, Compiler::InProcess).unwrap();
+    let replaying = CallLimits { deadline: CallLimits::default().deadline, ..CallLimits::replaying(&limits) };
+    let runtime = PolicyRuntime::new(replaying, Compiler::InProcess).unwrap();
     let policy = load(&runtime, "hostile", &bytes);
     for decision in &decisions {
         assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
@@ -300,7 +310,7 @@ fn failures_are_recorded_and_happen_again() {
     let kinds: Vec<_> = decisions
         .iter()
         .filter_map(|decision| match &decision.outcome {
-            Outcome::Failure { kind, .. } => Some(kind.as_str()),
+            DecisionOutcome::Failure { kind, .. } => Some(kind.as_str()),
             _ => None,
         })
         .collect();
@@ -319,23 +329,23 @@ fn what_a_grant_has_failed_fails_again() {
         Network::define(policy, ipam).add(&mut Random::new(1));
     });
     assert_eq!(limits.memory, 4 << 20, "the limit of the call, not of the sandbox");
-    let runtime = Runtime::new(Limits::replaying(&limits), Compiler::InProcess).unwrap();
+    let runtime = PolicyRuntime::new(CallLimits::replaying(&limits), Compiler::InProcess).unwrap();
     let policy = load(&runtime, "hostile", &bytes);
     for decision in &decisions {
         assert_eq!(policy.replay(decision).unwrap(), decision.outcome, "{decision:?}");
     }
     let last = &decisions.last().unwrap().outcome;
-    assert!(matches!(last, Outcome::Failure { kind, .. } if kind == "memory"), "{last}");
+    assert!(matches!(last, DecisionOutcome::Failure { kind, .. } if kind == "memory"), "{last}");
 }
 
 #[test]
 fn nothing_is_recorded_of_other_networks_and_after_it_is_switched_off() {
-    let limits = Limits { concurrency: 1, ..Limits::default() };
-    let runtime = Runtime::new(limits.clone(), Compiler::InProcess).unwrap();
+    let limits = CallLimits { concurrency: 1, ..CallLimits::default() };
+    let runtime = PolicyRuntime::new(limits.clone(), Compiler::InProcess).unwrap();
     let policy = AskedPolicy::new(load(&runtime, "host-local", embedded::HOST_LOCAL));
     let directory = tempfile::tempdir().unwrap();
     let recorder = runtime.recorder();
-    let writer = Writer::new(Arc::clone(recorder), directory.path(), limits.recorded());
+    let writer = DecisionWriter::new(Arc::clone(recorder), directory.path(), limits.recorded());
     let define = || {
         Network::define(&policy, r#"{"subnet": "10.1.0.0/29"}"#).add(&mut Random::new(1));
     };

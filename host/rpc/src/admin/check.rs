@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_engine::Engine;
 use tenure_ledger::Book;
-use tenure_runtime::{Trace, Traces};
+use tenure_runtime::{SandboxEvidence, SandboxStanding, Sandboxes, WitnessVerdict};
 use tenure_types::{Allocation, Error, ErrorCode, Owner, Result};
 
 use super::books::books;
@@ -18,8 +18,8 @@ use crate::v1;
 /// All differences between memory, disk and node.
 pub(super) async fn check(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
     // Requests are served meanwhile: only findings of both passes are real.
-    let first = compare(engine, node).await?;
-    let mut check = compare(engine, node).await?;
+    let (first, silence) = compare(engine, node, None).await?;
+    let (mut check, _) = compare(engine, node, silence).await?;
     let key = |found: &v1::Finding| {
         (found.kind.clone(), found.network.clone(), found.generation, found.subject.clone())
     };
@@ -41,8 +41,13 @@ fn bounded(findings: &mut Vec<v1::Finding>, most: usize) -> u64 {
     left_out
 }
 
-/// The current differences. Nothing is locked, so what is found about sandboxes may be transient.
-async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckResponse> {
+/// The current differences, and the error if the runtime could not be queried; one that was `silent` a moment ago is not asked again.
+/// Nothing is locked, so what is found about sandboxes may be transient.
+async fn compare(
+    engine: &Engine,
+    node: &Arc<dyn Node>,
+    silent: Option<Error>,
+) -> Result<(v1::CheckResponse, Option<Error>)> {
     let before = books(engine).await;
     // What memory had then is on the disk from here on; if it cannot be, the difference is real.
     let _ = engine.settled().await;
@@ -55,48 +60,51 @@ async fn compare(engine: &Engine, node: &Arc<dyn Node>) -> Result<v1::CheckRespo
     let (compared, different) = missing(looked);
     let mut findings: Vec<_> = different.iter().map(difference).collect();
     let held: Vec<_> = in_memory.iter().flat_map(|book| book.allocations().cloned()).collect();
-    let (traces, problem) = node.look_for(&held).await;
-    let gone = held.iter().zip(traces);
-    findings.extend(gone.filter_map(|(held, traces)| Some(about(held, no_sandbox(held, traces)?))));
+    let (evidence, problem) = match silent {
+        None => node.look_for(&held).await,
+        silent => (Sandboxes::look_for_namespaces(&held), silent),
+    };
+    let looked_for = held.iter().zip(evidence);
+    findings.extend(looked_for.filter_map(|(held, evidence)| Some(about(held, no_sandbox(held, evidence)?))));
     findings.extend(in_memory.iter().flat_map(|book| unknown_owners(book)));
-    findings.extend(problem.map(|error| {
+    findings.extend(problem.as_ref().map(|error| {
         v1::Finding {
             kind: "runtime-unreachable".to_owned(),
             subject: "container runtime".to_owned(),
-            detail: error.cause,
+            detail: error.cause.clone(),
             next_step:
                 "start the runtime or fix `runtime.socket`; until it answers, no allocation is freed as leaked"
                     .to_owned(),
             ..v1::Finding::default()
         }
     }));
-    Ok(v1::CheckResponse {
-        compared,
-        findings,
-        notes: overlapping(&in_memory),
-        ..v1::CheckResponse::default()
-    })
+    let notes = overlapping(&in_memory);
+    Ok((v1::CheckResponse { compared, findings, notes, ..v1::CheckResponse::default() }, problem))
 }
 
-/// The finding for an allocation whose sandbox has these traces, if the namespace is gone.
-fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
-    let (kind, why, next_step) = match (traces.namespace, traces.runtime) {
-        (Trace::Gone, Trace::Gone) => (
+/// The finding for an allocation with this evidence about its sandbox, if the namespace is gone.
+fn no_sandbox(held: &Allocation, evidence: SandboxEvidence) -> Option<v1::Finding> {
+    let (kind, why, next_step) = match evidence.standing() {
+        SandboxStanding::Gone => (
             "sandbox-gone",
             "is gone, and the runtime does not list the container",
             "the daemon frees it after the grace period; `tenurectl repair --from REPORT --apply` frees it now",
         ),
-        (Trace::Gone, Trace::There) => (
+        SandboxStanding::Ending => (
             "namespace-gone",
             "is gone, but the runtime lists the container",
             "nothing to do if the container has stopped: the runtime will send its DEL",
         ),
-        (Trace::Gone, Trace::Unknown) => (
+        SandboxStanding::Unconfirmed => (
             "namespace-gone",
             "is gone; no runtime reports on the container",
             "set `runtime.socket` so that the runtime can confirm it; the runtime's DEL or GC frees the address",
         ),
-        _ => return None,
+        // The files of other IPAMs name no namespace. An ADD that is under way has no origin.
+        SandboxStanding::Unknown if evidence.runtime == WitnessVerdict::Absent && held.origin.is_some() => {
+            return Some(container_gone(held));
+        }
+        SandboxStanding::Lives | SandboxStanding::Unknown => return None,
     };
     Some(v1::Finding {
         kind: kind.to_owned(),
@@ -107,6 +115,25 @@ fn no_sandbox(held: &Allocation, traces: Traces) -> Option<v1::Finding> {
         generation: held.generation.0,
         ..v1::Finding::default()
     })
+}
+
+/// The finding for an imported allocation of which no namespace is known, and whose container the runtime does not list. One
+/// witness frees nothing.
+fn container_gone(held: &Allocation) -> v1::Finding {
+    let source = held.origin.as_ref().map_or("", |origin| &origin.source);
+    v1::Finding {
+        kind: "container-gone".to_owned(),
+        network: held.network.to_string(),
+        subject: held.owner.to_string(),
+        detail: format!(
+            "allocation {}: imported from {source}, so its network namespace is not known; the runtime does not list the container",
+            held.generation
+        ),
+        next_step: "nothing frees it but a DEL, a GC or a boot; if the pod is gone, `tenurectl release ADDRESS --apply` frees it"
+            .to_owned(),
+        generation: held.generation.0,
+        ..v1::Finding::default()
+    }
 }
 
 /// The finding for a difference between disk and memory.
@@ -187,4 +214,48 @@ fn unknown_owners(book: &Book) -> impl Iterator<Item = v1::Finding> {
         };
         about(held, finding)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_types::{
+        Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Origin, PolicyName,
+        PolicyStamp, Sandbox,
+    };
+
+    use super::*;
+
+    fn held(origin: Option<Origin>) -> Allocation {
+        let container = ContainerId::new("c1").unwrap();
+        Allocation {
+            network: NetworkName::new("pods").unwrap(),
+            generation: Generation(7),
+            owner: Owner::Attachment { container, interface: InterfaceName::new("eth0").unwrap() },
+            addresses: std::iter::empty().collect(),
+            sandbox: Sandbox::default(),
+            tags: Attributes::default(),
+            policy: Arc::new(PolicyStamp { name: PolicyName::new("p").unwrap(), digest: "00".into() }),
+            origin: origin.map(Box::new),
+            requested_at: Moment::default(),
+            allocated_at: Moment::default(),
+        }
+    }
+
+    #[test]
+    fn an_imported_row_has_the_runtime_as_its_only_witness() {
+        let origin = Origin { source: "host-local /networks".to_owned(), ..Origin::default() };
+        let (imported, own) = (held(Some(origin)), held(None));
+        let found = |held: &Allocation, runtime| {
+            let evidence = SandboxEvidence { namespace: WitnessVerdict::Unknown, runtime };
+            assert_eq!(evidence.standing(), SandboxStanding::Unknown, "a repair needs two");
+            no_sandbox(held, evidence).map(|found| (found.kind, found.detail))
+        };
+        let (kind, detail) = found(&imported, WitnessVerdict::Absent).unwrap();
+        assert_eq!(kind, "container-gone");
+        assert!(detail.contains("host-local /networks"), "{detail}");
+        for runtime in [WitnessVerdict::Present, WitnessVerdict::Unknown] {
+            assert_eq!(found(&imported, runtime), None);
+        }
+        assert_eq!(found(&own, WitnessVerdict::Absent), None, "its ADD may be under way");
+    }
 }

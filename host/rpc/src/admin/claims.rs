@@ -16,7 +16,7 @@ pub(super) fn list(engine: &Engine, request: &v1::ListAllClaimsRequest) -> Resul
     let claims = engine.claims_of(agent.as_ref());
     Ok(v1::ListAllClaimsResponse {
         claims: claims.iter().map(|claimed| claim(claimed, engine.now())).collect(),
-        standings: claims.iter().map(|claimed| standing(engine.standing(&claimed.claim.key))).collect(),
+        standings: claims.iter().map(|claimed| standing(engine.standing(&claimed.claim))).collect(),
     })
 }
 
@@ -37,8 +37,16 @@ pub(super) async fn release(
         network: NetworkName::new(&request.network).map_err(invalid)?,
         name: ClaimName::new(&request.name).map_err(invalid)?,
     };
-    let Some(claimed) = engine.claimed(&key) else { return Ok(v1::ReleaseClaimOfResponse { claim: None }) };
-    let shown = claim(&claimed, engine.now());
+    let Some(claimed) = engine.claimed(&key) else {
+        // It may be in the state that was lost.
+        engine.has_state()?;
+        return Ok(v1::ReleaseClaimOfResponse { claim: None });
+    };
+    let (shown, has) = (claim(&claimed, engine.now()), claimed.claim.generation);
+    if let Some(meant) = request.generation.filter(|meant| *meant != has.0) {
+        let cause = format_args!("{key} has generation {has} by now, and not {meant}; it was not released");
+        return Err(Error::new(ErrorCode::ClaimSuperseded, cause));
+    }
     if request.apply {
         let book = engine.book(&key.network).await;
         let held = book.as_ref().and_then(|book| book.owned_by(&key.owner()));

@@ -1,4 +1,4 @@
-//! What delegates were asked for.
+//! The addresses that delegates were asked for.
 
 use tenure_engine::{Engine, Pending};
 

@@ -72,7 +72,7 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
     })
 }
 
-/// Who took a step that has no reason of its own.
+/// Names who took a step that has no reason of its own.
 fn by_whom(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Chosen(Chooser::Configuration) => "named by the network's configuration",

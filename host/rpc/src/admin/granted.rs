@@ -1,4 +1,4 @@
-//! What a policy may do and what it has done, as messages.
+//! A policy's grants and its use of them, as messages.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use tenure_types::{Meter, PolicyName};
 
 use crate::v1;
 
-/// What a policy may do: its own grants, and the bounds of its name.
+/// Converts a policy's own grants and the bounds of its name.
 pub(super) fn grants(engine: &Engine, policy: &PolicyName, details: &Details) -> v1::PolicyGrants {
     let bounds = engine.settings().bounds.policies.get(policy).cloned().unwrap_or_default();
     let world = |(name, granted): &(&'static str, bool)| v1::PolicyWorld {
@@ -26,7 +26,7 @@ pub(super) fn grants(engine: &Engine, policy: &PolicyName, details: &Details) ->
     }
 }
 
-/// What a policy's calls have used.
+/// Converts the resources that a policy's calls have used.
 pub(super) fn meter(meter: &Meter) -> v1::PolicyMeter {
     let counts = |counts: &[(&'static str, u64)]| -> HashMap<String, u64> {
         counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()

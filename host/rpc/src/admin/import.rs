@@ -44,7 +44,7 @@ pub(super) async fn abandon(
     Ok(v1::AbandonImportResponse { imports: imports.collect() })
 }
 
-/// Who calls, for people.
+/// Describes the caller for people.
 pub(super) fn caller<T>(request: &Request<T>) -> String {
     let known = request.extensions().get::<UdsConnectInfo>().and_then(|info| info.peer_cred);
     known.map_or_else(String::new, |caller| match caller.pid() {
@@ -144,19 +144,26 @@ impl Session {
 
 fn read(entry: &v1::ImportEntry, source: &str) -> Result<Claim> {
     let place = |(index, text): (usize, &String)| {
-        let address = text.parse::<IpAddr>().map_err(|_| {
-            Error::new(ErrorCode::InvalidConfig, format_args!("{text:?} is not an IP address"))
-        })?;
+        let address = text.parse::<IpAddr>().map_err(|_| format!("{text:?} is not an IP address"))?;
         Ok(Place { address, claim: entry.claims.get(index).cloned().unwrap_or_default() })
     };
-    let places = entry.addresses.iter().enumerate().map(place).collect::<Result<_>>()?;
+    let read = entry.addresses.iter().enumerate().map(place);
+    let (places, broken): (Vec<_>, Vec<_>) = read.partition(std::result::Result::is_ok);
+    let places: Vec<Place> = places.into_iter().flatten().collect();
+    // The addresses beside it may be in use, too, but not by whom.
+    let broken = broken.into_iter().find_map(std::result::Result::err);
+    let owner = match (broken, places.is_empty()) {
+        (None, _) => owner(entry),
+        (Some(broken), false) => Err(broken),
+        (Some(broken), true) => return Err(Error::new(ErrorCode::InvalidConfig, broken)),
+    };
     let pod = (!entry.pod_name.is_empty()).then(|| PodIdentity {
         namespace: entry.pod_namespace.as_str().into(),
         name: entry.pod_name.as_str().into(),
         uid: Box::default(),
     });
     let claimed_at_ms = Some(entry.claimed_at_ms).filter(|claimed| *claimed > 0);
-    Ok(Claim { owner: owner(entry), places, pod, source: source.to_owned(), claimed_at_ms })
+    Ok(Claim { owner, places, pod, source: source.to_owned(), claimed_at_ms })
 }
 
 /// The owner of the addresses, or why it is unknown.

@@ -1,10 +1,10 @@
-//! What the services need from the daemon itself.
+//! The services' view of the daemon itself.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use tenure_ledger::Book;
-use tenure_runtime::Traces;
+use tenure_runtime::SandboxEvidence;
 use tenure_types::{Allocation, Error, NetworkName};
 
 use crate::v1;
@@ -20,7 +20,7 @@ pub struct Reloaded {
     pub problems: Vec<(String, String)>,
 }
 
-/// What the daemon knows apart from its engine.
+/// Facts and actions of the daemon outside of its engine.
 #[tonic::async_trait]
 pub trait Node: Send + Sync + 'static {
     /// The daemon's version.
@@ -38,8 +38,8 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// `CheckpointFailed` if recovery would fail.
     fn books_on_disk(&self) -> Result<Vec<Book>, Error>;
-    /// The traces of the allocations' sandboxes, in the same order; and the error if a runtime is configured and does not answer.
-    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<Traces>, Option<Error>);
+    /// The evidence about the allocations' sandboxes, in the same order; and the error if a runtime is configured and does not answer.
+    async fn look_for(&self, held: &[Arc<Allocation>]) -> (Vec<SandboxEvidence>, Option<Error>);
     /// Confirms that the state is complete after it was lost; returns whether it was lost.
     ///
     /// # Errors
@@ -62,9 +62,9 @@ pub trait Node: Send + Sync + 'static {
 pub trait Cloud: Send + Sync {
     /// The network whose addresses the interfaces carry.
     fn network(&self) -> &NetworkName;
-    /// What is known of them, and what is done to them.
+    /// Returns their status and the work in progress.
     async fn status(&self) -> v1::GetCloudResponse;
-    /// What the network's policy would have done now; nothing begins.
+    /// Returns the plan that the network's policy would make now; nothing begins.
     ///
     /// # Errors
     /// `NoCloud` if it does not plan, `NotReady` as long as too little is known to plan, and whatever it fails with.

@@ -1,4 +1,4 @@
-//! Networks whose ranges overlap. That is no problem if the networks are isolated from each other, which the daemon cannot know.
+//! Networks whose ranges overlap. Overlaps are harmless if the networks are isolated from each other, which the daemon cannot know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_engine::Engine;
 use tenure_ledger::Book;
-use tenure_runtime::{Trace, Traces};
+use tenure_runtime::SandboxEvidence;
 use tenure_types::{Allocation, End, Error, ErrorCode, Result};
 
 use super::books::books;
@@ -33,8 +33,12 @@ pub(super) async fn release(
         reason,
         allocation: Some(shown.clone()),
     };
-    let (traces, _) = node.look_for(std::slice::from_ref(&held)).await;
-    if let Some(there) = traces.first().and_then(|traces| seen(*traces)).filter(|_| !request.force) {
+    // Only a pod has a sandbox; the runtime need not be asked about others.
+    let evidence = match held.owner.attachment() {
+        Some(_) => node.look_for(std::slice::from_ref(&held)).await.0.pop(),
+        None => None,
+    };
+    if let Some(there) = evidence.and_then(SandboxEvidence::contradiction).filter(|_| !request.force) {
         return Ok(answer(
             "kept",
             format!("{there}; its DEL will free the address; --force releases it now"),
@@ -67,7 +71,11 @@ async fn meant(
     found.retain(|(held, _)| request.generation == 0 || held.generation.0 == request.generation);
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(only),
-        (None, _) => Err(Error::new(ErrorCode::UnknownAddress, format_args!("no allocation has {address}"))),
+        (None, _) => {
+            // It may be in the state that was lost.
+            engine.has_state()?;
+            Err(Error::new(ErrorCode::UnknownAddress, format_args!("no allocation has {address}")))
+        }
         (Some(last), false) => {
             let describe = |(held, _): &(Arc<Allocation>, v1::Allocation)| {
                 format!("{} (--network {} --generation {})", held.owner, held.network, held.generation)
@@ -82,13 +90,4 @@ async fn meant(
 /// The allocation that holds an address, and the one that waits for it.
 fn claims(book: &Book, address: IpAddr) -> impl Iterator<Item = &Arc<Allocation>> {
     book.holder(address).into_iter().chain(book.waiting_for(address))
-}
-
-/// The evidence that the sandbox exists.
-fn seen(traces: Traces) -> Option<&'static str> {
-    match (traces.runtime, traces.namespace) {
-        (Trace::There, _) => Some("the container runtime lists its sandbox"),
-        (_, Trace::There) => Some("its network namespace exists"),
-        _ => None,
-    }
 }

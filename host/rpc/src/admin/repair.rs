@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_engine::Engine;
-use tenure_runtime::Traces;
+use tenure_runtime::SandboxEvidence;
 use tenure_types::{Allocation, End, Result};
 
 use super::books::books;
@@ -23,12 +23,12 @@ pub(super) async fn repair(
     };
     let found: Vec<Option<Arc<Allocation>>> = request.allocations.iter().map(find).collect();
     let held: Vec<Arc<Allocation>> = found.iter().flatten().cloned().collect();
-    let mut traces = node.look_for(&held).await.0.into_iter();
+    let mut evidence = node.look_for(&held).await.0.into_iter();
     let mut outcomes = Vec::new();
     for held in found {
         let outcome = match held {
             None => outcome("ended", ""),
-            Some(held) if !traces.next().is_some_and(Traces::prove_gone) => {
+            Some(held) if !evidence.next().is_some_and(SandboxEvidence::proves_gone) => {
                 outcome("kept", &format!("{} is not confirmed to be gone", held.owner))
             }
             Some(_) if !request.apply => outcome("released", ""),

@@ -1,4 +1,4 @@
-//! What policies remember on a network.
+//! The states that policies keep on a network.
 
 use std::sync::Arc;
 

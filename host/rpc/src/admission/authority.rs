@@ -43,13 +43,13 @@ pub(super) struct AuthorityFilter {
 /// The next bytes of a connection.
 #[derive(Debug)]
 enum Next {
-    /// This many bytes that do not matter; then a frame's header.
+    /// Skips this many bytes; a frame's header follows.
     Skipped(usize),
     /// The rest of a frame's header.
     FrameHeader { bytes: [u8; FRAME_HEADER], read: usize },
     /// The rest of what comes before the fields.
     Prelude { frame: Frame, read: usize },
-    /// Fields.
+    /// Reads the header fields of a frame.
     Fields(Frame),
 }
 
@@ -130,7 +130,7 @@ impl AuthorityFilter {
 }
 
 impl Next {
-    /// What comes after a frame's header.
+    /// Returns the state after a frame's header.
     fn of([high, middle, low, kind, flags, ..]: [u8; FRAME_HEADER]) -> Self {
         let left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         match kind {

@@ -27,7 +27,7 @@ const WINDOW: u32 = 1 << 10;
 #[derive(Clone)]
 struct Refusing(Error);
 
-/// Refuses whatever is asked over a connection, which ends soon.
+/// Refuses all requests of a connection, which ends soon.
 pub(super) fn refuse(
     connection: impl AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
     error: Error,

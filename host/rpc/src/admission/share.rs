@@ -1,4 +1,4 @@
-//! What one agent may use of the daemon's memory, over all of its connections, and what a connection has not read yet.
+//! Limits on one agent's share of the daemon's memory: over all of its connections, and of unread answers on one connection.
 //!
 //! | bound | of | because |
 //! |---|---|---|
@@ -77,7 +77,7 @@ impl Link {
         Self { peer, share, unread: AtomicUsize::new(0) }
     }
 
-    /// Who made it.
+    /// Returns the process that made the connection.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer

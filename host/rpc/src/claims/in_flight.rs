@@ -6,7 +6,8 @@
 //!                 └── woken ── waits ◀────┘  (MOST_WAITING)
 //! ```
 //!
-//! A call that waits holds no other one up, and one that is woken queues rather than fails.
+//! A call that waits holds no other one up, and one that is woken queues rather than fails. It keeps its place among those that wait
+//! until then, so that many that are woken at once leave new calls their room.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The most calls of one agent that work or queue for it, besides its watches.
+/// The most calls of one agent that work or queue for it, besides its watches and the calls that have waited.
 const MOST_CALLS: usize = 256;
 
 /// The most calls of one agent that work.
 const MOST_WORKING: usize = 64;
 
-/// The most calls of one agent that wait for a network.
+/// The most calls of one agent that wait for a network, or have waited and are not answered yet.
 const MOST_WAITING: usize = 256;
 
 /// The calls of each agent. A `std::sync::Mutex`, held to look an agent up. The configuration names the agents, so there are few.
@@ -40,14 +41,18 @@ struct Calls {
 #[derive(Debug)]
 pub(super) struct Call {
     calls: Arc<Calls>,
-    _places: [OwnedSemaphorePermit; 2],
+    _works: OwnedSemaphorePermit,
+    /// Until it waits for the first time.
+    _place: Option<OwnedSemaphorePermit>,
+    /// Once it has waited.
+    waiting: Option<OwnedSemaphorePermit>,
 }
 
 /// A call that waits, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Waiting {
     calls: Arc<Calls>,
-    _place: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
 }
 
 impl InFlight {
@@ -60,7 +65,7 @@ impl InFlight {
         let place = Arc::clone(&calls.all).try_acquire_owned();
         let place = place.map_err(|_| calls.overloaded(format_args!("has {MOST_CALLS} calls in flight")))?;
         let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
-        Ok(Call { calls, _places: [place, works] })
+        Ok(Call { calls, _works: works, _place: Some(place), waiting: None })
     }
 
     fn of(&self, agent: &AgentName) -> Arc<Calls> {
@@ -84,11 +89,11 @@ impl Call {
     /// # Errors
     /// `Overloaded` if too many wait already.
     pub(super) fn waits(self) -> Result<Waiting> {
-        let calls = self.calls;
-        let place = Arc::clone(&calls.waiting).try_acquire_owned();
+        let Self { calls, waiting, .. } = self;
+        let place = waiting.map_or_else(|| Arc::clone(&calls.waiting).try_acquire_owned(), Ok);
         let too_many = format_args!("has {MOST_WAITING} calls that wait for a network");
         let place = place.map_err(|_| calls.overloaded(too_many))?;
-        Ok(Waiting { calls, _place: place })
+        Ok(Waiting { calls, place })
     }
 }
 
@@ -98,10 +103,9 @@ impl Waiting {
     /// # Errors
     /// None in practice: nothing closes the queue.
     pub(super) async fn works(self) -> Result<Call> {
-        let Self { calls, _place } = self;
-        let place = Arc::clone(&calls.all).acquire_owned().await.map_err(closed)?;
+        let Self { calls, place } = self;
         let works = Arc::clone(&calls.working).acquire_owned().await.map_err(closed)?;
-        Ok(Call { calls, _places: [place, works] })
+        Ok(Call { calls, _works: works, _place: None, waiting: Some(place) })
     }
 }
 
@@ -152,5 +156,26 @@ mod tests {
         let woken = waiting.into_iter().map(|waits| async { waits.works().await.map(drop) });
         let worked = futures_util::future::join_all(woken).await;
         assert!(worked.iter().all(Result::is_ok) && worked.len() == MOST_WAITING);
+    }
+
+    #[tokio::test]
+    async fn calls_that_are_woken_leave_new_ones_their_room() {
+        let (all, [one, _]) = (InFlight::default(), names());
+        let mut waiting = Vec::new();
+        for _ in 0..MOST_WAITING {
+            waiting.push(all.begin(&one).await.unwrap().waits().unwrap());
+        }
+        // The runtime makes a task pause that has been served so often without waiting.
+        tokio::task::yield_now().await;
+        let mut woken: Vec<_> = waiting.into_iter().map(|waits| Box::pin(waits.works())).collect();
+        let works = woken.iter_mut().filter_map(|call| call.as_mut().now_or_never());
+        let works: Vec<_> = works.map(Result::unwrap).collect();
+        assert_eq!(works.len(), MOST_WORKING);
+        let mut new = Box::pin(all.begin(&one));
+        assert!(new.as_mut().now_or_never().is_none(), "it queues behind them, and is not refused");
+        // One that waits again has its place still.
+        assert!(works.into_iter().all(|call| call.waits().is_ok()));
+        drop(woken);
+        new.await.unwrap();
     }
 }

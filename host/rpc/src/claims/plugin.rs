@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_engine::{Ask, Claimed};
-use tenure_ledger::{ClaimKey, Families, Wish};
+use tenure_engine::{Ask, Claimed, Precondition};
+use tenure_ledger::{ClaimKey, Wish};
 use tenure_types::cni::{Arguments, Command, Configuration, Dns, Success};
 use tenure_types::{AssignedAddress, Error, ErrorCode, Result};
 use tonic::{Request, Response, Status};
@@ -46,16 +46,17 @@ impl ClaimsService {
         let arguments = Arguments::parse(&call.args)?;
         let key = claim_of(&rights, &config, call)?;
         let addresses = config.requested(&arguments)?;
-        let wish = Wish { addresses, families: Families::default(), lease: None };
+        let wish = Wish { addresses, ..Wish::default() };
         let ask = Ask { network: key.network.clone(), name: key.name.clone(), wish };
         let existed = self.engine.claimed(&key).is_some();
         let wait = half(config.plugin_settings(&Command::Add)?.timeout);
-        let caller = Caller { link, rights, call: in_flight };
+        let agent = rights.agent();
+        let caller = Caller { link, rights, call: in_flight, agent };
         let claimed = self.ensure_in_time(caller, &ask, wait).await?;
         match success(&claimed).render(version) {
             Ok(output) => Ok(Answer { output: output.into_bytes() }),
             Err(error) => {
-                // Whoever gets an error has no address.
+                // A caller that gets an error has no address.
                 if !existed {
                     self.engine.release_claim(&key).await?;
                 }
@@ -68,7 +69,7 @@ impl ClaimsService {
         let (rights, _in_flight) = self.agent_of(call).await?;
         let call = call.get_ref();
         let key = claim_of(&rights, &Configuration::parse(&call.config)?, call)?;
-        self.engine.release_claim(&key).await.map(drop)
+        self.engine.release_claim_if(&key, &Precondition::default()).await.map(drop)
     }
 
     async fn check_by_plugin(&self, call: &Request<Invocation>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What an agent may claim, and who it is.
+//! An agent's identity and rights.
 
 use std::pin::Pin;
 
@@ -13,7 +13,7 @@ pub type Reload = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Knows the agents of this node.
 #[tonic::async_trait]
 pub trait Agents: Send + Sync + 'static {
-    /// The agent that made a connection, and what it may claim.
+    /// Returns the agent that made a connection, and its rights.
     ///
     /// # Errors
     /// `AgentUnknown` if it is none.
@@ -23,7 +23,7 @@ pub trait Agents: Send + Sync + 'static {
     fn next_reload(&self) -> Reload;
 }
 
-/// What an agent may claim: its table in the configuration.
+/// The rights of an agent, from its table in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
     /// The agent.
@@ -43,7 +43,7 @@ pub struct Rights {
 impl Rights {
     /// The agent as the engine knows it.
     pub(super) fn agent(&self) -> Agent {
-        Agent { name: self.name.clone(), most: self.claims }
+        Agent::new(self.name.clone(), self.claims)
     }
 
     /// Refuses what the agent may not ask for, and says which rule does.

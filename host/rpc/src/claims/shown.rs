@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
-use tenure_engine::{Claimed, ClaimedPlace};
+use tenure_engine::{Claimed, ClaimedPlace, MissingFamily};
 use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::cni::{Configuration, Route, Success};
 use tenure_types::{Attributes, DELEGATED, Moment, NetworkName, PoolName, RangeName};
@@ -71,12 +71,24 @@ fn with_routes(claimed: &Claimed, now: Moment, routes: Vec<v1::ClaimRoute>) -> v
         lease_seconds: u32::try_from(lease).unwrap_or(u32::MAX),
         lapses_at_ms: claimed.lapses_at.map_or(0, |at| at.wall_ms),
         reserved: matches!(claim.presence, Presence::Reserved(_)),
+        scope: named(claim.wish.claimant.scope.as_ref()),
+        holder: named(claim.wish.claimant.holder.as_ref()),
+        missing_families: claimed.missing.iter().map(missing).collect(),
     }
 }
 
-/// What identifies a claim to its agent.
+/// Converts a claim's key to the form that its agent sees.
 pub(super) fn id(key: &ClaimKey) -> v1::ClaimId {
     v1::ClaimId { network: key.network.to_string(), name: key.name.to_string() }
+}
+
+fn named(name: Option<&impl ToString>) -> String {
+    name.map_or_else(String::new, ToString::to_string)
+}
+
+fn missing(MissingFamily { is_ipv6, why }: &MissingFamily) -> v1::MissingFamily {
+    let family = if *is_ipv6 { v1::Family::Ipv6 } else { v1::Family::Ipv4 };
+    v1::MissingFamily { family: family.into(), reason: why.name().to_owned(), message: why.to_string() }
 }
 
 fn address(place: &ClaimedPlace) -> v1::ClaimAddress {

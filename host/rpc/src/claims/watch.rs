@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
-use tenure_engine::{Changes, Engine};
+use tenure_engine::{Changes, ClaimFilter, Engine};
 use tenure_types::{AgentName, Error, ErrorCode, Result};
 use tokio::sync::{mpsc, oneshot, watch};
 use tonic::Status;
 
 use super::Agents;
 use super::shown::{self, ShownClaims};
+use super::told_claims::ToldClaims;
 use crate::admission::Link;
 use crate::status::to_status;
 use crate::v1;
@@ -36,6 +37,8 @@ pub(super) struct Watch {
     pub(super) agents: Arc<dyn Agents>,
     /// The agent that its caller was when it began.
     pub(super) agent: AgentName,
+    /// The claims that it is about.
+    pub(super) filter: ClaimFilter,
     pub(super) link: Arc<Link>,
     pub(super) routes_apart: bool,
     pub(super) stop: watch::Receiver<bool>,
@@ -44,7 +47,7 @@ pub(super) struct Watch {
 /// Begins a watch, which is followed in a task of its own until its reader goes away, is no longer the agent, or `stop` is true.
 pub(super) fn begin(watch: Watch, version: String) -> Result<WatchStream> {
     let (engine, agent) = (&watch.engine, &watch.agent);
-    let watching = engine.watching(agent);
+    let watching = engine.watching(agent, watch.filter.clone());
     if engine.open_watches(agent) > MOST_WATCHES {
         let cause = format_args!("agent {agent} has {MOST_WATCHES} watches open");
         return Err(Error::new(ErrorCode::Overloaded, cause));
@@ -65,9 +68,10 @@ pub(super) fn begin(watch: Watch, version: String) -> Result<WatchStream> {
 impl Watch {
     /// Sends responses until the watch has to end; returns why.
     async fn follow(mut self, version: String, responses: &Responses) -> Error {
-        let mut changed = self.engine.claim_changes();
+        let mut changed = self.engine.claim_changes(&self.agent);
         let mut version = Some(version).filter(|version| !version.is_empty());
         let mut is_first = true;
+        let mut told = ToldClaims::default();
         loop {
             changed.mark_unchanged();
             let reload = self.agents.next_reload();
@@ -75,7 +79,8 @@ impl Watch {
                 return error;
             }
             match self.engine.changes(&self.agent, version.as_deref()).await {
-                Ok(changes) => {
+                Ok(mut changes) => {
+                    told.narrow(&self.filter, &mut changes);
                     let is_news = is_first || !changes.claims.is_empty() || !changes.released.is_empty();
                     version = Some(changes.version.clone());
                     if is_news && !sent(responses, response(&self.engine, changes, self.routes_apart)).await {

@@ -12,9 +12,9 @@ use crate::v1::Invocation;
 /// A verb that can be deferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deferrable {
-    /// DEL.
+    /// A deferred DEL.
     Del,
-    /// GC.
+    /// A deferred GC.
     Gc,
 }
 

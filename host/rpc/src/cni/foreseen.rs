@@ -58,7 +58,7 @@ pub fn foreseen(text: &[u8]) -> Result<Vec<ForeseenNetwork>> {
     Ok(all)
 }
 
-/// What the plugin gets as its input from each plugin of the configuration that calls it.
+/// Lists the inputs of the plugin, one for each plugin of the configuration that calls it.
 fn inputs(text: &[u8]) -> Result<Vec<Vec<u8>>> {
     let malformed = |cause: String| Error::new(ErrorCode::MalformedConfig, cause);
     let root: Object = serde_json::from_slice(text).map_err(|error| malformed(error.to_string()))?;

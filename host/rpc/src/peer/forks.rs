@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What has begun since the boot, when no connection waited; 0 before that was noted.
+/// Number of processes and threads begun since the boot, noted while no connection waited; 0 before that was noted.
 static NOTED: AtomicU64 = AtomicU64::new(0);
 
 /// Whether this kernel tells a connection's process by number only.

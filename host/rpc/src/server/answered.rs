@@ -18,7 +18,7 @@ const LONGEST_PIECE: usize = 16 << 10;
 /// The body of an answer.
 pub(super) struct Answered {
     body: Body,
-    /// What is left of the last frame.
+    /// Remainder of the last frame.
     rest: Bytes,
     link: Arc<Link>,
     /// Given back when the last piece is taken.

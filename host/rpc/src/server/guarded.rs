@@ -30,7 +30,7 @@ const REFLECTION: &str = "/grpc.reflection.";
 /// How long a request may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What precedes a gRPC message: whether it is compressed, and its length.
+/// Length of the header of a gRPC message, in bytes: whether it is compressed, and its length.
 const MESSAGE_HEADER: usize = 5;
 
 /// Services of agents.
@@ -39,7 +39,7 @@ pub(super) struct Guarded<S> {
     pub(super) services: S,
 }
 
-/// What a request holds of its agent's share until its answer has been read.
+/// Permits of its agent's share that a request keeps until its answer has been read.
 type Held = Vec<OwnedSemaphorePermit>;
 
 impl<S> Service<http::Request<Body>> for Guarded<S>

@@ -71,7 +71,7 @@ impl Serving {
     fn at(path: &Path) -> Self {
         let (service, under_way) = (Slow::default(), UnderWay::default());
         let (stop, stopped) = oneshot::channel::<()>();
-        let calls = Door::open(path.to_owned()).unwrap().connections(|_| {});
+        let calls = Door::open(path.to_owned()).unwrap().connections(std::future::pending, |_| {});
         let serving = serve_cni(calls, service.clone(), under_way.clone(), async {
             stopped.await.unwrap();
         });

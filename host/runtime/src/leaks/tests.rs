@@ -1,9 +1,9 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use tenure_engine::{ExchangeSettings, Ports, Recovered, Settings};
+use tenure_engine::{ExchangeSettings, Ports, Settings};
 use tenure_fixtures::ports::{ManualClock, ManualJournal, NoLinks, Silent, catalogue};
-use tenure_ledger::{Book, LedgerFact};
+use tenure_ledger::{Book, LedgerFact, LedgerState};
 use tenure_types::{
     AssignedAddress, Attributes, ContainerId, Generation, InterfaceName, Moment, NetworkName, Owner, Place,
     PolicyName, PolicyStamp, Sandbox,
@@ -65,7 +65,7 @@ fn engine(container: &str, netns: &Path) -> Arc<Engine> {
         reserved: Duration::from_secs(3600),
         agents: None,
     };
-    Engine::new(Recovered { books: vec![book], ..Recovered::default() }, ports, settings).0
+    Engine::new(LedgerState { books: vec![book], ..LedgerState::default() }, ports, settings).0
 }
 
 async fn held(leaks: &Leaks) -> usize {

@@ -70,7 +70,7 @@ fn ask(key: &ClaimKey) -> Ask {
 }
 
 fn agent(name: &AgentName) -> Agent {
-    Agent { name: name.clone(), most: 16 }
+    Agent::new(name.clone(), 16)
 }
 
 /// The agents.

@@ -8,12 +8,13 @@ use std::time::Duration;
 use anyhow::Result;
 use tenure_engine::ports::Clock as _;
 use tenure_engine::{Add, Del, Gc};
+use tenure_fixtures::ports::restored;
 use tenure_types::{
     AssignedAddress, ContainerId, End, Error, ErrorCode, InterfaceName, NetworkConfig, NetworkName, Owner,
     Place, PolicyName, Sandbox,
 };
 
-use super::{Daemon, Outcome, Request, World, state};
+use super::{Daemon, Outcome, Request, World};
 use crate::oracle::{Asked, Key};
 use crate::policies::POLICIES;
 
@@ -50,7 +51,7 @@ impl World {
 
     /// Frees allocations whose namespaces are gone, as the daemon does after two independent checks.
     pub(super) fn look_for_leaks(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let (books, ..) = state(daemon)?;
+        let books = restored(daemon.source.images.pages(1))?.books;
         for held in books.iter().flat_map(|book| book.image().allocations) {
             if self.gone.contains(held.netns()) {
                 self.oracle.may_reap(&(held.network.clone(), held.owner.clone()), held.netns());

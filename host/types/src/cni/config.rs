@@ -41,7 +41,7 @@ pub struct PluginSettings {
     pub timeout: Duration,
     /// How long the call waits for a daemon that is away, within its time limit.
     pub wait: Duration,
-    /// ADD only: the file to read name servers from.
+    /// ADD and STATUS only: the file to read name servers from.
     pub resolv_conf: Option<String>,
 }
 
@@ -134,7 +134,10 @@ impl<'a> Configuration<'a> {
         }
         let (socket, timeout) = (path(&ipam, "socket")?, timeout(&ipam)?);
         let wait = wait(&ipam, timeout)?;
-        let resolv_conf = if *command == Command::Add { path(&ipam, RESOLV_CONF)? } else { None };
+        let resolv_conf = match command {
+            Command::Add | Command::Status => path(&ipam, RESOLV_CONF)?,
+            _ => None,
+        };
         Ok(PluginSettings { socket, timeout, wait, resolv_conf })
     }
 

@@ -21,9 +21,9 @@ pub struct ErrorReport {
     pub code: u32,
     /// The error code's stable name.
     pub reason: String,
-    /// What happened.
+    /// The cause, in one line.
     pub cause: String,
-    /// What a person can do about it.
+    /// The next step for an operator.
     pub next_step: String,
     /// The reference implementation's message in this case, if it has one.
     pub reference: Option<String>,

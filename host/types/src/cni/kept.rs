@@ -10,7 +10,7 @@ use super::Success;
 use super::json::Object;
 use crate::{AssignedAddress, Error};
 
-/// What a runtime has kept.
+/// The result of an earlier ADD, as a runtime has kept it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     addresses: Vec<IpAddr>,
@@ -35,7 +35,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// What it lacks of a result.
+    /// Lists the parts of a result that it lacks.
     #[must_use]
     pub fn lacks(&self, result: &Success) -> Vec<String> {
         let addresses = result.addresses.iter().map(AssignedAddress::ip);

@@ -1,4 +1,4 @@
-//! What another plugin prints: a result in the form of any version, or an error object.
+//! Output of another plugin: a result in the form of any version, or an error object.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use super::json::{Node, Object};
 use super::{Dns, Route, SpecVersion, Success};
 use crate::{AssignedAddress, Error, ErrorCode};
 
-/// What a plugin printed.
+/// The output of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     /// The result of an ADD.
     Success(Success),
     /// An error; some plugins print one and exit with 0.
     Failure {
-        /// Its code; never 0.
+        /// The error's code; never 0.
         code: u32,
-        /// Its message, with the details behind it.
+        /// The error's message, with the details behind it.
         message: String,
     },
 }

@@ -22,7 +22,7 @@ pub struct Route {
     /// The TCP maximum segment size to advertise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advmss: Option<u32>,
-    /// Its priority among routes to the same destination; the lowest wins.
+    /// The route's priority among routes to the same destination; the lowest wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     /// The routing table.

@@ -1,9 +1,9 @@
 //! Growth: the whole need in one plan.
 
-use super::action::Step;
-use super::rule::Rule;
+use super::action::PlanStep;
+use super::rule::PoolRule;
 use super::spots::Spots;
-use crate::supply::{Counts, Supply, Unit};
+use crate::supply::{PoolCounts, PoolSupply, RangeUnit};
 
 /// The most steps of one plan, which the largest instance type does not reach. What is left is for the next.
 const MOST_STEPS: usize = 64;
@@ -11,8 +11,8 @@ const MOST_STEPS: usize = 64;
 /// The growth of a pool.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
-    pub(super) steps: Vec<Step>,
-    /// What is lacking in spite of these steps.
+    pub(super) steps: Vec<PlanStep>,
+    /// The reason why these steps are not enough.
     pub(super) lack: Option<Lack>,
 }
 
@@ -34,7 +34,7 @@ impl Lack {
 }
 
 /// The growth of a pool that nothing can be assigned to.
-pub(super) fn impossible(supply: &Supply, rule: &Rule<'_>, why: &str) -> Growth {
+pub(super) fn impossible(supply: &PoolSupply, rule: &PoolRule<'_>, why: &str) -> Growth {
     let counts = supply.counts(None);
     let is_short = rule.wanted(&counts) > 0;
     let lack = is_short.then(|| Lack::Full(format!("{why}; {}", rule.explain(&counts))));
@@ -42,7 +42,7 @@ pub(super) fn impossible(supply: &Supply, rule: &Rule<'_>, why: &str) -> Growth 
 }
 
 /// Plans the growth of a pool. With `only_demand`, only for requests that wait.
-pub(super) fn grow(supply: &Supply, rule: &Rule<'_>, only_demand: bool) -> Growth {
+pub(super) fn grow(supply: &PoolSupply, rule: &PoolRule<'_>, only_demand: bool) -> Growth {
     let mut filling =
         Filling { supply, rule, only_demand, spots: Spots::of(supply), steps: Vec::new(), placed: 0 };
     let mut counts = supply.counts(Some(rule.unit));
@@ -53,7 +53,7 @@ pub(super) fn grow(supply: &Supply, rule: &Rule<'_>, only_demand: bool) -> Growt
         counts = supply.counts(None);
         counts.grow(filling.placed);
         if rule.has_fallback {
-            filling.fill(&mut counts, Unit::Address);
+            filling.fill(&mut counts, RangeUnit::Address);
         }
     }
     let lack = match filling.wanted(&counts) {
@@ -67,18 +67,18 @@ pub(super) fn grow(supply: &Supply, rule: &Rule<'_>, only_demand: bool) -> Growt
 }
 
 struct Filling<'a> {
-    supply: &'a Supply,
-    rule: &'a Rule<'a>,
+    supply: &'a PoolSupply,
+    rule: &'a PoolRule<'a>,
     only_demand: bool,
     spots: Spots,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     /// The addresses that the steps bring.
     placed: u32,
 }
 
 impl Filling<'_> {
     /// How many addresses are wanted, and could be used by the node's pods.
-    fn wanted(&self, counts: &Counts) -> u32 {
+    fn wanted(&self, counts: &PoolCounts) -> u32 {
         let wanted = match self.only_demand {
             true => counts.waiting.saturating_sub(counts.free),
             false => self.rule.wanted(counts),
@@ -86,7 +86,7 @@ impl Filling<'_> {
         wanted.min(counts.room_for_pods(self.supply.most_pods))
     }
 
-    fn fill(&mut self, counts: &mut Counts, unit: Unit) {
+    fn fill(&mut self, counts: &mut PoolCounts, unit: RangeUnit) {
         let size = self.supply.size(unit);
         loop {
             let wanted = self.wanted(counts);

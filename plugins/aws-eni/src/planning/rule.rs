@@ -1,16 +1,16 @@
-//! What a pool is filled with, and up to where.
+//! The rule by which a pool is filled: the kind of range, and the target.
 
 use crate::names::IPV6;
-use crate::settings::{InForce, Settings, Target};
-use crate::supply::{Counts, Supply, Unit};
+use crate::settings::{AwsSettings, InForce, WarmTarget};
+use crate::supply::{PoolCounts, PoolSupply, RangeUnit};
 
 /// The rule of a pool.
 #[derive(Debug)]
-pub(super) struct Rule<'a> {
-    /// What should be free.
-    pub(super) target: Target,
-    /// What is assigned.
-    pub(super) unit: Unit,
+pub(super) struct PoolRule<'a> {
+    /// The number of addresses that should be free.
+    pub(super) target: WarmTarget,
+    /// The kind of range to assign.
+    pub(super) unit: RangeUnit,
     /// The addresses that a target counts in: those of a prefix, or of a whole interface.
     grain: u32,
     /// Whether single addresses are assigned where there are no prefixes.
@@ -25,19 +25,19 @@ pub(super) struct Rule<'a> {
     entry: Option<&'a str>,
 }
 
-impl<'a> Rule<'a> {
+impl<'a> PoolRule<'a> {
     pub(super) fn of(
-        settings: &Settings,
+        settings: &AwsSettings,
         in_force: &'a InForce,
-        supply: &Supply,
+        supply: &PoolSupply,
         pool: &str,
         has_prefixes: bool,
     ) -> Self {
         if pool == IPV6 {
             // One /80 is more than a node's pods can use. It stays for as long as the node does.
-            let (target, grain) = (Target::Prefixes(0), supply.prefix_size);
+            let (target, grain) = (WarmTarget::Prefixes(0), supply.prefix_size);
             let detaches = !settings.ipv4;
-            let unit = Unit::Prefix;
+            let unit = RangeUnit::Prefix;
             return Self {
                 target,
                 unit,
@@ -51,8 +51,8 @@ impl<'a> Rule<'a> {
         }
         let prefixes = settings.prefixes && has_prefixes;
         let (unit, grain) = match prefixes {
-            true => (Unit::Prefix, supply.prefix_size),
-            false => (Unit::Address, supply.new_slots),
+            true => (RangeUnit::Prefix, supply.prefix_size),
+            false => (RangeUnit::Address, supply.new_slots),
         };
         Self {
             target: in_force.warm.target(prefixes),
@@ -67,27 +67,27 @@ impl<'a> Rule<'a> {
     }
 
     /// How many addresses are wanted beyond these; the largest number for whole interfaces.
-    pub(super) fn wanted(&self, counts: &Counts) -> u32 {
+    pub(super) fn wanted(&self, counts: &PoolCounts) -> u32 {
         counts.wanted(self.target, self.grain)
     }
 
     /// Whether ipamd would give back a whole interface: one more than the target is free.
-    pub(super) fn has_an_interface_too_many(&self, counts: &Counts) -> bool {
-        let Target::Interfaces(interfaces) = self.target else { return true };
+    pub(super) fn has_an_interface_too_many(&self, counts: &PoolCounts) -> bool {
+        let WarmTarget::Interfaces(interfaces) = self.target else { return true };
         counts.free >= interfaces.saturating_add(1).saturating_mul(self.grain).saturating_add(counts.waiting)
     }
 
     /// Whether these counts are still enough after something unused has gone.
-    pub(super) fn is_kept_by(&self, counts: &Counts) -> bool {
+    pub(super) fn is_kept_by(&self, counts: &PoolCounts) -> bool {
         let promised = match self.target {
-            Target::Prefixes(prefixes) => prefixes,
-            Target::Addresses { .. } | Target::Interfaces(_) => 0,
+            WarmTarget::Prefixes(prefixes) => prefixes,
+            WarmTarget::Addresses { .. } | WarmTarget::Interfaces(_) => 0,
         };
         self.wanted(counts) == 0 && counts.empty_prefixes >= promised
     }
 
     /// The arithmetic, for people.
-    pub(super) fn explain(&self, counts: &Counts) -> String {
+    pub(super) fn explain(&self, counts: &PoolCounts) -> String {
         let sums = counts.explain(self.target, self.grain);
         match self.entry {
             Some(entry) => format!("{sums}; {entry}"),

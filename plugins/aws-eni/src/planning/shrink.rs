@@ -7,10 +7,10 @@ mod victims;
 use std::cmp::Reverse;
 
 use self::victims::Victims;
-use super::action::Step;
-use super::rule::Rule;
-use crate::settings::Target;
-use crate::supply::{Counts, Duty, Interface, Run, Supply};
+use super::action::PlanStep;
+use super::rule::PoolRule;
+use crate::settings::WarmTarget;
+use crate::supply::{InterfaceDuty, NodeInterface, PoolCounts, PoolSupply, RangeRun};
 
 /// How old an interface must be before it is detached, in seconds, as in ipamd.
 const LEAST_AGE: u32 = 60;
@@ -22,21 +22,21 @@ const PATIENCE: u32 = 3;
 const MOST_STEPS: usize = 128;
 
 /// Plans what to give back. Unless the pool `is_steady`, only what pods get no addresses of.
-pub(super) fn shrink(supply: &Supply, rule: &Rule<'_>, is_steady: bool) -> Vec<Step> {
+pub(super) fn shrink(supply: &PoolSupply, rule: &PoolRule<'_>, is_steady: bool) -> Vec<PlanStep> {
     let mut victims = Victims::new(supply);
     victims.take_all(|interface, run| {
-        let is_over = interface.duty == Duty::Retired || !run.is_open;
+        let is_over = interface.duty == InterfaceDuty::Retired || !run.is_open;
         is_over && run.is_unused()
     });
     let gives_back = is_steady && rule.gives_back && surplus(supply, rule, &mut victims);
     let mut steps = Vec::new();
     for (index, interface) in supply.interfaces.iter().enumerate() {
-        let is_retired = interface.duty == Duty::Retired;
+        let is_retired = interface.duty == InterfaceDuty::Retired;
         let may_go = rule.detaches && (gives_back || is_retired) && interface.is_removable(LEAST_AGE);
         match may_go && victims.has_all(index) {
-            true => steps.push(Step::Detach { interface: interface.name.clone() }),
+            true => steps.push(PlanStep::Detach { interface: interface.name.clone() }),
             false => steps.extend(
-                victims.of(index).map(|run| Step::Release { range: run.name.clone(), unit: run.unit }),
+                victims.of(index).map(|run| PlanStep::Release { range: run.name.clone(), unit: run.unit }),
             ),
         }
     }
@@ -45,8 +45,8 @@ pub(super) fn shrink(supply: &Supply, rule: &Rule<'_>, is_steady: bool) -> Vec<S
 }
 
 /// Takes what is surplus. Whether the pool has what it needs.
-fn surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, victims: &mut Victims<'a>) -> bool {
-    let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
+fn surplus<'a>(supply: &'a PoolSupply, rule: &PoolRule<'_>, victims: &mut Victims<'a>) -> bool {
+    let is_idle = |run: &RangeRun| run.is_unused() && run.idle >= rule.idle;
     let own = supply.counts(Some(rule.unit));
     if rule.wanted(&own) == 0 {
         // What is of the other kind is not needed any more.
@@ -73,8 +73,13 @@ fn surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, victims: &mut Victims<'a>) -
 }
 
 /// Makes room for the own kind if all slots are taken by the other: one at a time.
-fn convert(supply: &Supply, rule: &Rule<'_>, victims: &mut Victims<'_>, is_idle: impl Fn(&Run) -> bool) {
-    let has_slots = |interface: &Interface| interface.takes_more() && interface.slots > 0;
+fn convert(
+    supply: &PoolSupply,
+    rule: &PoolRule<'_>,
+    victims: &mut Victims<'_>,
+    is_idle: impl Fn(&RangeRun) -> bool,
+) {
+    let has_slots = |interface: &NodeInterface| interface.takes_more() && interface.slots > 0;
     if !victims.is_empty() || supply.waiting > 0 || supply.interfaces.iter().any(has_slots) {
         return;
     }
@@ -96,14 +101,19 @@ fn convert(supply: &Supply, rule: &Rule<'_>, victims: &mut Victims<'_>, is_idle:
     }
 }
 
-fn own_surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, mut counts: Counts, victims: &mut Victims<'a>) {
-    let is_idle = |run: &Run| run.is_unused() && run.idle >= rule.idle;
+fn own_surplus<'a>(
+    supply: &'a PoolSupply,
+    rule: &PoolRule<'_>,
+    mut counts: PoolCounts,
+    victims: &mut Victims<'a>,
+) {
+    let is_idle = |run: &RangeRun| run.is_unused() && run.idle >= rule.idle;
     let mut chosen = Vec::new();
     for interface in packing(supply) {
-        if matches!(rule.target, Target::Interfaces(_)) {
+        if matches!(rule.target, WarmTarget::Interfaces(_)) {
             let removable =
                 supply.interfaces.get(interface).is_some_and(|interface| interface.is_removable(LEAST_AGE));
-            let runs: Vec<&Run> = victims.left(interface).collect();
+            let runs: Vec<&RangeRun> = victims.left(interface).collect();
             let rest = runs.iter().fold(counts, |rest, run| rest.without(run));
             let is_spare = removable && runs.iter().all(|run| is_idle(run));
             if is_spare && rule.has_an_interface_too_many(&counts) && rule.is_kept_by(&rest) {
@@ -127,7 +137,7 @@ fn own_surplus<'a>(supply: &'a Supply, rule: &Rule<'_>, mut counts: Counts, vict
 
 /// Whether so many ranges have been surplus for long enough to give them back: then one call gives back what pods have left in
 /// minutes, and what the next pods need has not gone.
-fn is_time(supply: &Supply, rule: &Rule<'_>, surplus: usize) -> bool {
+fn is_time(supply: &PoolSupply, rule: &PoolRule<'_>, surplus: usize) -> bool {
     let runs = supply.interfaces.iter().flat_map(|interface| &interface.runs);
     let own = runs.filter(|run| run.unit == rule.unit && run.is_unused() && run.idle >= rule.idle);
     let mut idle: Vec<u32> = own.map(|run| run.idle).collect();
@@ -139,8 +149,8 @@ fn is_time(supply: &Supply, rule: &Rule<'_>, surplus: usize) -> bool {
 
 /// The interfaces in the order in which they are emptied: those with the fewest used addresses and then the fewest ranges
 /// first, and the primary one last.
-fn packing(supply: &Supply) -> Vec<usize> {
-    let mut order: Vec<(usize, &Interface)> = supply.interfaces.iter().enumerate().collect();
+fn packing(supply: &PoolSupply) -> Vec<usize> {
+    let mut order: Vec<(usize, &NodeInterface)> = supply.interfaces.iter().enumerate().collect();
     order.sort_by_key(|(_, interface)| {
         (interface.is_primary, interface.used(), interface.runs.len(), Reverse(interface.name.as_str()))
     });

@@ -1,13 +1,13 @@
-//! Where more can be assigned: on the interfaces that are there, the fullest first, and then on new ones.
+//! Places for more ranges: on the interfaces that are there, the fullest first, and then on new ones.
 
-use super::action::Step;
-use crate::supply::{Subnet, Supply, Unit};
+use super::action::PlanStep;
+use crate::supply::{PoolSupply, RangeUnit, SupplySubnet};
 
-/// What is left of the node's and EC2's room while a plan is made.
+/// The remaining room of the node and of EC2 while a plan is made.
 #[derive(Debug)]
 pub(super) struct Spots {
     interfaces: Vec<Spot>,
-    subnets: Vec<Subnet>,
+    subnets: Vec<SupplySubnet>,
     room: u32,
     new_slots: u32,
     /// The slots of interfaces on their way that nothing is assigned to yet: they come sooner than those of one more interface.
@@ -23,14 +23,14 @@ struct Spot {
 }
 
 impl Spots {
-    pub(super) fn of(supply: &Supply) -> Self {
+    pub(super) fn of(supply: &PoolSupply) -> Self {
         let mut taking: Vec<_> =
             supply.interfaces.iter().filter(|interface| interface.takes_more()).collect();
         taking.sort_by_key(|interface| {
             (!interface.is_primary, std::cmp::Reverse(interface.used()), interface.name.clone())
         });
         let position = |name: &str| supply.subnets.iter().position(|subnet| subnet.name == name);
-        let spot = |interface: &crate::supply::Interface| Spot {
+        let spot = |interface: &crate::supply::NodeInterface| Spot {
             interface: interface.name.clone(),
             subnet: interface.subnet.as_deref().and_then(position),
             slots: interface.slots,
@@ -45,19 +45,19 @@ impl Spots {
         }
     }
 
-    fn size(&self, unit: Unit) -> u32 {
+    fn size(&self, unit: RangeUnit) -> u32 {
         match unit {
-            Unit::Address => 1,
-            Unit::Prefix => self.prefix_size,
+            RangeUnit::Address => 1,
+            RangeUnit::Prefix => self.prefix_size,
         }
     }
 
     /// Takes the next spot for up to `most`; returns the step and how many it assigns.
-    pub(super) fn next(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+    pub(super) fn next(&mut self, unit: RangeUnit, most: u32) -> Option<(PlanStep, u32)> {
         self.on_interface(unit, most).or_else(|| self.on_new(unit, most.saturating_sub(self.coming)))
     }
 
-    fn on_interface(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+    fn on_interface(&mut self, unit: RangeUnit, most: u32) -> Option<(PlanStep, u32)> {
         let size = self.size(unit);
         for spot in &mut self.interfaces {
             let subnet = spot.subnet.and_then(|index| self.subnets.get_mut(index));
@@ -70,12 +70,12 @@ impl Spots {
             if let Some(subnet) = subnet {
                 subnet.take(count.saturating_mul(size));
             }
-            return Some((Step::Assign { interface: spot.interface.clone(), unit, count }, count));
+            return Some((PlanStep::Assign { interface: spot.interface.clone(), unit, count }, count));
         }
         None
     }
 
-    fn on_new(&mut self, unit: Unit, most: u32) -> Option<(Step, u32)> {
+    fn on_new(&mut self, unit: RangeUnit, most: u32) -> Option<(PlanStep, u32)> {
         let (size, most) = (self.size(unit), most.min(self.new_slots));
         if self.room == 0 || most == 0 {
             return None;
@@ -93,22 +93,22 @@ impl Spots {
             }
         };
         self.room -= 1;
-        Some((Step::Attach { subnet, unit, count }, count))
+        Some((PlanStep::Attach { subnet, unit, count }, count))
     }
 
-    /// Whether there is a slot left, on an interface or on a new one, whatever EC2 has.
+    /// Whether there is a slot left, on an interface or on a new one, regardless of what EC2 has.
     pub(super) fn has_slots(&self) -> bool {
         self.coming > 0
             || (self.room > 0 && self.new_slots > 0)
             || self.interfaces.iter().any(|spot| spot.slots > 0)
     }
 
-    /// What EC2 does not have at present, for people.
+    /// Describes for people what EC2 lacks at present.
     pub(super) fn shortage(&self) -> String {
         if self.coming > 0 {
             return format!("{} slots of interfaces on their way are not assigned yet", self.coming);
         }
-        let told = |subnet: &Subnet| {
+        let told = |subnet: &SupplySubnet| {
             if let Some((call, seconds)) = &subnet.refused {
                 return format!("{}: EC2 refuses {call}; it is asked again in {seconds} s", subnet.name);
             }
@@ -118,7 +118,7 @@ impl Spots {
                 seconds => format!("{} is exhausted; EC2 is asked again in {seconds} s", subnet.name),
             }
         };
-        let used = |subnet: &&Subnet| {
+        let used = |subnet: &&SupplySubnet| {
             let index = self.subnets.iter().position(|other| other.name == subnet.name);
             subnet.is_candidate
                 || subnet.refused.is_some()
@@ -133,10 +133,10 @@ impl Spots {
 }
 
 /// How many addresses or prefixes a new interface could get in a subnet, beside its own address.
-fn fits(subnet: &Subnet, unit: Unit, size: u32) -> u32 {
+fn fits(subnet: &SupplySubnet, unit: RangeUnit, size: u32) -> u32 {
     let mut rest = subnet.clone();
     rest.take(1);
-    match subnet.is_candidate && subnet.has(Unit::Address, 1) > 0 {
+    match subnet.is_candidate && subnet.has(RangeUnit::Address, 1) > 0 {
         true => rest.has(unit, size),
         false => 0,
     }

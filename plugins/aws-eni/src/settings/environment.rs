@@ -5,19 +5,19 @@
 
 use tenure_sdk::{ConfigError, Json, Node, Refusal};
 
-use super::knob::{Kind, Knob, Role};
+use super::knob::{Knob, KnobKind, Role};
 use super::knobs::KNOBS;
 use super::value::{Value, ipv4, mark, name_prefix, tags};
 
 /// A setting of the environment; no value if its default applies.
-pub(super) type Entry = (&'static Knob, Node, Option<Value>);
+pub(super) type TargetEntry = (&'static Knob, Node, Option<Value>);
 
 /// Reads the table, and adds warnings.
 ///
 /// # Errors
 /// For an unknown name, and for what is refused by name.
-pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<Entry>, Refusal> {
-    let mut entries: Vec<Entry> = Vec::new();
+pub(super) fn read(table: &Node, warnings: &mut Vec<String>) -> Result<Vec<TargetEntry>, Refusal> {
+    let mut entries: Vec<TargetEntry> = Vec::new();
     for (name, node) in table.entries()? {
         let Some(knob) = KNOBS.iter().find(|knob| knob.env == Some(name.as_str())) else {
             return Err(node.wrong("is not a setting of ipamd that this policy knows").into());
@@ -53,71 +53,71 @@ fn text(node: &Node) -> Result<String, ConfigError> {
 }
 
 /// A value, or none where ipamd would use its default; and what ipamd would not have said.
-struct Read {
+struct EnvironmentValue {
     value: Option<Value>,
     warning: Option<String>,
 }
 
-impl Read {
+impl EnvironmentValue {
     fn good(value: Value) -> Self {
         Self { value: Some(value), warning: None }
     }
 
-    fn default(kind: Kind, text: &str, what: &str) -> Self {
+    fn default(kind: KnobKind, text: &str, what: &str) -> Self {
         let default = kind.default();
         let default = if default.is_empty() { "none".to_owned() } else { default };
         Self { value: None, warning: Some(format!("{text:?} is not {what}; using the default: {default}")) }
     }
 }
 
-fn value(kind: Kind, text: &str, node: &Node) -> Result<Read, ConfigError> {
+fn value(kind: KnobKind, text: &str, node: &Node) -> Result<EnvironmentValue, ConfigError> {
     Ok(match kind {
         // Go's environment look-ups take an empty value for an absent one.
-        _ if text.is_empty() => Read { value: None, warning: None },
-        Kind::Count(_) => match integer(text) {
-            Some(count) => Read::good(Value::Count(count)),
-            None => Read::default(kind, text, "a non-negative integer"),
+        _ if text.is_empty() => EnvironmentValue { value: None, warning: None },
+        KnobKind::Count(_) => match integer(text) {
+            Some(count) => EnvironmentValue::good(Value::Count(count)),
+            None => EnvironmentValue::default(kind, text, "a non-negative integer"),
         },
-        Kind::Bounded(least, most, _) => match integer(text) {
-            Some(count) if (least..=most).contains(&count) => Read::good(Value::Count(count)),
+        KnobKind::Bounded(least, most, _) => match integer(text) {
+            Some(count) if (least..=most).contains(&count) => EnvironmentValue::good(Value::Count(count)),
             Some(count) => {
                 let nearest = count.clamp(least, most);
                 let warning = format!("{count} is not from {least} to {most}; using {nearest}");
-                Read { value: Some(Value::Count(nearest)), warning: Some(warning) }
+                EnvironmentValue { value: Some(Value::Count(nearest)), warning: Some(warning) }
             }
-            None => Read::default(kind, text, "a non-negative integer"),
+            None => EnvironmentValue::default(kind, text, "a non-negative integer"),
         },
-        Kind::Flag(_) => match boolean(text) {
-            Some(flag) => Read::good(Value::Flag(flag)),
-            None => Read::default(kind, text, "true or false"),
+        KnobKind::Flag(_) => match boolean(text) {
+            Some(flag) => EnvironmentValue::good(Value::Flag(flag)),
+            None => EnvironmentValue::default(kind, text, "true or false"),
         },
-        Kind::Text(_) => Read::good(Value::Text(text.into()).bounded(node)?),
-        Kind::Choice(names) => match names.contains(&text) {
-            true => Read::good(Value::Text(text.into())),
-            false => Read::default(kind, text, &format!("one of {}", names.join(", "))),
+        KnobKind::Text(_) => EnvironmentValue::good(Value::Text(text.into()).bounded(node)?),
+        KnobKind::Choice(names) => match names.contains(&text) {
+            true => EnvironmentValue::good(Value::Text(text.into())),
+            false => EnvironmentValue::default(kind, text, &format!("one of {}", names.join(", "))),
         },
-        Kind::Mark(_) => match mark(text) {
-            Some(mark) => Read::good(Value::Text(mark)),
-            None => Read::default(kind, text, "a mark such as 0x80"),
+        KnobKind::Mark(_) => match mark(text) {
+            Some(mark) => EnvironmentValue::good(Value::Text(mark)),
+            None => EnvironmentValue::default(kind, text, "a mark such as 0x80"),
         },
-        Kind::NamePrefix(_) => {
+        KnobKind::NamePrefix(_) => {
             name_prefix(text).map_err(|message| node.wrong(message))?;
-            Read::good(Value::Text(text.into()))
+            EnvironmentValue::good(Value::Text(text.into()))
         }
-        Kind::Subnets => subnets(text, node)?,
-        Kind::Tags => match Node::parse(node.path(), text).and_then(|parsed| tags(&parsed)) {
+        KnobKind::Subnets => subnets(text, node)?,
+        KnobKind::Tags => match Node::parse(node.path(), text).and_then(|parsed| tags(&parsed)) {
             Ok((tags, reserved)) => {
                 let warning = format!("{} are set by the host itself", reserved.join(", "));
                 let warning = (!reserved.is_empty()).then_some(warning);
-                Read { value: Some(Value::Text(tags).bounded(node)?), warning }
+                EnvironmentValue { value: Some(Value::Text(tags).bounded(node)?), warning }
             }
-            Err(_) => Read::default(kind, text, "a JSON object of strings"),
+            Err(_) => EnvironmentValue::default(kind, text, "a JSON object of strings"),
         },
     })
 }
 
 /// Skips invalid subnets.
-fn subnets(text: &str, node: &Node) -> Result<Read, ConfigError> {
+fn subnets(text: &str, node: &Node) -> Result<EnvironmentValue, ConfigError> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         match ipv4(part) {
@@ -127,7 +127,7 @@ fn subnets(text: &str, node: &Node) -> Result<Read, ConfigError> {
     }
     let warning =
         (!bad.is_empty()).then(|| format!("skipping what is not an IPv4 subnet: {}", bad.join(", ")));
-    Ok(Read { value: Some(Value::Text(good.join(",")).bounded(node)?), warning })
+    Ok(EnvironmentValue { value: Some(Value::Text(good.join(",")).bounded(node)?), warning })
 }
 
 /// As Go's `strconv.Atoi`, for numbers that are not negative.

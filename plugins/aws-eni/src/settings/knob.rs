@@ -1,4 +1,4 @@
-//! What a setting is: its names, the values that it may have, and what becomes of it.
+//! Settings: the names, the permitted values, and the part of tenure that follows each.
 
 /// A setting, by its key in the `ipam` object and by the name that ipamd's environment has for it.
 #[derive(Debug, Clone, Copy)]
@@ -7,15 +7,15 @@ pub struct Knob {
     pub key: Option<&'static str>,
     /// The name in ipamd's environment; none if ipamd has no such setting.
     pub env: Option<&'static str>,
-    /// Its values.
-    pub kind: Kind,
-    /// What becomes of it.
+    /// The kind of the setting's values.
+    pub kind: KnobKind,
+    /// The part of tenure that follows it.
     pub role: Role,
 }
 
 /// The values that a setting may have, and its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum KnobKind {
     /// A non-negative integer.
     Count(Option<u32>),
     /// An integer between two bounds.
@@ -36,14 +36,14 @@ pub enum Kind {
     Tags,
 }
 
-/// What becomes of a setting.
+/// The part of tenure that follows a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The policy plans or proposes with it.
     Policy,
     /// The host gets it, as an attribute of the definition with the key's name.
     Host,
-    /// Both.
+    /// Policy and host both follow it.
     Both,
     /// Any value but the default is refused, for this reason.
     Refused(&'static str),
@@ -51,7 +51,7 @@ pub enum Role {
     Idle(&'static str),
 }
 
-impl Kind {
+impl KnobKind {
     /// The default as the book's table shows it; empty if there is none.
     #[must_use]
     pub fn default(self) -> String {

@@ -1,21 +1,21 @@
 //! Every setting: one row each. The book's page `aws-eni.md` is checked against this table.
 
-use super::knob::Kind::{Bounded, Choice, Count, Flag, Mark, NamePrefix, Subnets, Tags, Text};
+use super::knob::KnobKind::{Bounded, Choice, Count, Flag, Mark, NamePrefix, Subnets, Tags, Text};
 use super::knob::Role::{Both, Host, Idle, Policy, Refused};
-use super::knob::{Kind, Knob, Role};
+use super::knob::{Knob, KnobKind, Role};
 
 /// A setting with a key of its own and a name in ipamd's environment.
-const fn both(key: &'static str, env: &'static str, kind: Kind, role: Role) -> Knob {
+const fn both(key: &'static str, env: &'static str, kind: KnobKind, role: Role) -> Knob {
     Knob { key: Some(key), env: Some(env), kind, role }
 }
 
 /// A setting that ipamd does not have.
-const fn own(key: &'static str, kind: Kind, role: Role) -> Knob {
+const fn own(key: &'static str, kind: KnobKind, role: Role) -> Knob {
     Knob { key: Some(key), env: None, kind, role }
 }
 
 /// A name in ipamd's environment that is not a setting here.
-const fn known(env: &'static str, kind: Kind, role: Role) -> Knob {
+const fn known(env: &'static str, kind: KnobKind, role: Role) -> Knob {
     Knob { key: None, env: Some(env), kind, role }
 }
 

@@ -8,8 +8,8 @@ mod window;
 
 use tenure_sdk::{ConfigError, Node, Refusal};
 
-use self::conditions::{CONDITIONS, Conditions};
-use super::warm::{Target, Warm};
+use self::conditions::{CONDITIONS, TargetConditions};
+use super::warm::{Warm, WarmTarget};
 use crate::present::Present;
 
 /// The key of an entry's own targets.
@@ -17,18 +17,18 @@ const WARM: &str = "warm";
 
 /// The entries, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Targets(Vec<Entry>);
+pub(super) struct Targets(Vec<TargetEntry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    conditions: Conditions,
+struct TargetEntry {
+    conditions: TargetConditions,
     warm: Warm,
 }
 
-/// What should be free at present, and by which entry.
+/// The present warm target, and the entry that sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
-    /// What should be free.
+    /// The warm target.
     pub warm: Warm,
     /// Which entry says so, for people; nothing if there are no entries.
     pub words: Option<String>,
@@ -40,11 +40,11 @@ impl Targets {
     /// # Errors
     /// With the path of what is wrong.
     pub(super) fn read(list: Option<&Node>, prefixes: bool) -> Result<Self, Refusal> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<TargetEntry> = Vec::new();
         for node in list.map(Node::items).transpose()?.unwrap_or_default() {
-            let entry = Entry::read(&node, prefixes)?;
+            let entry = TargetEntry::read(&node, prefixes)?;
             let number = entries.len() + 1;
-            let covers = |(_, before): &(usize, &Entry)| before.conditions.cover(&entry.conditions);
+            let covers = |(_, before): &(usize, &TargetEntry)| before.conditions.cover(&entry.conditions);
             if let Some((before, _)) = (1..).zip(&entries).find(covers) {
                 let message = format!(
                     "entry {number} is never in force, because entry {before} is whenever it could be"
@@ -56,9 +56,9 @@ impl Targets {
         Ok(Self(entries))
     }
 
-    /// What is in force at present; `usual` if no entry is.
+    /// Finds the warm target in force at present; `usual` if no entry is.
     pub(super) fn in_force(&self, usual: Warm, present: &Present<'_>) -> InForce {
-        let holds = |(_, entry): &(usize, &Entry)| entry.conditions.hold(present);
+        let holds = |(_, entry): &(usize, &TargetEntry)| entry.conditions.hold(present);
         match (1..).zip(&self.0).find(holds) {
             Some((number, entry)) => {
                 let words = format!("targets: entry {number} ({})", entry.conditions.words());
@@ -72,7 +72,7 @@ impl Targets {
     }
 }
 
-impl Entry {
+impl TargetEntry {
     fn read(node: &Node, prefixes: bool) -> Result<Self, ConfigError> {
         for (name, value) in node.entries()? {
             if !CONDITIONS.iter().chain(&[WARM]).any(|known| known.eq_ignore_ascii_case(&name)) {
@@ -83,7 +83,7 @@ impl Entry {
                 return Err(value.wrong(message));
             }
         }
-        let conditions = Conditions::read(node)?;
+        let conditions = TargetConditions::read(node)?;
         let Some(table) = node.get(WARM)? else {
             return Err(node.wrong(format!("has no {WARM}, which says what should be free")));
         };
@@ -92,7 +92,7 @@ impl Entry {
         if only_prefixes && !prefixes {
             return Err(table.wrong("has only prefixes, which count with ipam.prefixes"));
         }
-        if prefixes && warm.target(true) == Target::Prefixes(0) {
+        if prefixes && warm.target(true) == WarmTarget::Prefixes(0) {
             let message = "with ipam.prefixes, needs one of prefixes, addresses and minimum above 0";
             return Err(table.wrong(message));
         }

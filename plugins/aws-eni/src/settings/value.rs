@@ -2,7 +2,7 @@
 
 use tenure_sdk::{ConfigError, Json, Node, Subnet};
 
-use super::knob::Kind;
+use super::knob::KnobKind;
 
 /// The longest value of a definition's attribute, in bytes.
 const LONGEST: usize = 512;
@@ -23,10 +23,10 @@ pub(super) enum Value {
 
 impl Value {
     /// The default of a kind; none if there is none.
-    pub(super) fn default(kind: Kind) -> Option<Self> {
+    pub(super) fn default(kind: KnobKind) -> Option<Self> {
         match kind {
-            Kind::Count(default) | Kind::Bounded(_, _, default) => default.map(Self::Count),
-            Kind::Flag(default) => Some(Self::Flag(default)),
+            KnobKind::Count(default) | KnobKind::Bounded(_, _, default) => default.map(Self::Count),
+            KnobKind::Flag(default) => Some(Self::Flag(default)),
             _ => Some(kind.default()).filter(|default| !default.is_empty()).map(Self::Text),
         }
     }
@@ -35,32 +35,32 @@ impl Value {
     ///
     /// # Errors
     /// With the key's path.
-    pub(super) fn own(kind: Kind, node: &Node) -> Result<Self, ConfigError> {
+    pub(super) fn own(kind: KnobKind, node: &Node) -> Result<Self, ConfigError> {
         let value = match kind {
-            Kind::Count(_) => Self::Count(node.count()?),
-            Kind::Bounded(least, most, _) => match node.count()? {
+            KnobKind::Count(_) => Self::Count(node.count()?),
+            KnobKind::Bounded(least, most, _) => match node.count()? {
                 count if (least..=most).contains(&count) => Self::Count(count),
                 _ => return Err(node.wrong(format!("must be from {least} to {most}"))),
             },
-            Kind::Flag(_) => match node.value() {
+            KnobKind::Flag(_) => match node.value() {
                 Json::Bool(flag) => Self::Flag(*flag),
                 _ => return Err(node.wrong("must be true or false")),
             },
-            Kind::Text(_) => Self::Text(node.text()?.into()),
-            Kind::Choice(names) => match node.text()? {
+            KnobKind::Text(_) => Self::Text(node.text()?.into()),
+            KnobKind::Choice(names) => match node.text()? {
                 text if names.contains(&text) => Self::Text(text.into()),
                 _ => return Err(node.wrong(format!("must be one of: {}", names.join(", ")))),
             },
-            Kind::Mark(_) => match mark(node.text()?) {
+            KnobKind::Mark(_) => match mark(node.text()?) {
                 Some(mark) => Self::Text(mark),
                 None => return Err(node.wrong("must be bits of a mark, such as \"0x80\"")),
             },
-            Kind::NamePrefix(_) => {
+            KnobKind::NamePrefix(_) => {
                 let text = node.text()?;
                 name_prefix(text).map_err(|message| node.wrong(message))?;
                 Self::Text(text.into())
             }
-            Kind::Subnets => {
+            KnobKind::Subnets => {
                 let mut subnets = Vec::new();
                 for item in node.items()? {
                     let subnet = ipv4(item.text()?);
@@ -68,12 +68,12 @@ impl Value {
                 }
                 Self::Text(subnets.join(","))
             }
-            Kind::Tags => Self::Text(tags(node)?.0),
+            KnobKind::Tags => Self::Text(tags(node)?.0),
         };
         value.bounded(node)
     }
 
-    /// This value, if the host can keep it.
+    /// Returns the value, if the host can keep it.
     ///
     /// # Errors
     /// With the key's path.

@@ -1,4 +1,4 @@
-//! What should be free beyond what is held: the four settings of a `warm` table, and which of them count.
+//! Warm targets, beyond what is held: the four settings of a `warm` table, and which of them count.
 
 use tenure_sdk::{ConfigError, Node};
 
@@ -9,9 +9,9 @@ use super::values::Values;
 /// How the keys of these settings begin.
 const GROUP: &str = "warm.";
 
-/// What should be free, beyond what is held.
+/// The number of free addresses or ranges to keep, beyond what is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum WarmTarget {
     /// Free addresses, and addresses in total.
     Addresses {
         /// WARM_IP_TARGET.
@@ -77,14 +77,14 @@ impl Warm {
         })
     }
 
-    /// What should be free, if IPv4 addresses come as prefixes or one by one.
+    /// Chooses the target that counts, if IPv4 addresses come as prefixes or one by one.
     #[must_use]
-    pub fn target(self, prefixes: bool) -> Target {
+    pub fn target(self, prefixes: bool) -> WarmTarget {
         let Self { interfaces, addresses, minimum, prefixes: whole } = self;
         match (addresses > 0 || minimum > 0, prefixes) {
-            (true, _) => Target::Addresses { warm: addresses, minimum },
-            (false, true) => Target::Prefixes(whole),
-            (false, false) => Target::Interfaces(interfaces),
+            (true, _) => WarmTarget::Addresses { warm: addresses, minimum },
+            (false, true) => WarmTarget::Prefixes(whole),
+            (false, false) => WarmTarget::Interfaces(interfaces),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! How many addresses there are, and what is wanted beyond them: the formulas of ipamd, with what is cooling and what
+//! Counts addresses, and the shortage against a target: the formulas of ipamd, with what is cooling and what
 //! waits in them.
 
-use super::{Run, Unit};
-use crate::settings::Target;
+use super::{RangeRun, RangeUnit};
+use crate::settings::WarmTarget;
 
 /// The usage of a pool. Sums stop at the largest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct PoolCounts {
     /// Addresses that can be handed out or are held: ipamd's total.
     pub total: u32,
     /// Held addresses.
@@ -21,9 +21,9 @@ pub struct Counts {
     pub waiting: u32,
 }
 
-impl Counts {
+impl PoolCounts {
     /// Adds a range; only what it holds if it hands out nothing more.
-    pub(super) fn add(&mut self, run: &Run, is_counted: bool) {
+    pub(super) fn add(&mut self, run: &RangeRun, is_counted: bool) {
         self.held = self.held.saturating_add(run.held);
         if !is_counted {
             self.total = self.total.saturating_add(run.held);
@@ -32,7 +32,7 @@ impl Counts {
         self.total = self.total.saturating_add(run.total);
         self.cooling = self.cooling.saturating_add(run.cooling);
         self.free = self.free.saturating_add(run.free());
-        self.empty_prefixes += u32::from(run.unit == Unit::Prefix && run.is_unused());
+        self.empty_prefixes += u32::from(run.unit == RangeUnit::Prefix && run.is_unused());
     }
 
     /// Adds free addresses.
@@ -41,12 +41,12 @@ impl Counts {
         self.free = self.free.saturating_add(addresses);
     }
 
-    /// These counts without an unused range.
+    /// Returns the counts without an unused range.
     #[must_use]
-    pub fn without(mut self, run: &Run) -> Self {
+    pub fn without(mut self, run: &RangeRun) -> Self {
         self.total = self.total.saturating_sub(run.total);
         self.free = self.free.saturating_sub(run.total);
-        self.empty_prefixes = self.empty_prefixes.saturating_sub(u32::from(run.unit == Unit::Prefix));
+        self.empty_prefixes = self.empty_prefixes.saturating_sub(u32::from(run.unit == RangeUnit::Prefix));
         self
     }
 
@@ -54,12 +54,12 @@ impl Counts {
     ///
     /// Nothing is released unless this stays 0 without it, so that what was just assigned is never given back.
     #[must_use]
-    pub fn wanted(&self, target: Target, unit: u32) -> u32 {
+    pub fn wanted(&self, target: WarmTarget, unit: u32) -> u32 {
         let beyond = |wish: u32| wish.saturating_add(self.waiting).saturating_sub(self.free);
         match target {
-            Target::Addresses { warm, minimum } => beyond(warm).max(minimum.saturating_sub(self.total)),
-            Target::Prefixes(prefixes) => beyond(prefixes.saturating_mul(unit).max(1)),
-            Target::Interfaces(interfaces) => match beyond(interfaces.saturating_mul(unit).max(1)) {
+            WarmTarget::Addresses { warm, minimum } => beyond(warm).max(minimum.saturating_sub(self.total)),
+            WarmTarget::Prefixes(prefixes) => beyond(prefixes.saturating_mul(unit).max(1)),
+            WarmTarget::Interfaces(interfaces) => match beyond(interfaces.saturating_mul(unit).max(1)) {
                 0 => 0,
                 _ => u32::MAX,
             },
@@ -75,15 +75,17 @@ impl Counts {
 
     /// The arithmetic behind [`wanted`](Self::wanted), for people.
     #[must_use]
-    pub fn explain(&self, target: Target, unit: u32) -> String {
+    pub fn explain(&self, target: WarmTarget, unit: u32) -> String {
         let Self { total, held, cooling, free, waiting, .. } = self;
         let wish = match target {
-            Target::Addresses { warm, minimum } => {
+            WarmTarget::Addresses { warm, minimum } => {
                 format!("wanted: {warm} free and {minimum} in total (warm.addresses, warm.minimum)")
             }
-            Target::Prefixes(0) | Target::Interfaces(0) => "wanted: 1 free".to_owned(),
-            Target::Prefixes(prefixes) => format!("wanted: {prefixes} x {unit} free (warm.prefixes)"),
-            Target::Interfaces(interfaces) => format!("wanted: {interfaces} x {unit} free (warm.interfaces)"),
+            WarmTarget::Prefixes(0) | WarmTarget::Interfaces(0) => "wanted: 1 free".to_owned(),
+            WarmTarget::Prefixes(prefixes) => format!("wanted: {prefixes} x {unit} free (warm.prefixes)"),
+            WarmTarget::Interfaces(interfaces) => {
+                format!("wanted: {interfaces} x {unit} free (warm.interfaces)")
+            }
         };
         format!(
             "{wish}, and {waiting} waiting; there are {free} free of {total}, {held} held, {cooling} cooling"

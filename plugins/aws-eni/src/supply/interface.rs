@@ -1,13 +1,13 @@
 //! A network interface and the ranges on it.
 
-use super::Unit;
+use super::RangeUnit;
 
-/// What an interface is good for.
+/// The purpose of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Duty {
+pub enum InterfaceDuty {
     /// Pods get addresses of it.
     Serving,
-    /// It serves the pods that it has, and no new ones: its subnet is excluded, or it is the primary interface of a
+    /// The interface serves the pods that it has, and no new ones: its subnet is excluded, or it is the primary interface of a
     /// node with a custom network.
     Retired,
     /// Nothing is changed about it: somebody else manages it, or the host does not show it.
@@ -16,13 +16,13 @@ pub enum Duty {
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
-    /// Its name, such as `eni-0123`.
+pub struct NodeInterface {
+    /// The interface's name, such as `eni-0123`.
     pub name: String,
     /// The subnet that it is in, if that is known.
     pub subnet: Option<String>,
-    /// What it is good for.
-    pub duty: Duty,
+    /// The interface's purpose.
+    pub duty: InterfaceDuty,
     /// Whether it is the instance's primary interface, which cannot be detached.
     pub is_primary: bool,
     /// Whether it is being detached.
@@ -36,21 +36,21 @@ pub struct Interface {
     /// Whether addresses or prefixes have been requested for it.
     pub is_growing: bool,
     /// The ranges of this pool on it.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RangeRun>,
 }
 
 /// A range of a pool on an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    /// Its name.
+pub struct RangeRun {
+    /// The range's name.
     pub name: String,
     /// Whether it is a prefix or a single address.
-    pub unit: Unit,
+    pub unit: RangeUnit,
     /// The number of its addresses.
     pub total: u32,
-    /// Its held addresses.
+    /// The range's held addresses.
     pub held: u32,
-    /// Its cooling addresses.
+    /// The range's cooling addresses.
     pub cooling: u32,
     /// Whether it hands out addresses.
     pub is_open: bool,
@@ -60,24 +60,24 @@ pub struct Run {
     pub idle: u32,
 }
 
-impl Interface {
+impl NodeInterface {
     /// Whether pods get addresses of a range on it.
     #[must_use]
-    pub fn hands_out(&self, run: &Run) -> bool {
-        self.duty != Duty::Retired && !self.is_leaving && run.is_open && !run.is_leaving
+    pub fn hands_out(&self, run: &RangeRun) -> bool {
+        self.duty != InterfaceDuty::Retired && !self.is_leaving && run.is_open && !run.is_leaving
     }
 
     /// Whether more can be assigned to it.
     #[must_use]
     pub fn takes_more(&self) -> bool {
-        self.duty == Duty::Serving && !self.is_leaving
+        self.duty == InterfaceDuty::Serving && !self.is_leaving
     }
 
     /// Whether it may be detached once its ranges are unused.
     #[must_use]
     pub fn is_removable(&self, least_age: u32) -> bool {
         let is_busy = self.is_primary || self.is_leaving || self.is_growing || self.has_others;
-        self.duty != Duty::Foreign && !is_busy && self.age >= least_age
+        self.duty != InterfaceDuty::Foreign && !is_busy && self.age >= least_age
     }
 
     /// How many of its addresses are held or cooling.
@@ -87,14 +87,14 @@ impl Interface {
     }
 }
 
-impl Run {
+impl RangeRun {
     /// Whether no address is held or cooling.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.held == 0 && self.cooling == 0
     }
 
-    /// Its free addresses.
+    /// The range's free addresses.
     #[must_use]
     pub fn free(&self) -> u32 {
         self.total.saturating_sub(self.held).saturating_sub(self.cooling)

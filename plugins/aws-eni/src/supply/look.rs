@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tenure_sdk::ledger::{Pool, RangeView};
 use tenure_sdk::{Object, State, ledger};
 
-use super::pending::Pending;
-use super::{Duty, Interface, Run, Subnet, Supply, Unit};
+use super::pending::PendingRanges;
+use super::{InterfaceDuty, NodeInterface, PoolSupply, RangeRun, RangeUnit, SupplySubnet};
 use crate::names::{FALSE, INTERFACE, INTERFACES, IPV6, RANGES, SUBNET, SUBNETS, TRUE};
-use crate::settings::Settings;
+use crate::settings::AwsSettings;
 
 /// The addresses of an IPv4 prefix, a /28.
 const IPV4_PREFIX: u32 = 16;
@@ -18,15 +18,15 @@ const USUAL_PODS: u32 = 110;
 
 /// Reads the supply of a pool.
 #[must_use]
-pub fn look(settings: &Settings, state: &State, pool: &Pool) -> Supply {
+pub fn look(settings: &AwsSettings, state: &State, pool: &Pool) -> PoolSupply {
     let is_ipv6 = pool.name == IPV6;
-    let pending = Pending::of(state, pool.index);
-    let subnets: Vec<_> = state.objects(SUBNETS).map(|object| Subnet::read(object, is_ipv6)).collect();
+    let pending = PendingRanges::of(state, pool.index);
+    let subnets: Vec<_> = state.objects(SUBNETS).map(|object| SupplySubnet::read(object, is_ipv6)).collect();
     let idle =
         state.objects(RANGES).filter_map(|range| Some((range.name.as_str(), range.number("idle.seconds")?)));
     let idle: BTreeMap<&str, u32> = idle.collect();
-    let reader = Reader { settings, pending: &pending, subnets: &subnets, idle: &idle, is_ipv6 };
-    let mut interfaces: BTreeMap<String, Interface> =
+    let reader = StateReader { settings, pending: &pending, subnets: &subnets, idle: &idle, is_ipv6 };
+    let mut interfaces: BTreeMap<String, NodeInterface> =
         state.objects(INTERFACES).map(|object| (object.name.clone(), reader.interface(object))).collect();
     for other in ledger::pools() {
         for view in other.shelf().ranges() {
@@ -46,7 +46,7 @@ pub fn look(settings: &Settings, state: &State, pool: &Pool) -> Supply {
     let may_attach = !is_ipv6 || !settings.ipv4;
     let new_slots = state.number(if is_ipv6 { "interfaces.ipv6.slots" } else { "interfaces.slots" });
     let new_slots = new_slots.unwrap_or_default();
-    Supply {
+    PoolSupply {
         interfaces: interfaces.into_values().collect(),
         interfaces_room: if may_attach { allowed.saturating_sub(pending.interfaces) } else { 0 },
         new_slots,
@@ -61,11 +61,11 @@ pub fn look(settings: &Settings, state: &State, pool: &Pool) -> Supply {
 }
 
 /// An interface that the host does not show, although the ledger has addresses of it.
-fn unknown(name: &str) -> Interface {
-    Interface {
+fn unknown(name: &str) -> NodeInterface {
+    NodeInterface {
         name: name.into(),
         subnet: None,
-        duty: Duty::Foreign,
+        duty: InterfaceDuty::Foreign,
         is_primary: false,
         is_leaving: false,
         has_others: false,
@@ -76,29 +76,30 @@ fn unknown(name: &str) -> Interface {
     }
 }
 
-struct Reader<'a> {
-    settings: &'a Settings,
-    pending: &'a Pending<'a>,
-    subnets: &'a [Subnet],
+struct StateReader<'a> {
+    settings: &'a AwsSettings,
+    pending: &'a PendingRanges<'a>,
+    subnets: &'a [SupplySubnet],
     /// How long each unused range has been unused.
     idle: &'a BTreeMap<&'a str, u32>,
     is_ipv6: bool,
 }
 
-impl Reader<'_> {
-    fn interface(&self, object: &Object) -> Interface {
+impl StateReader<'_> {
+    fn interface(&self, object: &Object) -> NodeInterface {
         let is = |name: &str, value: &str| object.attributes.get(name) == Some(value);
         let subnet_of = object.attributes.get(SUBNET);
         let is_primary = is("primary", TRUE);
-        let in_excluded = |subnet: &&Subnet| subnet.is_excluded && Some(subnet.name.as_str()) == subnet_of;
+        let in_excluded =
+            |subnet: &&SupplySubnet| subnet.is_excluded && Some(subnet.name.as_str()) == subnet_of;
         let duty = match self.subnets.iter().find(in_excluded) {
-            _ if is("managed", FALSE) => Duty::Foreign,
-            None if !(is_primary && self.settings.custom_network) => Duty::Serving,
-            _ => Duty::Retired,
+            _ if is("managed", FALSE) => InterfaceDuty::Foreign,
+            None if !(is_primary && self.settings.custom_network) => InterfaceDuty::Serving,
+            _ => InterfaceDuty::Retired,
         };
         let requested = self.pending.slots.get(object.name.as_str()).copied().unwrap_or_default();
         let slots = object.number(if self.is_ipv6 { "ipv6.slots.free" } else { "slots.free" });
-        Interface {
+        NodeInterface {
             name: object.name.clone(),
             subnet: subnet_of.map(str::to_owned),
             duty,
@@ -112,11 +113,11 @@ impl Reader<'_> {
         }
     }
 
-    fn run(&self, view: &RangeView) -> Run {
+    fn run(&self, view: &RangeView) -> RangeRun {
         let range = &view.range;
-        Run {
+        RangeRun {
             name: range.name.clone(),
-            unit: Unit::of(range),
+            unit: RangeUnit::of(range),
             total: view.usage.total,
             held: view.usage.held,
             cooling: view.usage.cooling,

@@ -1,4 +1,4 @@
-//! What earlier plans have requested, and EC2 has not confirmed yet: the state does not contain it.
+//! Effects that earlier plans have requested and EC2 has not confirmed yet: the state does not contain them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::names::{ADDRESSES, COUNT, INTERFACES, PREFIXES, RANGE};
 
 /// The pending effects, as far as a pool is concerned.
 #[derive(Debug, Default)]
-pub(super) struct Pending<'a> {
+pub(super) struct PendingRanges<'a> {
     /// How many slots of an interface are taken.
     pub(super) slots: BTreeMap<&'a str, u32>,
     /// The interfaces that are being detached.
@@ -25,7 +25,7 @@ pub(super) struct Pending<'a> {
     pub(super) prefixes: u32,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> PendingRanges<'a> {
     pub(super) fn of(state: &'a State, pool: u32) -> Self {
         let mut pending = Self::default();
         for effect in &state.pending {

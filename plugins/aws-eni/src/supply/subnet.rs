@@ -2,13 +2,13 @@
 
 use tenure_sdk::Object;
 
-use super::Unit;
+use super::RangeUnit;
 use crate::names::{FALSE, TRUE};
 
 /// A subnet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subnet {
-    /// Its name, such as `subnet-0123`.
+pub struct SupplySubnet {
+    /// The subnet's name, such as `subnet-0123`.
     pub name: String,
     /// Whether new interfaces may be created in it.
     pub is_candidate: bool,
@@ -24,7 +24,7 @@ pub struct Subnet {
     pub backoff_prefixes: u32,
 }
 
-impl Subnet {
+impl SupplySubnet {
     /// Reads a subnet, as far as a family is concerned: EC2 counts only IPv4 addresses.
     pub(super) fn read(object: &Object, is_ipv6: bool) -> Self {
         let is = |name: &str, value: &str| object.attributes.get(name) == Some(value);
@@ -47,11 +47,11 @@ impl Subnet {
 
     /// How many addresses or prefixes EC2 may be asked for.
     #[must_use]
-    pub fn has(&self, unit: Unit, size: u32) -> u32 {
+    pub fn has(&self, unit: RangeUnit, size: u32) -> u32 {
         match unit {
-            Unit::Address if self.backoff_addresses == 0 => self.available,
-            Unit::Prefix if self.backoff_prefixes == 0 => self.available / size.max(1),
-            Unit::Address | Unit::Prefix => 0,
+            RangeUnit::Address if self.backoff_addresses == 0 => self.available,
+            RangeUnit::Prefix if self.backoff_prefixes == 0 => self.available / size.max(1),
+            RangeUnit::Address | RangeUnit::Prefix => 0,
         }
     }
 

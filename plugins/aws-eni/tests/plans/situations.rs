@@ -3,14 +3,14 @@
 use tenure_sdk::{Attributes, Effect, EffectKind};
 
 use super::told::told;
-use super::world::{M5_LARGE, Subnet, T3_SMALL, T3_SMALL_PREFIXES, Type, World};
+use super::world::{M5_LARGE, SupplySubnet, T3_SMALL, T3_SMALL_PREFIXES, Type, World};
 
 const PREFIXES: &str = r#"{ "prefixes": true, "warm": { "prefixes": 1 } }"#;
 
 fn subnet(world: &mut World, name: &str, attributes: &[(&str, &str)]) {
     let attributes: Attributes = attributes.iter().copied().collect();
     world.subnets.retain(|subnet| subnet.name != name);
-    world.subnets.push(Subnet { name: name.into(), attributes });
+    world.subnets.push(SupplySubnet { name: name.into(), attributes });
 }
 
 fn plan(world: &World) -> String {

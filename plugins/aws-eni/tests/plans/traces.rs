@@ -3,7 +3,7 @@
 use tenure_sdk::{Attributes, Effect, EffectKind};
 
 use super::properties::{Random, Told, seeds, settings};
-use super::world::{M5_LARGE, Subnet, T3_SMALL, T3_SMALL_PREFIXES, World};
+use super::world::{M5_LARGE, SupplySubnet, T3_SMALL, T3_SMALL_PREFIXES, World};
 
 const SEEDS: u64 = 40;
 const STEPS: u32 = 300;
@@ -135,7 +135,7 @@ fn a_pool_follows_its_pods_whatever_ec2_runs_out_of() {
             let attributes =
                 Attributes::new().with("backoff.prefixes", prefixes).with("backoff.addresses", addresses);
             let attributes = attributes.with("available", day.random.below(60).to_string());
-            day.world.subnets = vec![Subnet { name: "subnet-0".into(), attributes }];
+            day.world.subnets = vec![SupplySubnet { name: "subnet-0".into(), attributes }];
             day.pods_change();
             // `apply` checks that nothing is given back that is used, and that everything fits.
             let mut plans = 0;

@@ -38,7 +38,7 @@ pub(crate) struct Eni {
 
 /// A subnet of the zone.
 #[derive(Debug, Clone)]
-pub(crate) struct Subnet {
+pub(crate) struct SupplySubnet {
     pub(crate) name: String,
     pub(crate) attributes: Attributes,
 }
@@ -49,7 +49,7 @@ pub(crate) struct World {
     pub(crate) node: Node<Native<AwsEni>>,
     pub(crate) of: Type,
     pub(crate) enis: Vec<Eni>,
-    pub(crate) subnets: Vec<Subnet>,
+    pub(crate) subnets: Vec<SupplySubnet>,
     pub(crate) waiting: u32,
     pub(crate) pending: Vec<Effect>,
     pub(crate) attributes: Attributes,

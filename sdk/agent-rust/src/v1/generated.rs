@@ -16,6 +16,14 @@ pub struct ClaimSpec {
     /// The claim ends by itself this many seconds after the agent was last heard of. 0: it stays until it is released.
     #[prost(uint32, tag = "5")]
     pub lease_seconds: u32,
+    /// Families that it would like to have an address of and can do without: where the network has no pool of one, none is free, or its policy
+    /// gives none, the claim is made without, and its missing_families say why. That holds for policies such as host-local, too, of which every
+    /// other grant needs an address of each pool.
+    #[prost(enumeration = "Family", repeated, tag = "6")]
+    pub optional_families: ::prost::alloc::vec::Vec<i32>,
+    /// The run of the agent that asks, such as the uid of its pod; may be empty. The last one that asked for the claim is its holder.
+    #[prost(string, tag = "7")]
+    pub holder: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EnsureClaimRequest {
@@ -25,6 +33,11 @@ pub struct EnsureClaimRequest {
     /// counts as well.
     #[prost(uint32, tag = "2")]
     pub wait_ms: u32,
+    /// The scope that calls, and one that it takes the claim over from, as for Declare.
+    #[prost(string, tag = "3")]
+    pub scope: ::prost::alloc::string::String,
+    #[prost(string, optional, tag = "4")]
+    pub from_scope: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EnsureClaimResponse {
@@ -33,7 +46,7 @@ pub struct EnsureClaimResponse {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeclareClaimsRequest {
-    /// All the claims that the agent wants to have; an empty list releases all that it has.
+    /// All the claims that the agent wants to have in this scope; an empty list releases all that the scope has.
     #[prost(message, repeated, tag = "1")]
     pub claims: ::prost::alloc::vec::Vec<ClaimSpec>,
     /// Whether only to say what would happen.
@@ -45,6 +58,13 @@ pub struct DeclareClaimsRequest {
     /// Whether the answer has the routes of each network once, in its own field, and claims come without them.
     #[prost(bool, tag = "4")]
     pub routes_apart: bool,
+    /// The scope that declares. Claims of other scopes stay as they are.
+    #[prost(string, tag = "5")]
+    pub scope: ::prost::alloc::string::String,
+    /// Another scope, of which the declared claims move to this one with their addresses: for a component that changes its scope, or that had none
+    /// (""). What is not declared stays with that scope.
+    #[prost(string, optional, tag = "6")]
+    pub from_scope: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeclareClaimsResponse {
@@ -65,6 +85,15 @@ pub struct DeclareClaimsResponse {
 pub struct ReleaseClaimRequest {
     #[prost(message, optional, tag = "1")]
     pub claim: ::core::option::Option<ClaimId>,
+    /// The scope that the claim belongs to.
+    #[prost(string, tag = "2")]
+    pub scope: ::prost::alloc::string::String,
+    /// Preconditions: the claim is released only if it has this generation, and this holder asked for it last. Otherwise it stays, and the answer
+    /// is "claim-superseded". A run of an agent that ends names itself as the holder, so that it never releases what its successor uses.
+    #[prost(uint64, optional, tag = "3")]
+    pub generation: ::core::option::Option<u64>,
+    #[prost(string, optional, tag = "4")]
+    pub holder: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseClaimResponse {
@@ -72,11 +101,14 @@ pub struct ReleaseClaimResponse {
     #[prost(bool, tag = "1")]
     pub existed: bool,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListClaimsRequest {
     /// As for Declare.
     #[prost(bool, tag = "1")]
     pub routes_apart: bool,
+    /// Only the claims of this scope; those of no scope if it is empty, and all of the agent's if it is not set.
+    #[prost(string, optional, tag = "2")]
+    pub scope: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListClaimsResponse {
@@ -95,6 +127,10 @@ pub struct WatchClaimsRequest {
     /// As for Declare.
     #[prost(bool, tag = "2")]
     pub routes_apart: bool,
+    /// As for List. A watch of one scope renews the leases of that scope's claims only. To it, a claim that another scope takes over has ended, with
+    /// the reason "scope"; one that resumes from a version may be told of the end of claims of other scopes, too.
+    #[prost(string, optional, tag = "3")]
+    pub scope: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchClaimsResponse {
@@ -128,7 +164,7 @@ pub struct ClaimId {
 pub struct EndedClaim {
     #[prost(message, optional, tag = "1")]
     pub claim: ::core::option::Option<ClaimId>,
-    /// Why: "agent" (it was released by its agent), "operator" or "lapsed", followed by more words for people, if any.
+    /// Why: "agent" (it was released by its agent), "operator", "lapsed", "lost" or "scope", followed by ": " and more words for people, if any.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -141,7 +177,8 @@ pub struct Claim {
     pub network: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
-    /// The number of its allocation: another number means other addresses.
+    /// The number of its allocation. It stays as long as the claim does, across restarts and reboots; a claim that was released and made anew has
+    /// a greater one. See ReleaseClaimRequest.
     #[prost(uint64, tag = "4")]
     pub generation: u64,
     /// At most one from each pool of the network, in the order of the pools.
@@ -164,6 +201,28 @@ pub struct Claim {
     /// Whether the agent has not asked for it since the node booted.
     #[prost(bool, tag = "11")]
     pub reserved: bool,
+    /// The scope that it belongs to, and the last one that asked for it; each may be empty.
+    #[prost(string, tag = "12")]
+    pub scope: ::prost::alloc::string::String,
+    #[prost(string, tag = "13")]
+    pub holder: ::prost::alloc::string::String,
+    /// The optional families that it has no address of. The addresses of a claim never change: a later Ensure does not add any, and says here
+    /// whether the network could give one by now.
+    #[prost(message, repeated, tag = "14")]
+    pub missing_families: ::prost::alloc::vec::Vec<MissingFamily>,
+}
+/// An optional family that a claim has no address of.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MissingFamily {
+    #[prost(enumeration = "Family", tag = "1")]
+    pub family: i32,
+    /// "no-pool": the network has no pool of it. "pool-exhausted": none is free at present. "available": the network could give one by now; a claim
+    /// that is released and ensured anew would have it, and perhaps other addresses than before. "unknown": a delegate serves the network.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// The same, for people.
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
 }
 /// An address of a claim.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -174,7 +233,8 @@ pub struct ClaimAddress {
     /// The gateway of its range, as it is now; may be empty.
     #[prost(string, tag = "2")]
     pub gateway: ::prost::alloc::string::String,
-    /// Its pool and range, with their attributes, such as the interface, the MAC address or the routing table that belong to it.
+    /// Its pool and range, with their attributes, which the network's policy and its supply define: "mtu" is the host's own key (see below); on
+    /// AWS, a range has those that wit/README.md lists. Ignore keys that you do not know.
     #[prost(string, tag = "3")]
     pub pool: ::prost::alloc::string::String,
     #[prost(string, tag = "4")]
@@ -195,7 +255,7 @@ pub struct ClaimAddress {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// The MTU, if one of the attributes names it; else 0.
+    /// The MTU: "mtu" among the attributes of the address, its range or its pool, the first of these that has it as a number; else 0.
     #[prost(uint32, tag = "8")]
     pub mtu: u32,
     /// Whether its range is draining or no longer one of the network's. The address stays with the claim; the operator would like to have
@@ -364,8 +424,11 @@ pub mod claims_client {
             req.extensions_mut().insert(GrpcMethod::new("tenure.v1.Claims", "Ensure"));
             self.inner.unary(req, path, codec).await
         }
-        /// Brings all of the agent's claims in line with a list: what is missing is made, what is not in the list is released, and
-        /// either all of it happens or nothing.
+        /// Brings all claims of the agent's scope in line with a list: what is missing is made, what is not in the list is released. Up to 32
+        /// changes become durable in one step: all of them, or nothing. More are decided on as a whole, so that what is refused is refused before
+        /// anything happens, and then carried out some at a time, so that pods are served meanwhile; each claim is made or released whole. If the
+        /// network changes meanwhile, the disk fails, the caller goes away or the daemon is killed, part of it is done; the failure says "in part",
+        /// and the same call again completes it: it keeps what is as declared.
         pub async fn declare(
             &mut self,
             request: impl tonic::IntoRequest<super::DeclareClaimsRequest>,
@@ -433,7 +496,7 @@ pub mod claims_client {
         }
         /// The agent's claims, and then every change of them. A reader that leaves responses unread until the daemon cannot deliver another one for 30
         /// seconds is cut off: after the responses that are on their way, the watch ends as "deadline-exceeded", and the reader resumes from its last
-        /// version. An open watch renews the leases of all the agent's claims.
+        /// version. An open watch renews the leases of all the agent's claims, or of all those of its scope.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchClaimsRequest>,

@@ -1,4 +1,4 @@
-//! What a step must end in.
+//! The expected outcome of a step.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ const WORDS: [(&str, ErrorCode); 7] = [
 /// The word that also stands for every other kind of refusal.
 const REFUSED: &str = "refused";
 
-/// What a step must end in.
+/// The expected outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// These addresses, in this order.
+pub enum ExpectedOutcome {
+    /// Exactly the listed addresses, in order.
     Addresses(Vec<IpAddr>),
     /// Any addresses.
     Any,
@@ -35,7 +35,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl ExpectedOutcome {
     /// Reads an outcome.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -81,7 +81,7 @@ impl Outcome {
         WORDS.iter().find(|(_, known)| *known == code).map(|(word, _)| *word)
     }
 
-    /// What a step ended in, as a case file would say it.
+    /// Renders the outcome of a step in the language of case files.
     pub(super) fn told(ended: &Result<Vec<IpAddr>, Error>) -> String {
         match ended {
             Ok(addresses) => Self::Addresses(addresses.clone()).to_string(),
@@ -93,7 +93,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ExpectedOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => formatter.write_str("any"),

@@ -5,26 +5,26 @@ use std::path::PathBuf;
 
 use serde::de::IgnoredAny;
 
-use super::Outcome;
+use super::ExpectedOutcome;
 
 /// A case file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// Its path.
+    /// The case's path.
     pub path: PathBuf,
-    /// Its steps, each with its line.
-    pub steps: Vec<(usize, Step)>,
+    /// The case's steps, each with its line.
+    pub steps: Vec<(usize, CaseStep)>,
 }
 
 /// A step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum CaseStep {
     /// Defines the network.
     Network {
         /// The `ipam` object.
         ipam: String,
         /// Why it must be refused; without it, it must be accepted.
-        refused: Option<Outcome>,
+        refused: Option<ExpectedOutcome>,
     },
     /// Adds an owner.
     Add {
@@ -32,8 +32,8 @@ pub enum Step {
         owner: String,
         /// The addresses that it requests.
         requested: Vec<IpAddr>,
-        /// What it must get.
-        outcome: Outcome,
+        /// The outcome that the step must have.
+        outcome: ExpectedOutcome,
     },
     /// Deletes an owner, which must hold something.
     Del {
@@ -44,30 +44,30 @@ pub enum Step {
     Thaw,
 }
 
-/// A line that is no step.
+/// A line that is not a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error in the line.
     pub message: String,
 }
 
 /// Reads the text of a case file.
 ///
 /// ```
-/// use tenure_testkit::cases::{Outcome, Step, parse};
+/// use tenure_testkit::cases::{CaseStep, ExpectedOutcome, parse};
 ///
 /// let steps = parse("network { }\nadd shop/web-0 -> any")?;
-/// let add = Step::Add { owner: "shop/web-0".into(), requested: Vec::new(), outcome: Outcome::Any };
+/// let add = CaseStep::Add { owner: "shop/web-0".into(), requested: Vec::new(), outcome: ExpectedOutcome::Any };
 /// assert_eq!(steps[1], (2, add));
 /// assert_eq!(parse("\nadd shop/web-0").unwrap_err().line, 2);
 /// # Ok::<(), tenure_testkit::cases::Malformed>(())
 /// ```
 ///
 /// # Errors
-/// [`Malformed`] with the first line that is no step.
-pub fn parse(text: &str) -> Result<Vec<(usize, Step)>, Malformed> {
+/// [`Malformed`] with the first line that is not a step.
+pub fn parse(text: &str) -> Result<Vec<(usize, CaseStep)>, Malformed> {
     let mut steps = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while !rest.is_empty() {
@@ -115,16 +115,16 @@ fn object(text: &str) -> Result<(&str, usize), String> {
     }
 }
 
-fn network(ipam: String, outcome: &str) -> Result<Step, String> {
+fn network(ipam: String, outcome: &str) -> Result<CaseStep, String> {
     let refused = match outcome.strip_prefix("->") {
-        Some(outcome) => Some(Outcome::read(outcome.trim())?),
+        Some(outcome) => Some(ExpectedOutcome::read(outcome.trim())?),
         None if outcome.is_empty() || outcome.starts_with('#') => None,
         None => return Err(format!("expected `->` or nothing after the ipam object, found `{outcome}`")),
     };
-    Ok(Step::Network { ipam, refused })
+    Ok(CaseStep::Network { ipam, refused })
 }
 
-fn step(words: &str) -> Result<Step, String> {
+fn step(words: &str) -> Result<CaseStep, String> {
     let (verb, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     match verb {
         "add" => {
@@ -134,10 +134,14 @@ fn step(words: &str) -> Result<Step, String> {
                 Some((owner, list)) => (owner, list.split(',').map(address).collect::<Result<_, _>>()?),
                 None => (owner, Vec::new()),
             };
-            Ok(Step::Add { owner: self::owner(owner)?, requested, outcome: Outcome::read(outcome.trim())? })
+            Ok(CaseStep::Add {
+                owner: self::owner(owner)?,
+                requested,
+                outcome: ExpectedOutcome::read(outcome.trim())?,
+            })
         }
-        "del" => Ok(Step::Del { owner: owner(rest)? }),
-        "thaw" if rest.trim().is_empty() => Ok(Step::Thaw),
+        "del" => Ok(CaseStep::Del { owner: owner(rest)? }),
+        "thaw" if rest.trim().is_empty() => Ok(CaseStep::Thaw),
         _ => Err(format!("`{verb}` is not a step; the steps are network, add, del and thaw")),
     }
 }

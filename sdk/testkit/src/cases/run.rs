@@ -6,36 +6,36 @@ use std::path::PathBuf;
 
 use tenure_types::Error;
 
-use super::{Case, Outcome, Step};
+use super::{Case, CaseStep, ExpectedOutcome};
 use crate::{Node, Subject};
 
 /// The result of a case file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct CaseRun {
     /// The file.
     pub path: PathBuf,
     /// How many steps were run.
     pub steps: usize,
     /// The step that ended otherwise than it must; the steps behind it are not run.
-    pub failure: Option<Failure>,
+    pub failure: Option<CaseFailure>,
 }
 
 /// A step that ended otherwise than it must.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CaseFailure {
     /// The file.
     pub path: PathBuf,
     /// The line of the step, from 1.
     pub line: usize,
     /// The step.
     pub step: String,
-    /// What it must end in.
+    /// The expected outcome.
     pub expected: String,
-    /// What it ended in.
+    /// The actual outcome.
     pub got: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CaseFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, step, expected, got } = self;
         write!(formatter, "{}:{line}: {step}\n  expected: {expected}\n  got:      {got}", path.display())
@@ -43,14 +43,14 @@ impl fmt::Display for Failure {
 }
 
 /// Runs a case file with the policy that `subject` returns, one for each network of the file.
-pub fn run<S: Subject>(case: &Case, subject: impl Fn() -> S) -> Run {
+pub fn run<S: Subject>(case: &Case, subject: impl Fn() -> S) -> CaseRun {
     let mut node: Option<Node<S>> = None;
-    let mut run = Run { path: case.path.clone(), steps: 0, failure: None };
+    let mut run = CaseRun { path: case.path.clone(), steps: 0, failure: None };
     for (line, step) in &case.steps {
         run.steps += 1;
         if let Err((expected, got)) = take(step, &mut node, &subject) {
             let (path, line, step) = (case.path.clone(), *line, step.to_string());
-            run.failure = Some(Failure { path, line, step, expected, got });
+            run.failure = Some(CaseFailure { path, line, step, expected, got });
             break;
         }
     }
@@ -59,11 +59,11 @@ pub fn run<S: Subject>(case: &Case, subject: impl Fn() -> S) -> Run {
 
 /// Takes a step; an error has what was expected, and what happened.
 fn take<S: Subject>(
-    step: &Step,
+    step: &CaseStep,
     node: &mut Option<Node<S>>,
     subject: &impl Fn() -> S,
 ) -> Result<(), (String, String)> {
-    if let Step::Network { ipam, refused } = step {
+    if let CaseStep::Network { ipam, refused } = step {
         *node = None;
         let ended = Node::of(subject(), ipam).map(|defined| {
             *node = Some(defined);
@@ -73,31 +73,31 @@ fn take<S: Subject>(
             Some(refused) if ended.is_ok() => Err((refused.to_string(), "a network".into())),
             Some(refused) => check(refused, &ended),
             None if ended.is_ok() => Ok(()),
-            None => Err(("a network".into(), Outcome::told(&ended))),
+            None => Err(("a network".into(), ExpectedOutcome::told(&ended))),
         };
     }
     let node = node.as_mut().ok_or_else(|| ("a network first".to_owned(), "none".to_owned()))?;
     match step {
-        Step::Add { owner, requested, outcome } => check(outcome, &node.add_requesting(owner, requested)),
-        Step::Del { owner } => match node.del(owner) {
+        CaseStep::Add { owner, requested, outcome } => check(outcome, &node.add_requesting(owner, requested)),
+        CaseStep::Del { owner } => match node.del(owner) {
             Ok(true) => Ok(()),
             Ok(false) => Err((format!("{owner} holds an address"), "it holds none".into())),
             Err(error) => Err(("a deletion".into(), error.to_string())),
         },
-        Step::Thaw => {
+        CaseStep::Thaw => {
             node.thaw();
             Ok(())
         }
-        Step::Network { .. } => Ok(()),
+        CaseStep::Network { .. } => Ok(()),
     }
 }
 
-fn check(expected: &Outcome, ended: &Result<Vec<IpAddr>, Error>) -> Result<(), (String, String)> {
-    if expected.is(ended) { Ok(()) } else { Err((expected.to_string(), Outcome::told(ended))) }
+fn check(expected: &ExpectedOutcome, ended: &Result<Vec<IpAddr>, Error>) -> Result<(), (String, String)> {
+    if expected.is(ended) { Ok(()) } else { Err((expected.to_string(), ExpectedOutcome::told(ended))) }
 }
 
 /// As a case file has it, on one line and without its outcome.
-impl fmt::Display for Step {
+impl fmt::Display for CaseStep {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Network { ipam, .. } => {

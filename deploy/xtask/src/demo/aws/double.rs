@@ -19,7 +19,7 @@ const CONTROL: &str = "127.0.0.1:8100";
 /// A running double. It ends with the enclave.
 #[derive(Debug)]
 pub(super) struct Double {
-    /// Where its control port is.
+    /// The network namespace of the double's control port.
     network: PathBuf,
     /// Read no further, and not closed either.
     _told: BufReader<ChildStdout>,
@@ -27,11 +27,11 @@ pub(super) struct Double {
 
 /// An attached network interface.
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(super) struct DoubleInterface {
     pub(super) id: String,
     /// The number of the device; the primary interface is 0.
     pub(super) device: u64,
-    /// Its IPv4 addresses; the first is its own.
+    /// The interface's IPv4 addresses; the first is its own.
     pub(super) addresses: Vec<String>,
 }
 
@@ -84,10 +84,10 @@ impl Double {
     ///
     /// # Errors
     /// When the double does not answer.
-    pub(super) fn interfaces(&self) -> Result<Vec<Interface>> {
+    pub(super) fn interfaces(&self) -> Result<Vec<DoubleInterface>> {
         let state = self.ask("GET", "/state", &Value::Null)?;
         let all = state.get("interfaces").and_then(Value::as_array).context("a state without interfaces")?;
-        let mut attached: Vec<Interface> = all.iter().filter_map(Interface::read).collect();
+        let mut attached: Vec<DoubleInterface> = all.iter().filter_map(DoubleInterface::read).collect();
         attached.sort_by_key(|interface| interface.device);
         Ok(attached)
     }
@@ -128,7 +128,7 @@ impl Double {
     }
 }
 
-impl Interface {
+impl DoubleInterface {
     /// An attached interface of the double's state.
     fn read(interface: &Value) -> Option<Self> {
         let addresses = interface.get("ipv4")?.as_array()?.iter().filter_map(Value::as_str);
@@ -144,7 +144,7 @@ impl Interface {
         format!("ens{}", self.device.saturating_add(5))
     }
 
-    /// Its own address.
+    /// The interface's own address.
     pub(super) fn own(&self) -> Option<String> {
         self.addresses.first().cloned()
     }

@@ -5,22 +5,22 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::double::{Double, Interface, VPC};
+use super::double::{Double, DoubleInterface, VPC};
 use crate::command;
 use crate::demo::enclave::Enclave;
-use crate::demo::node::Node;
-use crate::demo::pod::{Pod, Runtime};
+use crate::demo::node::DemoNode;
+use crate::demo::pod::{DemoPod, DemoRuntime};
 use crate::demo::{traffic, wait};
 
 /// The instance's type: three interfaces with three pods each.
 pub(super) const KIND: &str = "t3.small";
 /// The subnet of its interfaces, which is all of the VPC.
 const SUBNET: &str = "10.60.0.0/24";
-/// Its gateway, which answers in the VPC.
+/// The VPC's gateway, which answers in it.
 pub(super) const GATEWAY: &str = "10.60.0.1";
 /// An address behind the gateway that is not in the VPC.
 pub(super) const OUTSIDE: &str = "203.0.113.10";
-/// Where pods, and those whom they ask, listen.
+/// The port that pods and their peers listen on.
 pub(super) const PORT: u16 = 8080;
 
 /// Nobody is at the runtime's socket. Times are shorter than on a real node, where each is a minute or half of one.
@@ -50,10 +50,10 @@ warm = { interfaces = 0, addresses = 1 }
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) enclave: &'a Enclave,
-    pub(super) node: Node<'a>,
+    pub(super) node: DemoNode<'a>,
     pub(super) double: Double,
-    pub(super) pods: Vec<Pod>,
-    runtime: Runtime<'a>,
+    pub(super) pods: Vec<DemoPod>,
+    runtime: DemoRuntime<'a>,
 }
 
 impl<'a> Instance<'a> {
@@ -63,7 +63,8 @@ impl<'a> Instance<'a> {
     /// When the node does not become ready.
     pub(super) fn start(enclave: &'a Enclave, binaries: &'a Path) -> Result<Self> {
         let double = Double::start(enclave, binaries, KIND, SUBNET)?;
-        let own = double.interfaces()?.first().and_then(Interface::own).context("no primary interface")?;
+        let own =
+            double.interfaces()?.first().and_then(DoubleInterface::own).context("no primary interface")?;
         wait::holds("the primary interface", || {
             Ok(command::succeeds(enclave.command("ip").args(["link", "show", "dev", "ens5"])))
         })?;
@@ -75,16 +76,16 @@ impl<'a> Instance<'a> {
              ip -n {VPC} address add {OUTSIDE}/32 dev lo"
         );
         command::output(enclave.command("sh").args(["-ec", &set_up]))?;
-        Node::configure(enclave, CONFIG)?;
-        let node = Node::start(enclave, binaries.to_owned())?;
-        Ok(Self { enclave, node, double, pods: Vec::new(), runtime: Runtime::eni(enclave, binaries)? })
+        DemoNode::configure(enclave, CONFIG)?;
+        let node = DemoNode::start(enclave, binaries.to_owned())?;
+        Ok(Self { enclave, node, double, pods: Vec::new(), runtime: DemoRuntime::eni(enclave, binaries)? })
     }
 
     /// Adds a pod as a kubelet does: what fails is tried again.
     ///
     /// # Errors
     /// When the pod has no address after a minute.
-    pub(super) fn add(&mut self, name: &str) -> Result<Pod> {
+    pub(super) fn add(&mut self, name: &str) -> Result<DemoPod> {
         self.runtime.create(name)?;
         let pod = wait::until(&format!("an address for {name}"), || Ok(self.runtime.attach(name).ok()))
             .with_context(|| self.node.log())?;
@@ -98,14 +99,14 @@ impl<'a> Instance<'a> {
     /// # Errors
     /// With the plugin's own error.
     pub(super) fn delete(&mut self, count: usize) -> Result<()> {
-        let gone: Vec<Pod> = self.pods.drain(..count.min(self.pods.len())).collect();
+        let gone: Vec<DemoPod> = self.pods.drain(..count.min(self.pods.len())).collect();
         // The oracle hears of it first: what it takes for used must not be free already.
         self.tell_oracle()?;
         gone.iter().try_for_each(|pod| self.runtime.delete(pod).with_context(|| self.node.log()))
     }
 
     fn tell_oracle(&self) -> Result<()> {
-        self.double.pods_are(&self.pods.iter().map(Pod::bare).collect::<Vec<_>>())
+        self.double.pods_are(&self.pods.iter().map(DemoPod::bare).collect::<Vec<_>>())
     }
 
     /// Kills the daemon, as in a crash, and starts another on the same state.
@@ -120,7 +121,7 @@ impl<'a> Instance<'a> {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn interface_of(&self, pod: &Pod) -> Result<Interface> {
+    pub(super) fn interface_of(&self, pod: &DemoPod) -> Result<DoubleInterface> {
         let interfaces = self.double.interfaces()?;
         let found = interfaces.into_iter().find(|interface| interface.carries(pod.bare()));
         found.with_context(|| format!("no interface has {}, the address of {}", pod.address, pod.name))

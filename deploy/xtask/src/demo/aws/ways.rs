@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::double::{Interface, VPC};
+use super::double::{DoubleInterface, VPC};
 use super::instance::{GATEWAY, Instance, OUTSIDE, PORT, socket};
 use crate::command;
 use crate::demo::tell::Teller;
@@ -23,7 +23,7 @@ pub(super) fn show(instance: &Instance<'_>, tell: Teller) -> Result<()> {
     let count = instance.pods.len();
     tell.good(&format!("{count} pods reach the VPC with their own addresses, and are reached from there"));
     let interfaces = instance.double.interfaces()?;
-    let primary = interfaces.first().and_then(Interface::own).context("no primary interface")?;
+    let primary = interfaces.first().and_then(DoubleInterface::own).context("no primary interface")?;
     outside(instance, &primary)?;
     tell.good(&format!(
         "{OUTSIDE}, outside of the VPC, sees all of them as {primary}, the node's address (SNAT)"
@@ -66,7 +66,7 @@ fn node_port(instance: &Instance<'_>, primary: &str, tell: Teller) -> Result<()>
     rules.remove()
 }
 
-/// What kube-proxy does for a node port, with a counter for each way back.
+/// A node port as kube-proxy sets it up, with a counter for each return path.
 struct Forwarding<'a>(&'a Instance<'a>);
 
 impl<'a> Forwarding<'a> {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use tenure_ledger::delegations::Given;
 use tenure_ledger::{
-    Choice, Chooser, Delegation, DelegationFact, EffectFact, Families, Intent, LedgerFact, Presence, Repeat,
-    StepKind, Taken, Wish,
+    Choice, Chooser, Claimant, Delegation, DelegationFact, EffectFact, Families, Intent, IntentOrigin,
+    LedgerFact, Presence, Repeat, StepKind, Taken, Wish,
 };
 use tenure_types::{
     Allocation, ContainerId, Cooling, DefinedPool, Definer, Definition, DelegateName, EffectKind, Generation,
-    IntentId, InterfaceName, Link, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox, Supply,
+    HolderName, IntentId, InterfaceName, Link, Need, Object, Origin, Owner, Place, Pool, RangeName, Sandbox,
+    ScopeName, Supply,
 };
 
 use super::moved::{begin_moves, end_moves, move_on};
@@ -22,7 +23,7 @@ use super::node::{
 pub(super) type Deed = fn(&Story<'_>);
 
 /// The history up to the point at which a snapshot is worthwhile.
-pub(super) const BEFORE: [Deed; 17] = [
+pub(super) const BEFORE: [Deed; 18] = [
     define_lan,
     supply,
     hand_out,
@@ -40,6 +41,7 @@ pub(super) const BEFORE: [Deed; 17] = [
     ask_delegates,
     intend,
     begin_moves,
+    cool,
 ];
 
 /// The events while the snapshot is in progress.
@@ -134,11 +136,20 @@ fn claim(story: &Story<'_>) {
     for (name, last) in [("ingress", 12), ("egress", 13), ("gateway", 14)] {
         let (four, six) = (format!("10.1.0.{last}"), format!("fd00:7::{last}0"));
         let wish = match name {
-            "egress" | "gateway" => Wish::default(),
+            "egress" => Wish::default(),
+            "gateway" => Wish {
+                optional: Families { ipv4: true, ipv6: true },
+                claimant: Claimant {
+                    scope: Some(ScopeName::new("router").unwrap()),
+                    holder: Some(HolderName::new("pod-1").unwrap()),
+                },
+                ..Wish::default()
+            },
             _ => Wish {
                 addresses: vec![ip(&four), ip(&six)],
                 families: Families { ipv4: true, ipv6: true },
                 lease: Some(Duration::from_secs(90)),
+                ..Wish::default()
             },
         };
         let proposal = proposal(&[(0, &four, &[]), (4, &six, &[])], &[]);
@@ -338,7 +349,7 @@ fn given(story: &Story<'_>, owner: Owner, generation: u64) {
     story.delegate(DelegationFact::Given { network: network("lan"), owner, given, at: at(17) });
 }
 
-/// One intent of each kind, and two objects.
+/// One intent of each kind, those about blocks begun by the host, and two objects.
 fn intend(story: &Story<'_>) {
     for kind in EffectKind::ALL {
         story.affect(EffectFact::Intended(Intent {
@@ -348,7 +359,10 @@ fn intend(story: &Story<'_>) {
             kind,
             attributes: attributes(&[("interface", "eni-1"), ("count", "2")]),
             takes: taken(kind),
-            policy: policy("aws-eni").as_ref().clone(),
+            origin: match kind {
+                EffectKind::RequestBlock | EffectKind::GiveBackBlock => IntentOrigin::Host,
+                _ => IntentOrigin::Policy(policy("aws-eni").as_ref().clone()),
+            },
             since: at(16),
             reached: attributes(&[("attempts", "1")]),
         }));
@@ -393,6 +407,35 @@ fn remove(story: &Story<'_>) {
     story.admit("brief", owner("last", "eth0"), Sandbox::default(), &proposal, at(17));
     story.release("brief", &owner("last", "eth0"), at(17), "leak");
     story.remove("brief", at(18));
+}
+
+/// Addresses that cool for longer than their network asks now, and others whose network is gone.
+fn cool(story: &Story<'_>) {
+    let asking = |name: &str, third: u8, asked: Option<&str>| {
+        story.define_small(name, third, Definer::Request, at(16));
+        let attributes = attributes(&Vec::from_iter(asked.map(|seconds| ("cooldownSeconds", seconds))));
+        let pools = story.memory.with(&network(name), |book| book.definition().pools);
+        story.define(
+            name,
+            &Definition { pools, attributes, ..Definition::default() },
+            Definer::Request,
+            at(16),
+        );
+    };
+    let free = |name: &str, address: &str| {
+        let proposal = proposal(&[(0, address, &[])], &[]);
+        story.admit(name, owner(address, "eth0"), Sandbox::default(), &proposal, at(17));
+        story.release(name, &owner(address, "eth0"), at(18), "del");
+    };
+    asking("hasty", 21, Some("600"));
+    free("hasty", "10.9.21.1");
+    asking("hasty", 21, None);
+    free("hasty", "10.9.21.2");
+    asking("left", 22, Some("900"));
+    free("left", "10.9.22.1");
+    asking("left", 22, None);
+    free("left", "10.9.22.2");
+    story.remove("left", at(18));
 }
 
 fn remove_and_define_again(story: &Story<'_>) {

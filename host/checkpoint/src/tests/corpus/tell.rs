@@ -8,8 +8,9 @@ use tenure_ledger::choices::{Served, Shadow};
 use tenure_ledger::delegations::Given;
 use tenure_ledger::states::Memory;
 use tenure_ledger::{
-    Choice, Claim, Claims, Component, Components, Delegation, Delegations, Effects, Families, Image, Intent,
-    Move, MoveFact, Moves, PolicyState, Presence, States, Step, Taken, Wish,
+    Choice, Claim, Claimant, Claims, Component, Components, Delegation, Delegations, Effects, Families,
+    Image, Intent, IntentOrigin, LedgerState, Move, MoveFact, Moves, PolicyState, Presence, States, Step,
+    Taken, Wish,
 };
 use tenure_types::{
     Allocation, AssignedAddress, Attributes, Link, Moment, Network, NetworkConfig, Object, Origin, Owner,
@@ -21,11 +22,12 @@ use crate::Recovered;
 /// Everything that a start has found.
 pub(super) fn tell(found: &Recovered) -> String {
     let mut text = String::new();
-    for book in &found.books {
+    let LedgerState { books, node, .. } = &found.state;
+    for book in books {
         image(&mut text, book.image());
     }
-    writeln!(text, "choices through {}", found.choices.through()).unwrap();
-    for (network, Served { now, before, shadow, history }) in found.choices.all() {
+    writeln!(text, "choices through {}", node.choices.through()).unwrap();
+    for (network, Served { now, before, shadow, history }) in node.choices.all() {
         let before: Vec<_> = before.iter().map(choice).collect();
         writeln!(text, "  {network}: {}; before: {}", choice(now), list(&before)).unwrap();
         if let Some(Shadow { policy, since }) = shadow {
@@ -35,17 +37,17 @@ pub(super) fn tell(found: &Recovered) -> String {
             writeln!(text, "    {}: {policy} at {} {why:?}", kind.name(), moment(*at)).unwrap();
         }
     }
-    if found.components != Components::default() {
-        writeln!(text, "components through {}", found.components.through()).unwrap();
+    if node.components != Components::default() {
+        writeln!(text, "components through {}", node.components.through()).unwrap();
     }
-    for Component { policy, source, signer, at } in found.components.all() {
+    for Component { policy, source, signer, at } in node.components.all() {
         writeln!(text, "  {policy} from {source:?}, signed {signer:?}, at {}", moment(*at)).unwrap();
     }
-    if found.claims != Claims::default() {
-        writeln!(text, "claims through {}", found.claims.through()).unwrap();
+    if node.claims != Claims::default() {
+        writeln!(text, "claims through {}", node.claims.through()).unwrap();
     }
-    for Claim { key, wish, generation, made_at, presence } in found.claims.all() {
-        let Wish { addresses, families: Families { ipv4, ipv6 }, lease } = wish;
+    for Claim { key, wish, generation, made_at, presence } in node.claims.all() {
+        let Wish { addresses, families: Families { ipv4, ipv6 }, optional, lease, claimant } = wish;
         let presence = match presence {
             Presence::Here(at) => format!("here at {}", moment(*at)),
             Presence::Reserved(at) => format!("reserved at {}", moment(*at)),
@@ -53,18 +55,25 @@ pub(super) fn tell(found: &Recovered) -> String {
         let (made, lease) = (moment(*made_at), option(lease.map(|lease| lease.as_secs())));
         writeln!(text, "  {key}: allocation {generation}, made at {made}, {presence}").unwrap();
         writeln!(text, "    wants {addresses:?}, ipv4 {ipv4}, ipv6 {ipv6}, lease {lease}").unwrap();
+        // Programs before wrote none of these.
+        if *optional != Families::default() {
+            writeln!(text, "    would like ipv4 {}, ipv6 {}", optional.ipv4, optional.ipv6).unwrap();
+        }
+        if *claimant != Claimant::default() {
+            writeln!(text, "    asked for by {claimant:?}").unwrap();
+        }
     }
-    if found.states != States::default() {
-        writeln!(text, "states through {}", found.states.through()).unwrap();
+    if node.states != States::default() {
+        writeln!(text, "states through {}", node.states.through()).unwrap();
     }
-    for (network, Memory { now, before }) in found.states.all() {
+    for (network, Memory { now, before }) in node.states.all() {
         let before: Vec<_> = before.iter().map(state).collect();
         writeln!(text, "  {network}: {}; before: {}", state(now), list(&before)).unwrap();
     }
-    if found.delegations != Delegations::default() {
-        writeln!(text, "delegations through {}", found.delegations.through()).unwrap();
+    if node.delegations != Delegations::default() {
+        writeln!(text, "delegations through {}", node.delegations.through()).unwrap();
     }
-    for delegation in found.delegations.all() {
+    for delegation in node.delegations.all() {
         let Delegation { network, owner, delegate, container, interface, netns, ipam, since, given } =
             delegation.as_ref();
         let since = moment(*since);
@@ -75,27 +84,31 @@ pub(super) fn tell(found: &Recovered) -> String {
             writeln!(text, "    gave allocation {generation} with {addresses:?}").unwrap();
         }
     }
-    if found.effects != Effects::default() {
-        writeln!(text, "effects through {}", found.effects.through()).unwrap();
+    if node.effects != Effects::default() {
+        writeln!(text, "effects through {}", node.effects.through()).unwrap();
     }
-    for intent in found.effects.open() {
-        let Intent { id, network, pool, kind, attributes, takes, policy, since, reached } = intent.as_ref();
+    for intent in node.effects.open() {
+        let Intent { id, network, pool, kind, attributes, takes, origin, since, reached } = intent.as_ref();
         let (kind, since) = (kind.name(), moment(*since));
         let (attributes, reached) = (self::attributes(attributes), self::attributes(reached));
-        writeln!(text, "  {id}: {kind} for {pool} of {network} since {since}, wanted by {policy}").unwrap();
+        let origin = match origin {
+            IntentOrigin::Policy(policy) => format!("wanted by {policy}"),
+            IntentOrigin::Host => "begun by the host".to_owned(),
+        };
+        writeln!(text, "  {id}: {kind} for {pool} of {network} since {since}, {origin}").unwrap();
         writeln!(text, "    {attributes}, reached {reached}").unwrap();
         for Taken { pool, range, was_open } in takes {
             writeln!(text, "    takes {range} of {pool}, open {was_open}").unwrap();
         }
     }
-    for object in found.effects.objects() {
+    for object in node.effects.objects() {
         let Object { kind, name, attributes } = object.as_ref();
         writeln!(text, "  {kind} {name}: {}", self::attributes(attributes)).unwrap();
     }
-    if found.moves != Moves::default() {
-        writeln!(text, "moves through {}", found.moves.through()).unwrap();
+    if node.moves != Moves::default() {
+        writeln!(text, "moves through {}", node.moves.through()).unwrap();
     }
-    for fact in found.moves.facts() {
+    for fact in node.moves.facts() {
         writeln!(text, "  {}", moved(&fact)).unwrap();
     }
     writeln!(text, "last {}", found.report.last).unwrap();
@@ -144,7 +157,7 @@ fn list(values: &[String]) -> String {
 
 fn image(text: &mut String, image: Image) {
     let Image { through, network, importing, ranges, next_generation, last, .. } = image;
-    let Image { cooling, allocations, settled, remembered, .. } = image;
+    let Image { cooling, cooldowns, allocations, settled, remembered, .. } = image;
     self::network(text, &network);
     let importing = if importing { ", importing" } else { "" };
     writeln!(text, "  through {through}, next generation {next_generation}{importing}").unwrap();
@@ -158,6 +171,9 @@ fn image(text: &mut String, image: Image) {
     }
     for (address, since) in cooling {
         writeln!(text, "  cooling {address} since {}", moment(since)).unwrap();
+    }
+    for (seconds, count) in cooldowns {
+        writeln!(text, "  {count} of them for {seconds} s at least").unwrap();
     }
     for held in allocations {
         allocation(text, &held);

@@ -1,17 +1,18 @@
 //! State that is changed while a snapshot reads it page by page.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use tenure_engine::ports::Ticket;
 use tenure_fixtures::ports::images;
-use tenure_types::NetworkName;
+use tenure_types::{Moment, NetworkName};
 
 use super::system::defined;
 use crate::tests::fixture::{Memory, Node, Wanted, name};
 use crate::{CheckpointJournal, Writer};
 
 /// A change of a network: it was defined at a place in the log, or it was removed.
-type Done = (NetworkName, Option<(u64, Wanted)>, Ticket);
+type Done = (NetworkName, Option<(u64, Wanted, Vec<(IpAddr, Moment)>)>, Ticket);
 
 /// A node's state, and its changes. A snapshot in progress continues to read in later steps.
 pub(super) struct Meddled {
@@ -52,5 +53,6 @@ fn toggle(memory: &Memory, journal: &CheckpointJournal, number: u64) -> Option<D
     let wanted = defined(number, false, false);
     let ticket = memory.define(journal, &wanted);
     let place = memory.images()[&network].through;
-    Some((network, Some((place, wanted)), ticket))
+    let cooling = memory.cooling(&network);
+    Some((network, Some((place, wanted, cooling)), ticket))
 }

@@ -65,6 +65,11 @@ impl Paper {
         self.held.is_empty()
     }
 
+    /// The addresses that are cooling.
+    pub(super) fn cooling(&self) -> Vec<(IpAddr, Moment)> {
+        self.cooling.clone()
+    }
+
     fn holder(&self, address: IpAddr) -> Option<&Owner> {
         self.held.iter().find_map(|(owner, (_, held))| (*held == address).then_some(owner))
     }
@@ -78,7 +83,7 @@ impl Paper {
         let [range] = &self.ranges[..] else { panic!("{self:?}") };
         let free = |address: IpAddr| self.holder(address).is_none() && !self.cools(address);
         let need = || {
-            let mut all = (0..=u8::MAX).map(|last| IpAddr::from([10, 0, 0, last]));
+            let mut all = (0..=u8::MAX).map(|last| beside(range.first(), last));
             self.rule == Cooling::Preferred && !all.any(|address| range.contains(address) && free(address))
         };
         range.contains(address)
@@ -105,9 +110,11 @@ impl Paper {
         true
     }
 
-    /// Notes a new definition.
-    pub(super) fn define(&mut self, place: u64, wanted: &Wanted) {
+    /// Notes a new definition, with which addresses go on cooling that did so in an earlier network of the name.
+    pub(super) fn define(&mut self, place: u64, wanted: &Wanted, cooling: &[(IpAddr, Moment)]) {
+        assert!(self.cooling.iter().all(|(address, _)| cooling.iter().any(|(other, _)| address == other)));
         self.through = place;
+        self.cooling = cooling.to_vec();
         self.rule = wanted.definition.cooling;
         self.ranges.clone_from(&wanted.definition.pools[0].ranges);
     }
@@ -163,4 +170,11 @@ impl Paper {
                 *since == now && (must.contains(address) || last.cooled.contains(address))
             })
     }
+}
+
+/// The address beside this one with another last byte.
+fn beside(address: IpAddr, last: u8) -> IpAddr {
+    let IpAddr::V4(address) = address else { panic!("{address}") };
+    let [a, b, c, _] = address.octets();
+    [a, b, c, last].into()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_ledger::{Book, Conflict, Image, LedgerFact};
+use tenure_ledger::{Book, Conflict, CoolingAddress, Image, LedgerFact, RemovedNetwork, RemovedNetworks};
 use tenure_types::{Generation, Moment, NetworkName};
 
 use super::item::{self, StoredItem};
@@ -16,35 +16,37 @@ use crate::v1::shared::Shared;
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     books: BTreeMap<NetworkName, Book>,
-    /// Removed networks, and the places of their removal in the log.
-    gone: BTreeMap<NetworkName, u64>,
+    removed: RemovedNetworks,
     /// The network whose items are being restored.
     image: Option<Image>,
     shared: Shared,
 }
 
 impl Books {
-    /// The books, sorted by name.
-    pub(crate) fn into_books(self) -> Vec<Book> {
-        self.books.into_values().collect()
+    /// The books, sorted by name, and the removed networks.
+    pub(crate) fn into_parts(self) -> (Vec<Book>, RemovedNetworks) {
+        (self.books.into_values().collect(), self.removed)
     }
 
     fn take(&mut self, place: u64, fact: &LedgerFact) -> Result<(), Conflict> {
         let name = fact.network();
-        if self.gone.get(name).is_some_and(|through| place <= *through) {
+        if self.removed.through(name).is_some_and(|through| place <= through) {
             return Ok(());
         }
         match (self.books.get_mut(name), fact) {
-            (Some(book), LedgerFact::Removed { .. }) if place > book.through() => {
+            (Some(book), _) if place > book.through() => {
                 book.apply(place, fact)?;
-                self.books.remove(name);
-                self.gone.insert(name.clone(), place);
+                self.removed.follow(place, fact, book);
+                if let LedgerFact::Removed { .. } = fact {
+                    self.books.remove(name);
+                }
                 Ok(())
             }
-            (Some(book), _) => book.apply(place, fact),
+            (Some(_), _) => Ok(()),
             (None, LedgerFact::Defined(network)) => {
                 let mut book = Book::new(Arc::clone(network));
                 book.apply(place, fact)?;
+                self.removed.follow(place, fact, &mut book);
                 self.books.insert(name.clone(), book);
                 Ok(())
             }
@@ -63,7 +65,7 @@ impl Books {
     fn restore_item(&mut self, item: StoredItem<'_>) -> Result<(), Refused> {
         let malformed = Refused::Malformed;
         let item = match item {
-            StoredItem::Network { through, importing, next_generation, network } => {
+            StoredItem::Network { through, importing, next_generation, cooldowns, network } => {
                 self.finish_network()?;
                 self.image = Some(Image {
                     through,
@@ -73,14 +75,22 @@ impl Books {
                     next_generation: Generation(next_generation),
                     last: Vec::new(),
                     cooling: Vec::new(),
+                    cooldowns,
                     allocations: Vec::new(),
                     settled: Vec::new(),
                     remembered: Vec::new(),
                 });
                 return Ok(());
             }
-            StoredItem::Gone { network, through } => {
-                self.gone.insert(self.shared.network(&network).map_err(malformed)?, through);
+            StoredItem::Gone { network, through, seconds, cooling, settled } => {
+                let network = self.shared.network(&network).map_err(malformed)?;
+                let cooling = cooling.into_iter().map(|(address, since)| CoolingAddress {
+                    address,
+                    since: since.into(),
+                    seconds,
+                });
+                let cooling = cooling.collect();
+                self.removed.restore(network, RemovedNetwork { through, cooling, settled });
                 return Ok(());
             }
             item => item,
@@ -123,6 +133,7 @@ impl Chapter for Books {
         for book in self.books.values_mut() {
             ended += book.enter_boot(now).map_err(Refused::conflict)?;
         }
+        self.removed.enter_boot(now);
         Ok(ended)
     }
 
@@ -144,6 +155,6 @@ impl Books {
 
     /// The place up to which a network is known to be gone.
     pub(in crate::v1) fn gone_through(&self, network: &NetworkName) -> Option<u64> {
-        self.gone.get(network).copied()
+        self.removed.through(network)
     }
 }

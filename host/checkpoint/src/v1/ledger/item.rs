@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tenure_ledger::Image;
 use tenure_ledger::books::{LastAddress, Remembrance, Supplied};
+use tenure_ledger::{CoolingAddress, Image, RemovedNetwork};
 use tenure_types::{Moment, NetworkName, PoolName};
 
 use super::CHAPTER;
@@ -30,6 +30,10 @@ pub(super) enum StoredItem<'a> {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         importing: bool,
         next_generation: u64,
+        /// For how many seconds the cooling addresses cool at least, each with the number of addresses in a row; absent if for
+        /// as long as the network asks. Programs before 1.9 do not know it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cooldowns: Vec<(u32, usize)>,
         #[serde(borrow)]
         network: StoredNetwork<'a>,
     },
@@ -64,7 +68,21 @@ pub(super) enum StoredItem<'a> {
         #[serde(borrow)]
         network: Cow<'a, str>,
         through: u64,
+        /// For how many seconds these addresses cool at least. Programs before 1.9 do not know the two.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        seconds: u32,
+        /// Some of the addresses that were cooling down then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cooling: Vec<(IpAddr, StoredMoment)>,
+        /// Some of the claims of other IPAMs that had ended then, by address. Programs before 1.9 do not know it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        settled: Vec<(IpAddr, Arc<str>)>,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_zero(seconds: &u32) -> bool {
+    *seconds == 0
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,13 +94,14 @@ pub(super) struct StoredRemembrance {
 
 /// The items of a network in a snapshot, made lazily; until then the allocations are shared with the book.
 pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
-    let Image { through, network, importing, ranges, next_generation, last, cooling, .. } = image;
+    let Image { through, network, importing, ranges, next_generation, last, cooling, cooldowns, .. } = image;
     let (allocations, settled, remembered) = (image.allocations, image.settled, image.remembered);
     let item = |item: &StoredItem<'_>| line(CHAPTER, json(item));
     let first = item(&StoredItem::Network {
         through,
         importing,
         next_generation: next_generation.0,
+        cooldowns,
         network: network.as_ref().into(),
     });
     let ranges = ranges.into_iter().map(move |Supplied { pool, range, draining }| {
@@ -105,9 +124,24 @@ pub(in crate::v1) fn items(image: Image) -> impl Iterator<Item = Line> + Send {
     [first].into_iter().chain(states).chain(allocations).chain(settled).chain(remembered)
 }
 
-/// The item of a network that was removed.
-pub(in crate::v1) fn gone(network: &NetworkName, through: u64) -> Line {
-    line(CHAPTER, json(&StoredItem::Gone { network: network.as_str().into(), through }))
+/// The items of a network that was removed; at least one.
+pub(in crate::v1) fn gone(network: &NetworkName, removed: RemovedNetwork) -> Vec<Line> {
+    let RemovedNetwork { through, mut cooling, settled } = removed;
+    cooling.sort_by_key(|cooling| cooling.seconds);
+    let alike = cooling.chunk_by(|one, next| one.seconds == next.seconds);
+    let parts = alike.flat_map(|alike| alike.chunks(IN_A_LINE));
+    let item = |part: &[CoolingAddress]| {
+        let seconds = part.first().map_or(0, |cooling| cooling.seconds);
+        let cooling = part.iter().map(|cooling| (cooling.address, cooling.since.into())).collect();
+        let (network, settled) = (network.as_str().into(), Vec::new());
+        line(CHAPTER, json(&StoredItem::Gone { network, through, seconds, cooling, settled }))
+    };
+    let settled = chunks(settled).map(|settled| {
+        let (network, cooling) = (network.as_str().into(), Vec::new());
+        line(CHAPTER, json(&StoredItem::Gone { network, through, seconds: 0, cooling, settled }))
+    });
+    let lines: Vec<Line> = parts.map(item).chain(settled).collect();
+    if lines.is_empty() { vec![item(&[])] } else { lines }
 }
 
 /// Splits a list into parts that fit in a line.

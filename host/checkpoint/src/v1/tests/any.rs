@@ -17,15 +17,15 @@ use tenure_ledger::choices::{Served, Shadow};
 use tenure_ledger::delegations::Given;
 use tenure_ledger::states::Memory;
 use tenure_ledger::{
-    Choice, ChoiceFact, Choices, Chooser, Claim, ClaimFact, ClaimKey, Claims, Component, ComponentFact,
-    Components, Delegation, DelegationFact, Delegations, EffectFact, Effects, Fact, Families, Image, Intent,
-    LedgerFact, Move, MoveEnd, MoveFact, Moves, PolicyState, Presence, StateFact, States, Step, StepKind,
-    Taken, Wish,
+    Choice, ChoiceFact, Choices, Chooser, Claim, ClaimFact, ClaimKey, Claimant, Claims, Component,
+    ComponentFact, Components, Delegation, DelegationFact, Delegations, EffectFact, Effects, Fact, Families,
+    Image, Intent, IntentOrigin, LedgerFact, Move, MoveEnd, MoveFact, Moves, PolicyState, Presence,
+    StateFact, States, Step, StepKind, Taken, Wish,
 };
 use tenure_types::{
     AgentName, Attributes, ClaimName, ContainerId, Cooling, Definer, DelegateName, EffectKind, Generation,
-    IntentId, InterfaceName, Moment, Need, Network, NetworkConfig, NetworkName, Object, PolicyName,
-    PolicyStamp, Pool, PoolName, Range, RangeName, Supply,
+    HolderName, IntentId, InterfaceName, Moment, Need, Network, NetworkConfig, NetworkName, Object,
+    PolicyName, PolicyStamp, Pool, PoolName, Range, RangeName, ScopeName, Supply,
 };
 
 pub(super) use self::allocation::allocation;
@@ -191,10 +191,19 @@ fn claim_key() -> impl Strategy<Value = ClaimKey> {
 }
 
 fn claim() -> impl Strategy<Value = Claim> {
-    let families = any::<(bool, bool)>().prop_map(|(ipv4, ipv6)| Families { ipv4, ipv6 });
+    let families = || any::<(bool, bool)>().prop_map(|(ipv4, ipv6)| Families { ipv4, ipv6 });
     let lease = option::of(any::<u64>().prop_map(Duration::from_secs));
-    let wish = (vec(address(), 0..3), families, lease);
-    let wish = wish.prop_map(|(addresses, families, lease)| Wish { addresses, families, lease });
+    let scope = option::of(NAME.prop_map(|name| ScopeName::new(name).unwrap()));
+    let holder = option::of(NAME.prop_map(|name| HolderName::new(name).unwrap()));
+    let claimant = (scope, holder).prop_map(|(scope, holder)| Claimant { scope, holder });
+    let wish = (vec(address(), 0..3), families(), families(), lease, claimant);
+    let wish = wish.prop_map(|(addresses, families, optional, lease, claimant)| Wish {
+        addresses,
+        families,
+        optional,
+        lease,
+        claimant,
+    });
     let presence = prop_oneof![moment().prop_map(Presence::Here), moment().prop_map(Presence::Reserved)];
     (claim_key(), wish, generation(), moment(), presence).prop_map(
         |(key, wish, generation, made_at, presence)| Claim { key, wish, generation, made_at, presence },
@@ -385,15 +394,17 @@ fn intent() -> impl Strategy<Value = Intent> {
     let taken = (pool_name(), range_name(), any::<bool>());
     let taken = taken.prop_map(|(pool, range, was_open)| Taken { pool, range, was_open });
     let what = (pool_name(), select(EffectKind::ALL.to_vec()), attributes(), vec(taken, 0..3), attributes());
-    (intent_id(), network_name(), what, policy(), moment()).prop_map(
-        |(id, network, (pool, kind, attributes, takes, reached), policy, since)| Intent {
+    let origin =
+        option::of(policy()).prop_map(|policy| policy.map_or(IntentOrigin::Host, IntentOrigin::Policy));
+    (intent_id(), network_name(), what, origin, moment()).prop_map(
+        |(id, network, (pool, kind, attributes, takes, reached), origin, since)| Intent {
             id,
             network,
             pool,
             kind,
             attributes,
             takes,
-            policy,
+            origin,
             since,
             reached,
         },
@@ -461,13 +472,13 @@ pub(super) fn image() -> impl Strategy<Value = Image> {
     let lists = (
         vec(supplied, 0..3),
         vec(last, 0..3),
-        vec((address(), moment()), 0..4),
+        (vec((address(), moment()), 0..4), vec((any::<u32>(), 0..9_usize), 0..3)),
         vec(allocation, 0..3),
         vec(settled, 0..4),
         vec(remembered, 0..3),
     );
     (head, lists).prop_map(|((through, network, importing, next_generation), lists)| {
-        let (ranges, last, cooling, allocations, settled, remembered) = lists;
+        let (ranges, last, (cooling, cooldowns), allocations, settled, remembered) = lists;
         Image {
             through,
             network: Arc::new(network),
@@ -476,6 +487,7 @@ pub(super) fn image() -> impl Strategy<Value = Image> {
             next_generation,
             last,
             cooling,
+            cooldowns,
             allocations,
             settled,
             remembered,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use tenure_ledger::{Delegation, Delegations};
+use tenure_ledger::Delegation;
 use tenure_types::{
     Allocation, AssignedAddress, Attributes, ContainerId, DelegateName, InterfaceName, Moment, Owner,
     PolicyName, PolicyStamp, PoolName, RangeName, Source,
@@ -79,10 +79,7 @@ fn delegations_share_what_the_delegate_was_asked_with() {
         given: None,
     };
     let written = Delegations::restore(7, [delegation(1), delegation(2)]);
-    let mut delegating = Delegating::default();
-    restored(&mut delegating, delegations::items(&written).into_iter());
-    delegating.restored().unwrap();
-    let read = delegating.into_delegations();
+    let read = read_back(&written);
     assert_eq!(read, written);
     let ipam: Vec<_> = read.all().map(|delegation| &delegation.ipam).collect();
     assert!(Arc::ptr_eq(ipam[0], ipam[1]));

@@ -13,7 +13,7 @@ pub(super) const WIT: &str = "wit/ipam.wit";
 /// The world of a policy.
 pub(in crate::author) const WORLD: &str = "policy";
 
-/// Where the bindings are, in a policy's folder.
+/// The folder of the bindings, in a policy's folder.
 const BINDINGS: &str = "bindings";
 
 /// Replaces the folder of bindings.

@@ -12,7 +12,7 @@ use super::tool::Tool;
 const CLANG: Tool =
     Tool { program: "clang", remedy: "install clang and lld, on Debian `apt install clang lld`" };
 
-/// What it compiles.
+/// Source files to compile.
 const SOURCES: [&str; 5] =
     ["rule.c", "tenure.c", "libc/libc.c", "bindings/policy.c", "bindings/policy_component_type.o"];
 

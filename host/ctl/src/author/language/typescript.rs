@@ -10,7 +10,7 @@ use super::tool::{Tool, run};
 
 const NPM: Tool = Tool { program: "npm", remedy: "install Node.js 20 or later with npm" };
 
-/// What the compilers are called that npm installs into the folder.
+/// The folder of the compilers that npm installs.
 const COMPILERS: &str = "node_modules/.bin";
 
 /// The component.

@@ -4,52 +4,57 @@ use std::collections::BTreeMap;
 
 use tenure_rpc::v1::{CloudRate, GetCloudResponse};
 
-use super::super::parts::{clean, duration};
-use super::super::table::{align_right, table, text};
+use super::super::cell::Cell;
+use super::super::parts::{clean, duration, or_dash};
+use super::super::table::Table;
+use super::super::words::CallOutcome;
 
 /// The calls of one kind.
 #[derive(Default)]
-struct Row<'a> {
+pub(super) struct Call<'a> {
     succeeded: u64,
     failed: Vec<String>,
     rate: Option<&'a CloudRate>,
 }
 
-/// A row for each call that was made.
-pub(super) fn calls(answer: &GetCloudResponse) -> String {
-    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
-    for of in &answer.calls {
-        let row = rows.entry(&of.call).or_default();
-        match of.outcome.as_str() {
-            "ok" => row.succeeded = of.count,
-            outcome => row.failed.push(format!("{} {}", of.count, clean(outcome))),
+impl<'a> Call<'a> {
+    /// Lists the calls that were made or have a budget, by their names.
+    pub(super) fn all(answer: &'a GetCloudResponse) -> Vec<(&'a str, Self)> {
+        let mut all: BTreeMap<&str, Self> = BTreeMap::new();
+        for of in &answer.calls {
+            let call = all.entry(&of.call).or_default();
+            match CallOutcome::of(&of.outcome) {
+                Some(CallOutcome::Ok) => call.succeeded = of.count,
+                None => call.failed.push(format!("{} {}", of.count, clean(&of.outcome))),
+            }
+        }
+        for rate in &answer.rates {
+            all.entry(&rate.call).or_default().rate = Some(rate);
+        }
+        all.into_iter().collect()
+    }
+
+    /// The calls that may be made at once.
+    fn budget(&self) -> Cell {
+        match self.rate {
+            None => "-".into(),
+            Some(CloudRate { wait_ms: 0, tokens, .. }) => (*tokens).into(),
+            Some(CloudRate { wait_ms, .. }) => Cell::valued(format!("none for {}", duration(*wait_ms)), 0),
         }
     }
-    for rate in &answer.rates {
-        rows.entry(&rate.call).or_default().rate = Some(rate);
+
+    /// How many more each second.
+    fn per_second(&self) -> String {
+        self.rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.2}", rate.per_second))
     }
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut table = table(["CALL", "OK", "BUDGET", "PER SECOND", "FAILED"]);
-    align_right(&mut table, &[1, 2, 3]);
-    for (call, row) in rows {
-        let (budget, per_second) = row.rate.map_or_else(unknown, budget);
-        let failed = if row.failed.is_empty() { "-".to_owned() } else { row.failed.join(", ") };
-        table.add_row([clean(call), row.succeeded.to_string(), budget, per_second, failed]);
-    }
-    text(&table)
 }
 
-/// The calls that may be made at once, and how many more each second.
-fn budget(rate: &CloudRate) -> (String, String) {
-    let budget = match rate.wait_ms {
-        0 => rate.tokens.to_string(),
-        wait => format!("none for {}", duration(wait)),
-    };
-    (budget, format!("{:.2}", rate.per_second))
-}
-
-fn unknown() -> (String, String) {
-    ("-".to_owned(), "-".to_owned())
+/// The table of calls.
+pub(super) fn calls<'a, 'b>(calls: &'a [(&'b str, Call<'b>)]) -> Table<'a, (&'b str, Call<'b>)> {
+    Table::of(calls)
+        .column("CALL", |(name, _)| clean(name))
+        .number("OK", |(_, call)| call.succeeded)
+        .number("BUDGET", |(_, call)| call.budget())
+        .number("PER SECOND", |(_, call)| call.per_second())
+        .column("FAILED", |(_, call)| or_dash(&call.failed.join(", ")))
 }

@@ -1,49 +1,48 @@
 //! Addresses and prefixes that are not as usual.
 
-use tenure_rpc::v1::{CloudRange, GetCloudResponse};
+use tenure_rpc::v1::{CloudInterface, CloudRange, GetCloudResponse};
 
-use super::super::parts::{clean, duration};
-use super::super::table::{align_right, table, text};
+use super::super::parts::clean;
+use super::super::table::Table;
+use super::super::words::{CloudEvidence, CloudState};
 use super::{number, state};
 
-/// Those that are in doubt, drain, or are not in the ledger.
-pub(super) fn unusual(answer: &GetCloudResponse) -> String {
-    let mut table = table(["INTERFACE", "RANGE", "HELD", "COOLING", "STATE"]);
-    align_right(&mut table, &[2, 3]);
-    for interface in &answer.interfaces {
-        for range in interface.carries.iter().filter(|range| !is_usual(range)) {
-            let pool = if range.pool.is_empty() { Some("not in the ledger".to_owned()) } else { None };
-            let draining = range.draining.then(|| "hands out nothing".to_owned());
-            let words: Vec<String> =
-                [Some(state(range.standing.as_ref())), draining, pool].into_iter().flatten().collect();
-            table.add_row([
-                clean(&interface.id),
-                clean(&range.net),
-                number(range.held),
-                number(range.cooling),
-                words.join(", "),
-            ]);
-        }
+/// A range of an interface.
+pub(super) struct Carried<'a> {
+    interface: &'a CloudInterface,
+    range: &'a CloudRange,
+}
+
+impl<'a> Carried<'a> {
+    /// Lists the ranges that are in doubt, drain, or are not in the ledger.
+    pub(super) fn unusual(answer: &'a GetCloudResponse) -> Vec<Self> {
+        let carried = |interface: &'a CloudInterface| {
+            interface.carries.iter().map(move |range| Self { interface, range })
+        };
+        answer.interfaces.iter().flat_map(carried).filter(|of| !is_usual(of.range)).collect()
     }
-    if table.row_count() == 0 { String::new() } else { text(&table) }
+}
+
+/// The table of unusual ranges.
+pub(super) fn unusual<'a, 'b>(unusual: &'a [Carried<'b>]) -> Table<'a, Carried<'b>> {
+    Table::of(unusual)
+        .column("INTERFACE", |of| clean(&of.interface.id))
+        .column("RANGE", |of| clean(&of.range.net))
+        .number("HELD", |of| number(of.range.held))
+        .number("COOLING", |of| number(of.range.cooling))
+        .column("STATE", |of| words(of.range))
+}
+
+fn words(range: &CloudRange) -> String {
+    let pool = range.pool.is_empty().then(|| "not in the ledger".to_owned());
+    let draining = range.draining.then(|| "hands out nothing".to_owned());
+    let words = [Some(state(range.standing.as_ref())), draining, pool];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn is_usual(range: &CloudRange) -> bool {
-    let is_confirmed = range
-        .standing
-        .as_ref()
-        .is_some_and(|standing| standing.state == "confirmed" && standing.evidence != "ledger");
+    let is_confirmed = range.standing.as_ref().is_some_and(|standing| {
+        CloudState::of(&standing.state).is_some() && CloudEvidence::of(&standing.evidence).is_none()
+    });
     is_confirmed && !range.draining && !range.pool.is_empty()
-}
-
-/// What EC2 does not show any more, and which may be in use.
-pub(super) fn quarantine(answer: &GetCloudResponse) -> String {
-    if answer.quarantine.is_empty() {
-        return String::new();
-    }
-    let mut table = table(["QUARANTINED", "RANGE", "FOR", "WHY IT STAYS"]);
-    for of in &answer.quarantine {
-        table.add_row([clean(&of.interface), clean(&of.net), duration(of.age_ms), clean(&of.reason)]);
-    }
-    text(&table)
 }

@@ -65,7 +65,7 @@ fn usual() -> GetCloudResponse {
 
 #[test]
 fn an_ordinary_node_has_a_row_for_each_interface_and_call() {
-    insta::assert_snapshot!(cloud(&usual(), 0), @r"
+    insta::assert_snapshot!(usual().page(0), @r"
     pods: EC2 said 12s ago what the node has
     pods: the instance type has room for 3 interfaces, each with 4 IPv4 addresses or prefixes, its own address included, and 4 of IPv6
 
@@ -148,7 +148,7 @@ fn what_is_out_of_the_ordinary_has_its_section_and_its_reason() {
         rates: Vec::new(),
         ..usual()
     };
-    insta::assert_snapshot!(cloud(&answer, 61_000), @r"
+    insta::assert_snapshot!(answer.page(61_000), @r"
     pods: EC2 has not said yet what the node has
     pods: EC2's last answer does not count: EC2 shows 0 interfaces\u{7}
     pods: what the instance type can have is not known yet

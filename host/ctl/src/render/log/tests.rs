@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use tenure_checkpoint::Base;
-use tenure_ledger::{Choice, Chooser};
+use tenure_ledger::{Choice, ChoiceFact, Chooser};
 use tenure_types::{
     AssignedAddress, Attributes, BootId, ContainerId, Cooling, Definer, InterfaceName, PodIdentity,
     PolicyName, PolicyStamp, Pool, PoolName, Range, Sandbox,

@@ -73,7 +73,7 @@ fn networks_show_their_pools_and_what_is_to_be_known() {
             },
         ],
     };
-    let text = networks(&answer, 3_600_000);
+    let text = answer.page(3_600_000).to_string();
     insta::assert_snapshot!(text, @"
     NETWORK  POOL   SUPPLY  NEED      HELD  COOLING  TOTAL  USE  RANGES
     pods     v4     config  always      77        2    154  50%  10.1.0.2-10.1.0.100
@@ -109,7 +109,7 @@ fn an_older_daemons_networks_are_shown_as_far_as_they_are_known() {
         ..Network::default()
     };
     let empty = Network { name: "storage".into(), policy: stamp("host-local"), ..Network::default() };
-    insta::assert_snapshot!(networks(&ListNetworksResponse { networks: vec![pods, empty] }, 0), @"
+    insta::assert_snapshot!(ListNetworksResponse { networks: vec![pods, empty] }.page(0), @"
     NETWORK  POOL  SUPPLY  NEED  HELD  COOLING  TOTAL  USE  RANGES
     pods     -     -       -        7        0     99   7%  10.1.0.2-10.1.0.100
     storage  -     -       -        0        0      0    -  -
@@ -121,7 +121,7 @@ fn an_older_daemons_networks_are_shown_as_far_as_they_are_known() {
 
 #[test]
 fn no_networks_says_when_there_will_be_some() {
-    insta::assert_snapshot!(networks(&ListNetworksResponse::default(), 0), @"No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.");
+    insta::assert_snapshot!(ListNetworksResponse::default().page(0), @"No networks yet: the first ADD, `tenurectl network define` or tenured.toml creates one.");
 }
 
 #[test]

@@ -39,13 +39,13 @@ fn a_plan_is_shown_with_its_arithmetic_and_the_state_that_it_is_from() {
         pending: vec![effect("attach-interface", &[("addresses", "2")], "")],
         ..answer()
     };
-    insta::assert_snapshot!(plan(&explained), @r"
+    insta::assert_snapshot!(explained.page(0).to_string(), @r"
     network pods, policy aws-eni@0123456789ab
 
     POOL  TOTAL  HELD  COOLING  FREE  WAITING
     ipv4      5     4        1     0        2
 
-    TOLD OF    NAME              FACTS
+    OBJECT     NAME              FACTS
     interface  eni-0             primary=true,slots.free=1
     node       -                 interfaces.free=1
     under way  attach-interface  addresses=2
@@ -62,7 +62,7 @@ fn a_plan_is_shown_with_its_arithmetic_and_the_state_that_it_is_from() {
 
 #[test]
 fn that_nothing_is_wanted_and_that_nothing_can_be_done_differ() {
-    let last = |answer: &ExplainPlanResponse| plan(answer).lines().last().map(str::to_owned);
+    let last = |answer: &ExplainPlanResponse| answer.page(0).to_string().lines().last().map(str::to_owned);
     assert_eq!(last(&answer()).as_deref(), Some("nothing to do: the pools are as the policy wants them"));
     let because = ExplainPlanResponse { lines: vec!["pool ipv4: wanted: 1 free\u{7}".into()], ..answer() };
     assert_eq!(last(&because).as_deref(), Some("  pool ipv4: wanted: 1 free\\u{7}"));

@@ -11,6 +11,6 @@ pub(super) struct Found {
     pub(super) entries: Vec<Entry>,
     /// The networks that the state is about, also those without entries.
     pub(super) networks: BTreeSet<String>,
-    /// Files and rows that are no attachments, with the reason.
+    /// Files and rows that do not describe an attachment, with the reason.
     pub(super) passed_over: Vec<PassedOver>,
 }

@@ -24,7 +24,12 @@ const LOCK: &str = "lock";
 pub(super) fn read(directory: &Path, interface: &str) -> Result<Found, Error> {
     let mut found = Found::default();
     for (name, path) in listed(directory)? {
-        if path.is_dir() {
+        let found_there = match fs::metadata(&path) {
+            // A link that leads nowhere has nothing to import.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(&path, &error)),
+            found => found,
+        };
+        if found_there.is_ok_and(|found| found.is_dir()) {
             read_network(&name, &path, interface, &mut found)?;
         } else {
             found.passed_over.push(passed_over(&path, "not a network directory"));
@@ -76,10 +81,16 @@ fn read_network(network: &str, directory: &Path, interface: &str, found: &mut Fo
     Ok(())
 }
 
-/// A file's owner, and when it was written, as a claim and in milliseconds.
+/// A file's owner, and when it was written, as a claim and in milliseconds. Both are known of a file that cannot be read, too.
 fn owner(path: &Path) -> io::Result<(Named, String, u64)> {
     let file = AddressFile::see(path)?;
-    Ok((file.owner(path)?, file.claim, file.claimed_at_ms.unwrap_or_default()))
+    let named = match file.owner(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("the file cannot be read, so the owner is unknown: {error}"))
+        }
+        named => named?,
+    };
+    Ok((named, file.claim, file.claimed_at_ms.unwrap_or_default()))
 }
 
 /// The entries of a directory, by name.

@@ -1,6 +1,7 @@
-//! What ipamd left, from its checkpoint.
+//! Import from ipamd's checkpoint.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
 
 use tenure_rpc::v1::ImportEntry;
@@ -31,6 +32,12 @@ pub(super) fn read(file: &Path, network: Option<&str>) -> Result<Found, Error> {
             let what = format!("{}: allocation {index}, of {}", file.display(), row.container_id);
             found.passed_over.push(PassedOver { what, why: "it has no address".to_owned() });
             continue;
+        }
+        // Somebody may use an address that cannot be read, so the file is not imported in part.
+        if let Some(broken) = addresses.iter().find(|text| text.parse::<IpAddr>().is_err()) {
+            let why =
+                format_args!("allocation {index}, of {}: {broken:?} is not an IP address", row.container_id);
+            return Err(unreadable(file, &why));
         }
         let claim = row.allocation_timestamp.map_or_else(String::new, |at| at.to_string());
         let claimed_at = row.allocation_timestamp.and_then(|at| u64::try_from(at).ok());
@@ -91,7 +98,9 @@ mod tests {
 
     #[test]
     fn what_is_not_ipamds_is_refused() {
-        for wrong in ["", "[]", r#"{"version": "vpc-cni-ipam/2"}"#] {
+        let broken =
+            r#"{"version": "vpc-cni-ipam/1", "allocations": [{"containerID": "c1", "ipv4": "10.0.1"}]}"#;
+        for wrong in ["", "[]", r#"{"version": "vpc-cni-ipam/2"}"#, broken] {
             assert!(read_text(wrong, None).is_err(), "{wrong}");
         }
     }

@@ -17,7 +17,7 @@ const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
 const MOST_ENTRIES: usize = 4096;
 const MOST_FILES: usize = 256;
 
-/// What a look at a file sees.
+/// The result of a look at a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Print {
     /// A regular file.

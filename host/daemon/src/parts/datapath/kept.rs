@@ -1,6 +1,6 @@
-//! What the keeper has made of the kernel, for those who wait for their part of it.
+//! The keeper's latest result, for tasks that wait for their part of it.
 //!
-//! Whoever wants a new look takes a number and waits until a look with at least that number has ended:
+//! To request a new look, a task takes a number and waits until a look with at least that number has ended:
 //!
 //! ```text
 //! a link is made ──▶ ask: 7 ──▶ the node is described anew ──▶ the keeper plans and applies ──▶ done: 7 ──▶ the ADD is answered
@@ -17,9 +17,9 @@ use tokio::time::timeout;
 /// How long the link of an interface may take to come, once EC2 has attached it.
 const COMING: Duration = Duration::from_secs(20);
 
-/// Who asks the keeper, and what it answers.
+/// The requests to the keeper, and its answers.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct DatapathResult {
     asked: watch::Sender<u64>,
     done: watch::Sender<Done>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Done {
     pub(super) through: u64,
     /// Why the kernel is not as it is wanted, if it is not.
     pub(super) failure: Option<String>,
-    /// The host ends that nothing is led to, with the reason.
+    /// The host ends without a route, with the reason.
     pub(super) left_out: Arc<BTreeMap<String, String>>,
     /// The host ends of pods whose interface is about to come.
     pub(super) coming: Arc<BTreeSet<String>>,
@@ -43,8 +43,8 @@ impl Done {
     }
 }
 
-impl Kept {
-    /// Has the keeper look anew, and returns the question's number.
+impl DatapathResult {
+    /// Requests a new look from the keeper, and returns the request's number.
     pub(crate) fn ask(&self) -> u64 {
         let mut number = 0;
         self.asked.send_modify(|asked| {
@@ -71,7 +71,7 @@ impl Kept {
         why.map_or(Ok(()), |why| Err(no_way(why)))
     }
 
-    /// Why no packets could be led to a new link, if it is so.
+    /// Reports why no packets could be routed to a new link, if that is so.
     ///
     /// # Errors
     /// `LinkFailed`.
@@ -97,7 +97,7 @@ impl Kept {
 }
 
 fn no_way(why: &str) -> Error {
-    Error::new(ErrorCode::LinkFailed, format_args!("packets cannot be led to the pod: {why}"))
+    Error::new(ErrorCode::LinkFailed, format_args!("cannot route packets to the pod: {why}"))
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_look_that_began_later_answers() {
-        let kept = Kept::default();
+        let kept = DatapathResult::default();
         kept.answer(done(0, None));
         let mut waiting = Box::pin(kept.leads_to("eni-1"));
         assert!(waiting.as_mut().now_or_never().is_none());
@@ -129,14 +129,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_told_to_all_and_a_link_that_is_left_out_to_its_own() {
-        let kept = Kept::default();
+        let kept = DatapathResult::default();
         let told = |host: &'static str, answer: Done| {
             let mut waiting = Box::pin(kept.leads_to(host));
             assert!(waiting.as_mut().now_or_never().is_none());
             kept.answer(answer);
             waiting.now_or_never().unwrap().map_err(|error| (error.code, error.cause))
         };
-        let cause = |why: &str| (ErrorCode::LinkFailed, format!("packets cannot be led to the pod: {why}"));
+        let cause = |why: &str| (ErrorCode::LinkFailed, format!("cannot route packets to the pod: {why}"));
         assert_eq!(told("eni-1", done(1, Some("nft failed"))), Err(cause("nft failed")));
         assert_eq!(kept.health().unwrap_err().code, ErrorCode::LinkFailed);
         assert_eq!(told("eni-1", done(2, None)), Ok(()));
@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pod_is_led_to_once_the_link_of_its_interface_has_come() {
-        let kept = Kept::default();
+        let kept = DatapathResult::default();
         let coming =
             |through| Done { coming: Arc::new(BTreeSet::from(["eni-1".to_owned()])), ..done(through, None) };
         let mut waiting = Box::pin(kept.leads_to("eni-1"));

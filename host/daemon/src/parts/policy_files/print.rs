@@ -1,4 +1,4 @@
-//! What a look at a file sees without reading it.
+//! A fingerprint of a file, taken without reading it.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::parts::stat::Stat;
 pub(super) enum Print {
     /// A regular file, and the signature beside it.
     File(Stat, Option<Stat>),
-    /// Something that is no policy's file, in words.
+    /// Not a policy file, for this reason.
     Wrong(String),
 }
 

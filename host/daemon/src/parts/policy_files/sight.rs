@@ -1,4 +1,4 @@
-//! What is known about a file from one look to the next, and what to do. Pure.
+//! The state of a file from one look to the next, and the next action. Pure.
 //!
 //! ```text
 //!            same as before        whole and applied, or refused
@@ -18,10 +18,10 @@ const SOON: u32 = 5;
 /// After how many looks a component that was refused is tried again: what it lacked may have been the node's memory.
 const LATER: u32 = 300;
 
-/// What to do after a look.
+/// The action after a look.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Nothing.
+    /// Waits for a change.
     Wait,
     /// Read the file.
     Read,
@@ -31,7 +31,7 @@ pub(super) enum Act {
 
 /// How reading a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum SightOutcome {
     /// There is nothing more to do with these bytes.
     Done,
     /// The file was torn, or could not be read.
@@ -79,11 +79,11 @@ impl Sight {
     }
 
     /// Notes how reading ended.
-    pub(super) fn has_read(&mut self, outcome: Outcome) {
+    pub(super) fn has_read(&mut self, outcome: SightOutcome) {
         self.again_in = match outcome {
-            Outcome::Done => 0,
-            Outcome::Torn => SOON,
-            Outcome::Refused => LATER,
+            SightOutcome::Done => 0,
+            SightOutcome::Torn => SOON,
+            SightOutcome::Refused => LATER,
         };
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             let mut watched = Self { directory, sight: Sight::default() };
             fs::write(watched.path("policy.wasm"), "one").unwrap();
             assert_eq!(watched.look(), Act::Read, "the first look waits for nothing");
-            watched.sight.has_read(Outcome::Done);
+            watched.sight.has_read(SightOutcome::Done);
             assert_eq!(watched.look(), Act::Wait);
             watched
         }
@@ -124,7 +124,7 @@ mod tests {
         fn settles(&mut self, act: &Act) {
             assert_eq!(self.look(), Act::Wait, "it may still be written");
             assert_eq!(self.look(), *act);
-            self.sight.has_read(Outcome::Done);
+            self.sight.has_read(SightOutcome::Done);
             for _ in 0..LATER + 2 {
                 assert_eq!(self.look(), Act::Wait, "once is enough");
             }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_torn_file_is_tried_again_soon_and_a_refused_one_later() {
-        for (outcome, after) in [(Outcome::Torn, SOON), (Outcome::Refused, LATER)] {
+        for (outcome, after) in [(SightOutcome::Torn, SOON), (SightOutcome::Refused, LATER)] {
             let mut watched = Watched::new();
             fs::write(watched.path("policy.wasm"), "tw").unwrap();
             assert_eq!((watched.look(), watched.look()), (Act::Wait, Act::Read));

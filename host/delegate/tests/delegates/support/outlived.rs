@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
-use tenure_delegate::Settings;
+use tenure_delegate::DelegateSettings;
 
 use super::{add, call, delegate_at};
 
@@ -22,7 +22,7 @@ pub(crate) fn maybe_hang() -> Option<ExitCode> {
         return None;
     }
     let (path, run) = (PathBuf::from(arguments.next()?), PathBuf::from(arguments.next()?));
-    let settings = Settings { timeout: Duration::from_secs(600), ..Settings::new(path) };
+    let settings = DelegateSettings { timeout: Duration::from_secs(600), ..DelegateSettings::new(path) };
     let _ = add(&delegate_at(settings, &run), &call("10"));
     Some(ExitCode::FAILURE)
 }

@@ -25,7 +25,7 @@ const ROUNDS: u32 = 4;
 const NETWORK: &str = "bench-agents";
 const CLAIMED: &str = "bench-claimed";
 
-/// What was measured.
+/// The measured values.
 #[derive(Default)]
 pub(crate) struct Agents {
     /// The ADDs without watches.

@@ -4,6 +4,7 @@
 //! Nothing here asserts a time. `--short` only checks that each measurement runs.
 
 mod agents;
+mod declared;
 mod exec;
 mod instructions;
 mod load;
@@ -95,7 +96,7 @@ fn keep(report: &Report, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What all measurements share.
+/// The inputs that all measurements share.
 struct Bench<'a> {
     scale: &'a Scale,
     runtime: Runtime,
@@ -128,6 +129,7 @@ fn measure(scale: &Scale, needs_disk: bool, only: &[Rows]) -> anyhow::Result<Rep
             Rows::Grpc => rows.extend(bench.over_grpc()?),
             Rows::Steady => rows.extend(bench.steadily()?),
             Rows::Agents => rows.push(bench.beside_agents()?),
+            Rows::Declared => rows.push(bench.beside_declarations()?),
             Rows::Policy => rows.extend(bench.policy_calls()?),
             Rows::Stalls => rows.extend(bench.beside_stalls()?),
             Rows::Restarts => rows.extend(bench.restarted()?),
@@ -319,6 +321,25 @@ impl Bench<'_> {
             .raw("RSS after", Unit::Megabytes.of(after)))
     }
 
+    /// A steady load, and an agent that declares its claims of the same network one time after the other beside it.
+    fn beside_declarations(&self) -> anyhow::Result<Row> {
+        let Scale { agents, claims, .. } = *self.scale;
+        say("450 ADDs per second on a network, with and without an agent that declares its claims there");
+        let beside = declared::measure(&self.runtime, agents, claims)?;
+        let p99 = |times: &Times| times.percentile(99);
+        let measure = format!(
+            "ADD at a steady 450/s beside declarations of {claims} claims in turn on its network, p99 over p99 without"
+        );
+        Ok(Row::new(measure, Unit::Times.of(p99(&beside.beside) / p99(&beside.alone).max(1.0)))
+            .at_most(3.0)
+            .raw("p50", us(beside.beside.median()))
+            .raw("p99", us(p99(&beside.beside)))
+            .raw("p50 without", us(beside.alone.median()))
+            .raw("p99 without", us(p99(&beside.alone)))
+            .raw("declarations", Unit::Count.of(beside.declarations as f64))
+            .raw("a declaration", us(beside.declaration.median())))
+    }
+
     fn policy_calls(&self) -> anyhow::Result<Vec<Row>> {
         say("policy calls, each in a fresh instance");
         let policy::Call { p50, p99, asked, on_thread, woken, ledger } = policy::measure(self.scale.calls)?;
@@ -371,7 +392,7 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    /// What a restart costs the pods that come meanwhile. An ADD that fails ends the bench.
+    /// Measures the cost of a restart to the pods that come meanwhile. An ADD that fails ends the bench.
     fn restarted(&self) -> anyhow::Result<Vec<Row>> {
         say("restarts under 100 ADDs per second through the plugin");
         let count = self.scale.restarted;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::parts::Parts;
 
 const WIDTH: f64 = 760.0;
-/// Where the bars begin, to the right of their names.
+/// The left end of the bars, to the right of their names.
 const LEFT: f64 = 96.0;
 const BAR: f64 = 26.0;
 const GAP: f64 = 14.0;

@@ -25,7 +25,7 @@ pub(crate) struct Call {
     pub(crate) on_thread: f64,
     /// The part of that which the machine takes to wake the other thread, and then this one.
     pub(crate) woken: f64,
-    /// What the ledger does for an allocation and its release, by the shape of the network.
+    /// Cost of an allocation and its release in the ledger, by the shape of the network.
     pub(crate) ledger: Ledger,
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Ending {
     Killed,
 }
 
-/// What was measured.
+/// The measured values.
 pub(crate) struct Restarted {
     /// The ADDs, none of which has failed.
     pub(crate) took: Times,

@@ -1,4 +1,4 @@
-//! What is measured, and how often.
+//! The measurements, and how often each is made.
 
 use clap::ValueEnum;
 
@@ -15,6 +15,8 @@ pub(crate) enum Rows {
     Steady,
     /// A steady load beside an agent
     Agents,
+    /// A steady load on a network whose claims are declared anew all the time
+    Declared,
     /// Policy calls, and the ledger's part
     Policy,
     /// ADDs beside policies that spin or compile
@@ -43,7 +45,7 @@ pub(crate) struct Scale {
     pub(crate) throughput: u32,
     /// ADDs at a steady pace, without exchanges of the policy and as many with them.
     pub(crate) steady: u32,
-    /// Those exchanges.
+    /// Number of those exchanges.
     pub(crate) exchanges: u32,
     /// ADDs beside an agent without watches, and as many with them.
     pub(crate) agents: u32,
@@ -61,11 +63,11 @@ pub(crate) struct Scale {
 /// A large state, and the goals of what it costs.
 pub(crate) struct Large {
     pub(crate) allocations: u32,
-    /// Seconds.
+    /// Time from the start to the first answer, in seconds.
     pub(crate) start: f64,
-    /// Megabytes.
+    /// Memory of the daemon, in megabytes.
     pub(crate) memory: f64,
-    /// Seconds.
+    /// Time of a list, in seconds.
     pub(crate) list: Option<f64>,
 }
 

@@ -24,7 +24,7 @@ const SWEPT: Duration = Duration::from_millis(50);
 /// ADDs and DELs that a daemon has served before its memory is measured.
 const SERVED: u32 = 2_000;
 
-/// What a state of some size costs.
+/// The cost of a state of some size.
 pub(crate) struct Cost {
     /// Resident megabytes.
     pub(crate) memory: f64,

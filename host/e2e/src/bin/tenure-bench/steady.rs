@@ -32,7 +32,7 @@ const ROUNDS: u32 = 4;
 const NETWORK: &str = "bench-steady";
 const POLICIES: [&str; 2] = ["highest-first", "host-local"];
 
-/// What was measured.
+/// The measured values.
 #[derive(Default)]
 pub(crate) struct Steady {
     /// The ADDs without exchanges.

@@ -76,7 +76,7 @@ fn hypervisor(known: &InstanceType) -> Option<&'static str> {
     }
 }
 
-/// What a type has for a filter.
+/// The values of an instance type that a filter compares.
 fn values(known: &InstanceType, name: &str) -> Vec<String> {
     let value = match name {
         "bare-metal" => Some((known.platform == Platform::BareMetal).to_string()),

@@ -52,7 +52,7 @@ fn instance(known: &Instance, context: &Context<'_>) -> Vec<Element> {
         text("instanceType", known.kind.name),
         text("launchTime", (context.date)(known.launched)),
         parent("placement", vec![text("availabilityZone", &known.zone), text("tenancy", "default")]),
-        // EC2 says xen here for every instance, whatever it runs on.
+        // EC2 says xen here for every instance, on any hypervisor.
         text("hypervisor", "xen"),
     ];
     if let Some(primary) = context.state.interfaces().get(&known.primary) {
@@ -71,7 +71,7 @@ fn instance(known: &Instance, context: &Context<'_>) -> Vec<Element> {
     elements
 }
 
-/// What an instance has for a filter.
+/// The values of an instance that a filter compares.
 fn values(known: &Instance, context: &Context<'_>, name: &str) -> Vec<String> {
     let value = match name {
         "instance-id" => known.id.clone(),

@@ -69,7 +69,7 @@ fn named(context: &Context<'_>, ids: &[String]) -> Result<Vec<Arc<Interface>>, R
     Ok(all.into_iter().filter(|interface| known.contains(&&interface.id)).collect())
 }
 
-/// What an interface has for a filter.
+/// The values of an interface that a filter compares.
 fn values(interface: &Interface, vpc: &str, name: &str) -> Vec<String> {
     let one = |value: &str| vec![value.to_owned()];
     let attachment = interface.attachment.as_ref();

@@ -60,7 +60,7 @@ fn subnet(known: &Subnet, context: &Context<'_>) -> Vec<Element> {
     ]
 }
 
-/// What a subnet has for a filter.
+/// The values of a subnet that a filter compares.
 fn values(known: &Subnet, vpc: &str, name: &str) -> Vec<String> {
     let value = match name {
         "availability-zone" => known.zone.clone(),

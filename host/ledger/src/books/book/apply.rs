@@ -7,6 +7,7 @@ use tenure_types::{Allocation, AssignedAddress, Generation, Moment};
 
 use super::renewal::renewed;
 use super::{Book, ByOwner};
+use crate::books::cooling::CoolingAddress;
 use crate::books::image::Remembrance;
 use crate::books::stock::Change;
 use crate::books::{Conflict, LedgerFact};
@@ -121,7 +122,7 @@ impl Book {
             }
             self.by_address.remove(&address);
             self.stock.change(address, Change::LetGo);
-            self.cool(address, at);
+            self.cool(CoolingAddress { address, since: at, seconds: self.network.cooldown_seconds() });
         }
         Ok(())
     }
@@ -133,10 +134,11 @@ impl Book {
         self.remembered.remember(Remembrance { name: name.into(), at, addresses });
     }
 
-    pub(super) fn cool(&mut self, address: IpAddr, since: Moment) {
+    pub(super) fn cool(&mut self, cooling: CoolingAddress) {
+        let address = cooling.address;
         self.warm(address);
         self.taken.insert(address);
-        let place = self.cooling.push(address, since);
+        let place = self.cooling.push(cooling);
         self.stock.change(address, Change::Cool(place));
     }
 

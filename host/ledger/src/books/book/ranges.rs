@@ -21,6 +21,17 @@ impl Book {
         draft
     }
 
+    /// A copy without some pools, given by their indices; the others keep their order.
+    #[must_use]
+    pub fn without_pools(&self, without: &[usize]) -> Self {
+        let mut network = Network::clone(&self.network);
+        let mut indices = 0..;
+        network.pools.retain(|_| indices.next().is_none_or(|index| !without.contains(&index)));
+        let mut copy = self.clone();
+        copy.define(&Arc::new(network));
+        copy
+    }
+
     pub(super) fn supplied(&self) -> Vec<Supplied> {
         let of = |(index, pool): (usize, &Pool)| {
             let pool = pool.name.clone();

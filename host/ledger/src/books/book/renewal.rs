@@ -14,11 +14,11 @@ use crate::books::LedgerFact;
 /// The effect of a repeated request on its owner's allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repeat {
-    /// It is the request that made or last renewed the allocation, or an earlier one: nothing changes.
+    /// The same request made or last renewed the allocation, or an earlier one: nothing changes.
     Same,
-    /// It began later, or names the namespace for the first time: this fact renews the allocation.
+    /// The request began later, or names the namespace for the first time: this fact renews the allocation.
     Renews(LedgerFact),
-    /// It began earlier and names another namespace: its runtime has since given it up.
+    /// The request began earlier and names another namespace: its runtime has since given it up.
     Outdated,
 }
 

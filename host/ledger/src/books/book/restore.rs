@@ -6,6 +6,7 @@ use tenure_types::{Allocation, AssignedAddress, Generation};
 
 use super::{Book, ByOwner};
 use crate::books::Conflict;
+use crate::books::cooling::CoolingAddress;
 use crate::books::image::{Image, Supplied};
 use crate::books::stock::Change;
 
@@ -20,9 +21,13 @@ impl Book {
             book.add_range(&pool, range, draining)?;
         }
         book.take_all(image.allocations)?;
-        for (address, since) in image.cooling {
+        let asked = book.network.cooldown_seconds();
+        let seconds =
+            image.cooldowns.into_iter().flat_map(|(seconds, count)| std::iter::repeat_n(seconds, count));
+        let seconds = seconds.chain(std::iter::repeat(asked));
+        for ((address, since), seconds) in image.cooling.into_iter().zip(seconds) {
             if book.holder(address).is_none() {
-                book.cool(address, since);
+                book.cool(CoolingAddress { address, since, seconds });
             }
         }
         book.through = image.through;
@@ -93,10 +98,25 @@ impl Book {
             ranges: self.supplied(),
             next_generation: self.next_generation,
             last: self.handed_out_last(),
-            cooling: self.cooling.iter().collect(),
+            cooling: self.cooling_addresses().collect(),
+            cooldowns: self.cooldowns(),
             allocations: self.allocations.values().cloned().collect(),
             settled: self.takeover.settled(),
             remembered: self.remembered.iter().cloned().collect(),
         }
+    }
+
+    /// The cooldowns that were asked for when the cooling addresses were freed, in their order, each with the number of addresses
+    /// in a row; empty if they are all as the network asks now.
+    fn cooldowns(&self) -> Vec<(u32, usize)> {
+        let asked = self.network.cooldown_seconds();
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        for cooling in self.cooling.iter() {
+            match runs.last_mut() {
+                Some((seconds, count)) if *seconds == cooling.seconds => *count += 1,
+                _ => runs.push((cooling.seconds, 1)),
+            }
+        }
+        if runs.iter().all(|(seconds, _)| *seconds == asked) { Vec::new() } else { runs }
     }
 }

@@ -14,10 +14,7 @@ use tenure_types::{
 };
 
 use super::Book;
-
-/// The maximum number of ended claims remembered. A forgotten claim is taken over again by an import that still finds
-/// it; then an address is held although nobody uses it, but none is assigned twice.
-const MOST_SETTLED: usize = 1 << 17;
+use crate::books::MOST_SETTLED;
 
 /// The waiting claims of unknown owners, and the claims that have ended.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +73,22 @@ impl Book {
     #[must_use]
     pub fn is_settled(&self, address: IpAddr, claim: &str) -> bool {
         self.takeover.settled.get(&address).is_some_and(|settled| **settled == *claim)
+    }
+
+    /// The claims that were taken over earlier and have ended, by address.
+    #[must_use]
+    pub(in crate::books) fn settled_claims(&self) -> Vec<(IpAddr, Arc<str>)> {
+        self.takeover.settled()
+    }
+
+    /// Lets claims that ended in an earlier network of this name stay ended. What the book knows of an address comes first.
+    pub(in crate::books) fn stay_settled(&mut self, claims: impl Iterator<Item = (IpAddr, Arc<str>)>) {
+        for (address, claim) in claims {
+            let is_news = self.holder(address).is_none() && !self.takeover.settled.contains_key(&address);
+            if is_news {
+                self.takeover.settle(address, &claim);
+            }
+        }
     }
 
     /// The unknown owner that holds the address once its present owner releases it.

@@ -1,3 +1,4 @@
+mod longer;
 mod model;
 mod returning;
 mod walks;

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_types::{Allocation, COOLDOWN_SECONDS, End, Moment};
+use tenure_types::{Allocation, End, Moment};
 
 use super::{Book, ByOwner};
 use crate::books::Conflict;
+use crate::books::cooling::CoolingAddress;
+use crate::books::removed::ends;
 
 impl Book {
-    /// How long the network's freed addresses cool down: as long as on the node, or longer if the definition asks for it.
+    /// How long the network's freed addresses cool down: as long as on the node, or longer if the definition asks for it. Those
+    /// that were freed under a definition that asked for longer cool for as long as it asked.
     #[must_use]
     pub fn cooldown(&self, of_node: Duration) -> Duration {
-        let asked =
-            self.network.attributes.get(COOLDOWN_SECONDS).and_then(|seconds| seconds.parse::<u32>().ok());
-        asked.map_or(of_node, |seconds| of_node.max(Duration::from_secs(seconds.into())))
+        of_node.max(Duration::from_secs(self.network.cooldown_seconds().into()))
     }
 
     /// Whether [`expire`](Self::expire) would change anything.
     #[must_use]
     pub fn has_expired(&self, now: Moment, of_node: Duration) -> bool {
         let cooldown = self.cooldown(of_node);
-        self.cooling.first().is_some_and(|(_, since)| now.since(since) >= cooldown)
-            || self.remembered.has_expired(now)
+        self.cooling.cooled_down(now, cooldown).is_some() || self.remembered.has_expired(now)
     }
 
     /// Frees addresses whose cooldown is over, and forgets the last addresses of owners that have been gone for long.
@@ -30,12 +30,19 @@ impl Book {
     /// This is not a fact: the passing of time need not be recorded, and expiring later frees the same addresses.
     pub fn expire(&mut self, now: Moment, of_node: Duration) {
         let cooldown = self.cooldown(of_node);
-        while let Some((address, _)) = self.cooling.first().filter(|(_, since)| now.since(*since) >= cooldown)
-        {
+        while let Some(address) = self.cooling.cooled_down(now, cooldown) {
             self.warm(address);
             self.taken.remove(address);
         }
         self.remembered.expire(now);
+    }
+
+    /// Lets an address that cools down elsewhere cool down here, unless it is held or cools for longer already.
+    pub(in crate::books) fn go_on_cooling(&mut self, cooling: CoolingAddress) {
+        let is_longer = |known: &CoolingAddress| ends(&cooling) > ends(known);
+        if self.holder(cooling.address).is_none() && self.cooling.get(cooling.address).is_none_or(is_longer) {
+            self.cool(cooling);
+        }
     }
 
     /// Brings the book into a new boot: ends the allocations that end at reboot, and sets every time that is compared

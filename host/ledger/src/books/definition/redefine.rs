@@ -13,11 +13,11 @@ use crate::books::{Book, LedgerFact};
 /// The parts of a network's definition.
 #[derive(Debug, Clone, Copy)]
 pub struct Defined<'a> {
-    /// Its configuration.
+    /// Configuration of the network.
     pub config: &'a Arc<NetworkConfig>,
     /// The definition that a policy derived from it, already checked.
     pub definition: &'a Definition,
-    /// Who defines the network.
+    /// Origin of the definition.
     pub by: Definer,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct InUse {
 /// A range and its usage.
 #[derive(Debug, Clone)]
 pub(super) struct Stocked {
-    /// Its number in the pool.
+    /// Number of the range in the pool.
     pub(super) number: u64,
     pub(super) range: Range,
     /// Shared with each address handed out from the range.

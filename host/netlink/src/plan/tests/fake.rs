@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use crate::node::Node;
-use crate::parts::{Family, Rule};
-use crate::plan::{Operation, Plan};
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::node::NodeNetwork;
+use crate::parts::{IpFamily, RoutingRule};
+use crate::plan::{KernelPlan, Operation};
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 /// Carries an operation out as the kernel does.
-pub(crate) fn carry_out(seen: &mut Seen, operation: &Operation) {
+pub(crate) fn carry_out(seen: &mut ObservedState, operation: &Operation) {
     match operation {
         Operation::WriteSysctl { key, value } => drop(seen.sysctls.insert(key.clone(), value.clone())),
         Operation::SetLink { name, mtu } => {
@@ -44,21 +44,21 @@ pub(crate) fn carry_out(seen: &mut Seen, operation: &Operation) {
 }
 
 /// Plans and carries out until nothing is left; panics if that does not end.
-pub(crate) fn settle(wanted: &Wanted, seen: &mut Seen) {
+pub(crate) fn settle(wanted: &DesiredState, seen: &mut ObservedState) {
     for _ in 0..3 {
-        let plan = Plan::of(wanted, seen);
+        let plan = KernelPlan::of(wanted, seen);
         if plan.is_empty() {
             return;
         }
         plan.operations.iter().for_each(|operation| carry_out(seen, operation));
     }
-    assert_eq!(Plan::of(wanted, seen).operations, [], "does not settle");
+    assert_eq!(KernelPlan::of(wanted, seen).operations, [], "does not settle");
 }
 
 /// The same, watching that what had a way keeps one at each step.
-pub(crate) fn migrate(node: &Node, wanted: &Wanted, seen: &mut Seen) {
+pub(crate) fn migrate(node: &NodeNetwork, wanted: &DesiredState, seen: &mut ObservedState) {
     for _ in 0..3 {
-        for operation in Plan::of(wanted, seen).operations {
+        for operation in KernelPlan::of(wanted, seen).operations {
             let before = ways(node, seen);
             carry_out(seen, &operation);
             for (before, after) in before.into_iter().zip(ways(node, seen)) {
@@ -66,11 +66,11 @@ pub(crate) fn migrate(node: &Node, wanted: &Wanted, seen: &mut Seen) {
             }
         }
     }
-    assert_eq!(Plan::of(wanted, seen).operations, [], "does not settle");
+    assert_eq!(KernelPlan::of(wanted, seen).operations, [], "does not settle");
 }
 
 /// For each pod: the link that packets to it take, and the table that packets from it are led to.
-fn ways(node: &Node, seen: &Seen) -> Vec<Option<(IpAddr, String)>> {
+fn ways(node: &NodeNetwork, seen: &ObservedState) -> Vec<Option<(IpAddr, String)>> {
     let addresses = node.pods.iter().flat_map(|pod| &pod.addresses);
     let to = addresses.clone().map(|address| {
         let rules = rules(seen, |rule| rule.from.is_none() && rule.to.is_none_or(|to| to.contains(address)));
@@ -85,10 +85,10 @@ fn ways(node: &Node, seen: &Seen) -> Vec<Option<(IpAddr, String)>> {
 }
 
 /// The interface's table that a source is led to, and how many rules were asked.
-pub(crate) fn source(seen: &Seen, address: IpAddr) -> (Option<u32>, usize) {
+pub(crate) fn source(seen: &ObservedState, address: IpAddr) -> (Option<u32>, usize) {
     let (mut next, mut asked) = (0, 0);
     for rule in seen.rules.iter().filter(|rule| rule.mark.is_none() && rule.to.is_none()) {
-        if rule.priority < next || rule.family != Family::of_address(address) {
+        if rule.priority < next || rule.family != IpFamily::of_address(address) {
             continue;
         }
         asked += 1;
@@ -103,6 +103,6 @@ pub(crate) fn source(seen: &Seen, address: IpAddr) -> (Option<u32>, usize) {
     (None, asked)
 }
 
-fn rules(seen: &Seen, filter: impl Fn(&Rule) -> bool) -> Vec<&Rule> {
+fn rules(seen: &ObservedState, filter: impl Fn(&RoutingRule) -> bool) -> Vec<&RoutingRule> {
     seen.rules.iter().filter(|rule| rule.mark.is_none() && filter(rule)).collect()
 }

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{fake, fresh, node};
-use crate::node::{Interface, Node, Pod};
-use crate::plan::Plan;
-use crate::seen::Seen;
-use crate::wanted::Wanted;
+use crate::node::{CloudInterface, NodeNetwork, Pod};
+use crate::plan::KernelPlan;
+use crate::seen::ObservedState;
+use crate::wanted::DesiredState;
 
 /// A node with 14 secondary interfaces of some addresses each, spread over a /20 as EC2 does it.
-fn crowd(each: u32) -> Node {
+fn crowd(each: u32) -> NodeNetwork {
     let mut node = node();
     let template = node.secondary[0].clone();
     let spread = |number: u32| {
@@ -17,7 +17,7 @@ fn crowd(each: u32) -> Node {
         let at = number.wrapping_mul(1_241) % 4_064;
         IpAddr::V4(Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 16, 16)) + at))
     };
-    let interfaces = (1..15_u32).map(|device| Interface {
+    let interfaces = (1..15_u32).map(|device| CloudInterface {
         name: format!("eth{device}"),
         device,
         addresses: vec![format!("10.0.{device}.10/20").parse().unwrap()],
@@ -34,9 +34,9 @@ fn crowd(each: u32) -> Node {
 }
 
 /// The kernel of such a node.
-fn settled(node: &Node) -> Seen {
+fn settled(node: &NodeNetwork) -> ObservedState {
     let mut seen = fresh(node);
-    fake::settle(&Wanted::of(node).unwrap(), &mut seen);
+    fake::settle(&DesiredState::of(node).unwrap(), &mut seen);
     seen
 }
 
@@ -76,9 +76,9 @@ fn growing_and_shrinking_never_takes_a_pods_way() {
             interface.carries.truncate(size);
             pod.addresses.truncate(size);
         }
-        let wanted = Wanted::of(&node).unwrap();
+        let wanted = DesiredState::of(&node).unwrap();
         fake::migrate(&node, &wanted, &mut seen);
-        assert!(Plan::of(&wanted, &seen).is_empty());
+        assert!(KernelPlan::of(&wanted, &seen).is_empty());
         for interface in &node.secondary {
             for address in interface.carries.iter().map(ipnet::IpNet::addr) {
                 assert_eq!(

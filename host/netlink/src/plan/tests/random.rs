@@ -7,9 +7,9 @@ use super::{fake, fresh, node, of_ipamd};
 use crate::nft::Shape;
 use crate::node::Pod;
 use crate::numbers::{FROM_PODS, MAIN, POD_TABLE, PROTOCOL, TO_PODS};
-use crate::parts::{Address, Family, Route, Rule};
-use crate::plan::Plan;
-use crate::wanted::Wanted;
+use crate::parts::{InterfaceAddress, IpFamily, KernelRoute, RoutingRule};
+use crate::plan::KernelPlan;
+use crate::wanted::DesiredState;
 
 /// How many states are tried.
 const ROUNDS: u64 = 2000;
@@ -34,8 +34,8 @@ impl Random {
     }
 }
 
-fn foreign_rules() -> Vec<Rule> {
-    let v4 = |priority, table| Rule::new(Family::V4, priority, table);
+fn foreign_rules() -> Vec<RoutingRule> {
+    let v4 = |priority, table| RoutingRule::new(IpFamily::V4, priority, table);
     let net = |text: &str| text.parse().unwrap();
     vec![
         v4(0, 255),
@@ -47,26 +47,26 @@ fn foreign_rules() -> Vec<Rule> {
         // Of our priority, but for other tables, with more conditions, or of another protocol.
         v4(TO_PODS, 77),
         v4(FROM_PODS, 77).from(net("10.0.9.0/24")),
-        Rule { special: true, ..v4(TO_PODS, POD_TABLE) },
-        Rule { protocol: 3, ..v4(TO_PODS, POD_TABLE) },
-        Rule { protocol: 3, ..v4(FROM_PODS, 9002).from(net("10.0.1.32/28")) },
-        Rule { protocol: 0, ..v4(TO_PODS, MAIN).to(net("10.0.7.7/32")) },
-        Rule { protocol: 0, ..v4(FROM_PODS, 2).from(net("10.0.7.7/32")) },
+        RoutingRule { special: true, ..v4(TO_PODS, POD_TABLE) },
+        RoutingRule { protocol: 3, ..v4(TO_PODS, POD_TABLE) },
+        RoutingRule { protocol: 3, ..v4(FROM_PODS, 9002).from(net("10.0.1.32/28")) },
+        RoutingRule { protocol: 0, ..v4(TO_PODS, MAIN).to(net("10.0.7.7/32")) },
+        RoutingRule { protocol: 0, ..v4(FROM_PODS, 2).from(net("10.0.7.7/32")) },
         v4(1024, 77).mark(0x80),
         v4(1535, 77).to(net("198.51.100.0/24")),
     ]
 }
 
-fn foreign_routes() -> Vec<Route> {
+fn foreign_routes() -> Vec<KernelRoute> {
     let net = |text: &str| text.parse().unwrap();
     let via = |text: &str| text.parse::<IpAddr>().ok();
     vec![
-        Route::new(MAIN, net("0.0.0.0/0"), via("10.0.0.1"), "eth0"),
-        Route::new(MAIN, net("10.0.0.0/20"), None, "eth0"),
-        Route::new(MAIN, net("10.0.7.7/32"), None, "veth7"),
-        Route::new(8999, net("10.0.0.33/32"), None, "eni0"),
-        Route::new(10000, net("10.0.0.33/32"), None, "eni0"),
-        Route { protocol: 16, ..Route::new(MAIN, net("192.0.2.0/24"), None, "eth1") },
+        KernelRoute::new(MAIN, net("0.0.0.0/0"), via("10.0.0.1"), "eth0"),
+        KernelRoute::new(MAIN, net("10.0.0.0/20"), None, "eth0"),
+        KernelRoute::new(MAIN, net("10.0.7.7/32"), None, "veth7"),
+        KernelRoute::new(8999, net("10.0.0.33/32"), None, "eni0"),
+        KernelRoute::new(10000, net("10.0.0.33/32"), None, "eni0"),
+        KernelRoute { protocol: 16, ..KernelRoute::new(MAIN, net("192.0.2.0/24"), None, "eth1") },
     ]
 }
 
@@ -79,7 +79,7 @@ fn try_one(seed: u64) {
         node.settings.snat = None;
         node.settings.node_ports = random.coin();
     }
-    let wanted = Wanted::of(&node).unwrap();
+    let wanted = DesiredState::of(&node).unwrap();
     let mut seen = fresh(&node);
     if random.coin() {
         of_ipamd(&node, &mut seen);
@@ -87,13 +87,14 @@ fn try_one(seed: u64) {
     let adopted_too = seen.rules.clone();
     seen.rules.clear();
     let foreign = (random.some(&foreign_rules()), random.some(&foreign_routes()));
-    let on_primary = Address { device: "eth0".to_owned(), address: IpAddr::from([10, 0, 0, 10]), length: 20 };
+    let on_primary =
+        InterfaceAddress { device: "eth0".to_owned(), address: IpAddr::from([10, 0, 0, 10]), length: 20 };
     // Ours, or left from another time: also twice, and in any order.
     let mut others = node.clone();
     others.pods.push(Pod { addresses: vec![IpAddr::from([10, 0, 1, 44])], link: "eth9".to_owned() });
     others.secondary[1].carries = vec!["10.0.2.0/24".parse().unwrap()];
     others.secondary[0].device = 5;
-    let others = Wanted::of(&others).unwrap();
+    let others = DesiredState::of(&others).unwrap();
     for state in [&wanted, &others] {
         seen.rules.extend(random.some(&state.rules.iter().cloned().collect::<Vec<_>>()));
         for route in random.some(&state.routes.iter().cloned().collect::<Vec<_>>()) {
@@ -114,7 +115,7 @@ fn try_one(seed: u64) {
     seen.rules.sort_by_key(|rule| rule.priority);
     seen.routes.extend(foreign.1.iter().cloned());
     seen.addresses.push(on_primary.clone());
-    seen.addresses.push(Address {
+    seen.addresses.push(InterfaceAddress {
         device: "eth2".to_owned(),
         address: IpAddr::from([192, 0, 2, 9]),
         length: 24,
@@ -128,17 +129,18 @@ fn try_one(seed: u64) {
         let changed = random.below(3);
         seen.links[changed].mac = Some("02:00:00:00:00:99".parse().unwrap());
     }
-    let times = |rules: &[Rule], rule: &Rule| rules.iter().filter(|other| *other == rule).count();
+    let times =
+        |rules: &[RoutingRule], rule: &RoutingRule| rules.iter().filter(|other| *other == rule).count();
     let before: Vec<usize> = foreign.0.iter().map(|rule| times(&seen.rules, rule)).collect();
     fake::settle(&wanted, &mut seen);
     let after: Vec<usize> = foreign.0.iter().map(|rule| times(&seen.rules, rule)).collect();
     assert_eq!(before, after, "a foreign rule was touched");
     assert!(foreign.1.iter().all(|route| seen.routes.contains(route)), "a foreign route was touched");
     assert!(seen.addresses.contains(&on_primary), "the primary's address was touched");
-    let plan = Plan::of(&wanted, &seen);
+    let plan = KernelPlan::of(&wanted, &seen);
     assert!(plan.is_empty());
-    let ours = |rule: &&Rule| rule.protocol == PROTOCOL && !foreign_rules().contains(rule);
-    let mut left: Vec<&Rule> = seen.rules.iter().filter(ours).collect();
+    let ours = |rule: &&RoutingRule| rule.protocol == PROTOCOL && !foreign_rules().contains(rule);
+    let mut left: Vec<&RoutingRule> = seen.rules.iter().filter(ours).collect();
     left.sort_unstable();
     assert_eq!(left, wanted.rules.iter().collect::<Vec<_>>(), "ours are exactly what is wanted");
 }

@@ -6,9 +6,9 @@ use super::super::decision::{FORMAT, RecordedLimits};
 use super::super::read::{DecisionFiles, Unreadable};
 use super::*;
 
-fn header() -> Header {
+fn header() -> DecisionHeader {
     let limits = RecordedLimits { deadline_ms: 50, memory: 1, answer: 2 };
-    Header { format: FORMAT, program: "0.1.0".into(), limits }
+    DecisionHeader { format: FORMAT, program: "0.1.0".into(), limits }
 }
 
 /// A decision without its first brace and number.

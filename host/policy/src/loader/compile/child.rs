@@ -24,7 +24,7 @@ const NICE: i32 = 10;
 /// The file and value that make this child one of the first processes that the kernel kills when memory runs out.
 const OUT_OF_MEMORY: (&str, &str) = ("/proc/self/oom_score_adj", "800");
 
-/// What reading, compiling and writing take: memory, the pipes, and what the standard library does at a thread's end.
+/// System calls for reading, compiling and writing: memory, the pipes, and what the standard library does at a thread's end.
 const CALLS: &[libc::c_long] = &[
     libc::SYS_brk,
     libc::SYS_clock_gettime,

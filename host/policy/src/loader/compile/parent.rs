@@ -25,7 +25,7 @@ const BY_THE_CLOCK: u32 = 3;
 pub(super) fn compile(bytes: &[u8], time: Duration) -> Result<Vec<u8>, String> {
     let cannot = |error: std::io::Error| format!("cannot start the compiler: {error}");
     let too_long = || format!("it takes more than {} s to compile (sandbox.compile_seconds)", time.as_secs());
-    let mut child = Running(start(time).map_err(cannot)?);
+    let mut child = CompilerChild(start(time).map_err(cannot)?);
     let (pid, input) = (Pid::from_child(&child.0), child.0.stdin.take());
     let (output, words) = (child.0.stdout.take(), child.0.stderr.take());
     let (compiled, words, is_late) = thread::scope(|scope| {
@@ -87,9 +87,9 @@ fn start(time: Duration) -> std::io::Result<Child> {
 }
 
 /// A child that is killed when its waiter is dropped.
-struct Running(Child);
+struct CompilerChild(Child);
 
-impl Drop for Running {
+impl Drop for CompilerChild {
     fn drop(&mut self) {
         // The child may already have exited and been waited for.
         let _ = self.0.kill();

@@ -6,18 +6,18 @@ fn named(name: &str) -> PolicyStamp {
     PolicyStamp { name: PolicyName::new(name).unwrap(), digest: "digest".into() }
 }
 
-fn failed(missing: bool) -> Failed {
-    Failed { error: Error::new(ErrorCode::PolicyUnloadable, "on purpose"), missing }
+fn failed(missing: bool) -> LoadFailure {
+    LoadFailure { error: Error::new(ErrorCode::PolicyUnloadable, "on purpose"), missing }
 }
 
 /// Whether a policy is queued at this second.
-fn waits(table: &mut Table, name: &str, rank: Rank, second: u64) -> bool {
+fn waits(table: &mut LoadTable, name: &str, rank: Rank, second: u64) -> bool {
     table.want(&named(name), rank, Duration::from_secs(second), |_| true).1
 }
 
 /// The pauses of a policy that always fails, in seconds.
 fn pauses(missing: bool) -> Vec<u64> {
-    let (mut table, mut now) = (Table::default(), 0);
+    let (mut table, mut now) = (LoadTable::default(), 0);
     assert!(waits(&mut table, "p", Rank::Configured, now));
     let mut pause = || {
         assert_eq!(table.next(), Some(named("p")));
@@ -41,7 +41,7 @@ fn what_failed_is_left_alone_for_longer_each_time() {
 
 #[test]
 fn what_serves_comes_first_and_what_was_wanted_first_of_the_same_rank() {
-    let mut table = Table::default();
+    let mut table = LoadTable::default();
     let wanted = [
         ("file", Rank::Configured),
         ("built-in", Rank::Embedded),
@@ -59,7 +59,7 @@ fn what_serves_comes_first_and_what_was_wanted_first_of_the_same_rank() {
 
 #[test]
 fn who_asks_has_it_loaded_at_once_and_all_who_ask_are_told() {
-    let mut table = Table::default();
+    let mut table = LoadTable::default();
     assert!(waits(&mut table, "p", Rank::Serving, 0));
     table.await_for(&named("p"));
     table.await_for(&named("nobody-wanted-it"));
@@ -77,7 +77,7 @@ fn who_asks_has_it_loaded_at_once_and_all_who_ask_are_told() {
 
 #[test]
 fn what_nobody_names_any_more_is_forgotten_unless_it_is_loaded_or_about_to_be() {
-    let mut table = Table::default();
+    let mut table = LoadTable::default();
     for name in ["waiting", "failed", "running"] {
         assert!(waits(&mut table, name, Rank::Configured, 0));
     }

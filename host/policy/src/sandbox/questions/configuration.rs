@@ -4,7 +4,7 @@ use serde::Serialize;
 use tenure_ledger::Book;
 use tenure_sdk_config::{RUNTIME_RANGES, Texts};
 
-use super::Question;
+use super::LedgerQuestion;
 use crate::sandbox::bindings::tenure::ipam::types::{AddressRange, Attribute, Config, ConfigError};
 use crate::sandbox::{question, to_wit};
 
@@ -12,7 +12,7 @@ use crate::sandbox::{question, to_wit};
 #[derive(Debug, Serialize)]
 pub(in crate::sandbox) struct Get {}
 
-impl Question for Get {
+impl LedgerQuestion for Get {
     const FUNCTION: &'static str = "configuration.get";
     type Answer = Config;
 
@@ -29,7 +29,7 @@ impl Question for Get {
 #[derive(Debug, Serialize)]
 pub(in crate::sandbox) struct DefinitionAttributes {}
 
-impl Question for DefinitionAttributes {
+impl LedgerQuestion for DefinitionAttributes {
     const FUNCTION: &'static str = "configuration.definition-attributes";
     type Answer = Vec<Attribute>;
 
@@ -49,7 +49,7 @@ pub(in crate::sandbox) struct ConfiguredRanges {
 }
 
 impl ConfiguredRanges {
-    fn read(&self, ipam: &str, runtime_ranges: Option<&str>) -> <Self as Question>::Answer {
+    fn read(&self, ipam: &str, runtime_ranges: Option<&str>) -> <Self as LedgerQuestion>::Answer {
         match tenure_sdk_config::read(Texts { ipam, runtime_ranges }, &self.path) {
             Ok(sets) => {
                 Ok(sets.into_iter().map(|set| set.0.into_iter().map(to_wit::configured).collect()).collect())
@@ -61,7 +61,7 @@ impl ConfiguredRanges {
     }
 }
 
-impl Question for ConfiguredRanges {
+impl LedgerQuestion for ConfiguredRanges {
     const FUNCTION: &'static str = "configuration.ranges";
     type Answer = Result<Vec<Vec<AddressRange>>, ConfigError>;
 

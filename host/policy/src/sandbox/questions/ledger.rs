@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use tenure_ledger::{Book, Direction, Shelf};
 
-use super::Question;
+use super::LedgerQuestion;
 use crate::sandbox::bindings::tenure::ipam::ledger;
 use crate::sandbox::bindings::tenure::ipam::types::{AddressRange, Attribute, Config, Pool};
 
@@ -29,7 +29,7 @@ macro_rules! question {
             $(pub(in crate::sandbox) $field: $kind,)*
         }
 
-        impl Question for $name {
+        impl LedgerQuestion for $name {
             const FUNCTION: &'static str = $function;
             type Answer = $answer;
 

@@ -11,7 +11,7 @@ use crate::sandbox::bindings::tenure::ipam::types::{
     AddressRange, Assignment, Attribute, ConfigError, Cooling, Definition, Need, Pool, PoolDefinition,
     Proposal, Reason, Refusal, Request, Supply,
 };
-use crate::sandbox::verdict::Verdict;
+use crate::sandbox::verdict::CallVerdict;
 
 /// Whether a value has this stored form, and is the same after it is read again.
 fn is_stored_as<T: Serialize + DeserializeOwned>(value: &T, stored: serde_json::Value) {
@@ -81,7 +81,7 @@ mod erased {
         fn stored(&self) -> serde_json::Value;
     }
 
-    impl<Q: Question> Asked for Q {
+    impl<Q: LedgerQuestion> Asked for Q {
         fn stored(&self) -> serde_json::Value {
             json!([Q::FUNCTION, self])
         }
@@ -116,9 +116,9 @@ fn each_answer_has_its_stored_form() {
     let config = Config { name: "pods".into(), ipam: "{}".into(), attributes: vec![attribute()] };
     is_stored_as(&config, json!({ "name": "pods", "ipam": "{}", "attributes": zone }));
     let wrong = || ConfigError { path: "ipam".into(), message: "wrong".into(), attributes: Vec::new() };
-    let answer: <ConfiguredRanges as Question>::Answer = Err(wrong());
+    let answer: <ConfiguredRanges as LedgerQuestion>::Answer = Err(wrong());
     is_stored_as(&answer, json!({ "Err": { "path": "ipam", "message": "wrong", "attributes": [] } }));
-    let answer: <ConfiguredRanges as Question>::Answer = Ok(vec![vec![range()]]);
+    let answer: <ConfiguredRanges as LedgerQuestion>::Answer = Ok(vec![vec![range()]]);
     is_stored_as(&answer, json!({ "Ok": [[stored_range()]] }));
 }
 
@@ -128,7 +128,7 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
     let request =
         Request { network: "pods".into(), requested: vec!["::1".into()], attributes: vec![attribute()] };
     is_stored_as(&request, json!({ "network": "pods", "requested": ["::1"], "attributes": zone }));
-    let is_recorded_as = |verdict: Verdict<'_>, stored: serde_json::Value| {
+    let is_recorded_as = |verdict: CallVerdict<'_>, stored: serde_json::Value| {
         assert_eq!(serde_json::to_value(&verdict).unwrap(), stored);
         assert_eq!(serde_json::to_value(verdict.outcome().unwrap()).unwrap(), stored);
     };
@@ -138,7 +138,7 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
     let stored = json!({
         "assignments": [{ "pool": 0, "address": "::1", "attributes": [] }], "tags": zone, "attributes": [],
     });
-    is_recorded_as(Verdict::Proposal(&proposal), json!({ "proposal": stored }));
+    is_recorded_as(CallVerdict::Proposal(&proposal), json!({ "proposal": stored }));
     let pool = PoolDefinition {
         name: "0".into(),
         supply: Supply::Host,
@@ -154,7 +154,7 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
         "cooling": "Strict",
         "attributes": [],
     });
-    is_recorded_as(Verdict::Definition(&definition), json!({ "definition": stored }));
+    is_recorded_as(CallVerdict::Definition(&definition), json!({ "definition": stored }));
     let reason = || Reason { message: "none".into(), attributes: Vec::new() };
     let stored = json!({ "message": "none", "attributes": [] });
     for (refusal, case) in [
@@ -163,9 +163,9 @@ fn what_is_given_and_each_outcome_have_their_stored_forms() {
         (Refusal::NotYet(reason()), "NotYet"),
         (Refusal::Other(reason()), "Other"),
     ] {
-        is_recorded_as(Verdict::Refusal(&refusal), json!({ "refusal": { case: stored } }));
+        is_recorded_as(CallVerdict::Refusal(&refusal), json!({ "refusal": { case: stored } }));
     }
-    let failure = Verdict::Failure { kind: "trap", cause: "unreachable".into() };
+    let failure = CallVerdict::Failure { kind: "trap", cause: "unreachable".into() };
     is_recorded_as(failure, json!({ "failure": { "kind": "trap", "cause": "unreachable" } }));
-    is_recorded_as(Verdict::NotRecorded("last()".into()), json!({ "not-recorded": "last()" }));
+    is_recorded_as(CallVerdict::NotRecorded("last()".into()), json!({ "not-recorded": "last()" }));
 }

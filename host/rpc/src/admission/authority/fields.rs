@@ -112,7 +112,7 @@ fn mask(bits: u32) -> u32 {
 }
 
 impl Integer {
-    /// What comes after the integer.
+    /// Returns the state after the integer.
     fn is(self, value: u32) -> Fields {
         match self {
             Self::Field => Fields::First,

@@ -28,8 +28,18 @@ pub(super) fn look(file: &Path, network: &NetworkName, is_known: &IsKnown) -> Re
         Err(error) => return Err(told(&error)),
     };
     let checkpoint: Value = serde_json::from_slice(&text).map_err(|error| told(&error))?;
-    let rows = checkpoint.get("allocations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let unknown = rows.iter().flat_map(|row| unknown(row, is_known)).collect::<Vec<IpAddr>>();
+    let rows = match checkpoint.get("allocations") {
+        None => &[],
+        Some(Value::Array(rows)) => rows.as_slice(),
+        Some(_) => return Err(told(&"its allocations are not a list")),
+    };
+    let mut all_unknown = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let unreadable =
+            |text: &Value| told(&format_args!("allocation {index}: {text} is not an IP address"));
+        all_unknown.extend(unknown(row, is_known).map_err(unreadable)?);
+    }
+    let unknown = all_unknown;
     match unknown.iter().min() {
         None => Ok(()),
         Some(lowest) => Err(told(&format_args!(
@@ -39,8 +49,8 @@ pub(super) fn look(file: &Path, network: &NetworkName, is_known: &IsKnown) -> Re
     }
 }
 
-/// The addresses of a row that the ledger does not account for.
-fn unknown(row: &Value, is_known: &IsKnown) -> Vec<IpAddr> {
+/// The addresses of a row that the ledger does not account for; an error is what cannot be an address.
+fn unknown<'a>(row: &'a Value, is_known: &IsKnown) -> std::result::Result<Vec<IpAddr>, &'a Value> {
     let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
     let at = row.get("allocationTimestamp").and_then(Value::as_i64);
     // As the import tells claims apart.
@@ -51,9 +61,12 @@ fn unknown(row: &Value, is_known: &IsKnown) -> Vec<IpAddr> {
         let interface = InterfaceName::new(text("ifName")).ok()?;
         Some(Owner::Attachment { container, interface })
     };
-    let addresses = ["ipv4", "ipv6"].into_iter().filter_map(|key| text(key).parse::<IpAddr>().ok());
+    let named = ["ipv4", "ipv6"].into_iter().filter_map(|key| row.get(key));
+    let named = named.filter(|named| named.as_str() != Some(""));
+    let read = |named: &'a Value| named.as_str().and_then(|text| text.parse::<IpAddr>().ok()).ok_or(named);
+    let addresses = named.map(read).collect::<std::result::Result<Vec<_>, _>>()?;
     let is_unknown = |address: &IpAddr| {
         !is_known(&Reservation { address: *address, claim: &claim, claimed_at_ms, owner: &owner })
     };
-    addresses.filter(is_unknown).collect()
+    Ok(addresses.into_iter().filter(is_unknown).collect())
 }

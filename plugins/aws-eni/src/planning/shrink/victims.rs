@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::supply::{Duty, Interface, Run, Supply};
+use crate::supply::{InterfaceDuty, NodeInterface, PoolSupply, RangeRun};
 
 /// Ranges to give back, of a supply.
 #[derive(Debug)]
 pub(super) struct Victims<'a> {
-    supply: &'a Supply,
+    supply: &'a PoolSupply,
     names: BTreeSet<&'a str>,
 }
 
 impl<'a> Victims<'a> {
-    pub(super) fn new(supply: &'a Supply) -> Self {
+    pub(super) fn new(supply: &'a PoolSupply) -> Self {
         Self { supply, names: BTreeSet::new() }
     }
 
@@ -20,21 +20,22 @@ impl<'a> Victims<'a> {
         self.names.is_empty()
     }
 
-    pub(super) fn take(&mut self, run: &'a Run) {
+    pub(super) fn take(&mut self, run: &'a RangeRun) {
         self.names.insert(&run.name);
     }
 
     /// Takes every range that may be given back and fulfils a condition.
-    pub(super) fn take_all(&mut self, condition: impl Fn(&Interface, &Run) -> bool) {
+    pub(super) fn take_all(&mut self, condition: impl Fn(&NodeInterface, &RangeRun) -> bool) {
         for (index, interface) in self.supply.interfaces.iter().enumerate() {
-            let taken: Vec<&'a Run> = self.left(index).filter(|run| condition(interface, run)).collect();
+            let taken: Vec<&'a RangeRun> = self.left(index).filter(|run| condition(interface, run)).collect();
             taken.into_iter().for_each(|run| self.take(run));
         }
     }
 
     /// The ranges of an interface that may be given back and have not been taken.
-    pub(super) fn left(&self, interface: usize) -> impl Iterator<Item = &'a Run> + use<'a> {
-        let ours = |interface: &&Interface| interface.duty != Duty::Foreign && !interface.is_leaving;
+    pub(super) fn left(&self, interface: usize) -> impl Iterator<Item = &'a RangeRun> + use<'a> {
+        let ours =
+            |interface: &&NodeInterface| interface.duty != InterfaceDuty::Foreign && !interface.is_leaving;
         let interface = self.supply.interfaces.get(interface).filter(ours);
         let runs = interface.into_iter().flat_map(|interface| &interface.runs);
         let names = self.names.clone();
@@ -42,7 +43,7 @@ impl<'a> Victims<'a> {
     }
 
     /// The taken ranges of an interface.
-    pub(super) fn of(&self, interface: usize) -> impl Iterator<Item = &'a Run> + '_ {
+    pub(super) fn of(&self, interface: usize) -> impl Iterator<Item = &'a RangeRun> + '_ {
         let runs = self.supply.interfaces.get(interface).into_iter().flat_map(|interface| &interface.runs);
         runs.filter(|run| self.names.contains(run.name.as_str()))
     }

@@ -10,7 +10,7 @@ pub(super) const CONDITIONS: [&str; 4] = ["instanceTypes", "labels", "days", "ti
 
 /// The conditions of an entry. What is not restricted always holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Conditions {
+pub(super) struct TargetConditions {
     /// Names, or beginnings of names with a `*` behind them; none: any type.
     types: Vec<String>,
     /// Names and values, sorted.
@@ -18,7 +18,7 @@ pub(super) struct Conditions {
     window: Option<Window>,
 }
 
-impl Conditions {
+impl TargetConditions {
     /// Reads the conditions of an entry.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Conditions {
             && (self.window.is_none() || self.window == others.window)
     }
 
-    /// These conditions for people, such as `instance type m5.*, 08:00-18:00 UTC`.
+    /// Renders the conditions for people, such as `instance type m5.*, 08:00-18:00 UTC`.
     pub(super) fn words(&self) -> String {
         let types = (!self.types.is_empty()).then(|| format!("instance type {}", self.types.join(" or ")));
         let labels = self.labels.iter().map(|(name, value)| format!("label {name}={value}"));

@@ -3,7 +3,7 @@ use tenure_types::{
 };
 
 use super::*;
-use crate::{Defined, LedgerFact, Shelf, Violation};
+use crate::{Defined, LedgerFact, RemovedNetworks, Shelf, Violation};
 
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([192, 168, 1, last])
@@ -150,4 +150,40 @@ fn an_address_that_somebody_waits_for_is_not_admitted_when_its_holder_alone_ends
         |ending: &[Generation]| book.admit_living(&next, &proposal, &stamp(), at(2), ending).map(drop);
     assert_eq!(admits(&generations[..1]), Err(Violation::Held(ip(3), Owner::Unknown { address: ip(3) })));
     assert_eq!(admits(&generations), Ok(()));
+}
+
+#[test]
+fn what_has_ended_is_known_in_the_next_network_of_the_name() {
+    let mut first = book();
+    for (address, claim) in [(ip(3), "a"), (ip(77), "b")] {
+        hold(&mut first, address, claim);
+        end(&mut first, address);
+    }
+    let mut removed = RemovedNetworks::default();
+    let remove = |removed: &mut RemovedNetworks, place: u64, book: &mut Book| {
+        let fact = LedgerFact::Removed { network: book.name().clone(), at: at(3) };
+        removed.follow(place, &fact, book);
+    };
+    remove(&mut removed, 10, &mut first);
+    assert!(removed.is_settled(first.name(), ip(77), "b") && !removed.is_settled(first.name(), ip(77), "a"));
+    assert!(!removed.is_settled(&NetworkName::new("other").unwrap(), ip(77), "b"));
+    removed.forget_before(11);
+    assert_eq!(removed.names().count(), 1, "an import may still find the claims");
+
+    let defined = LedgerFact::Defined(Arc::clone(&first.image().network));
+    let mut draft = Book::empty(first.name());
+    removed.tell(&defined, &mut draft);
+    assert!(draft.is_settled(ip(3), "a"), "a draft knows them, too");
+    let mut next = Book::empty(first.name());
+    removed.follow(11, &defined, &mut next);
+    assert!(next.is_settled(ip(3), "a") && next.is_settled(ip(77), "b"));
+    assert_eq!(removed.get(first.name()).unwrap().settled, [], "the book has them");
+    // A claim that was made since comes first.
+    hold(&mut next, ip(3), "c");
+    end(&mut next, ip(3));
+    remove(&mut removed, 12, &mut next);
+    assert!(removed.is_settled(first.name(), ip(3), "c") && !removed.is_settled(first.name(), ip(3), "a"));
+    let mut other = Book::empty(&NetworkName::new("other").unwrap());
+    removed.tell(&LedgerFact::Defined(Arc::clone(&other.image().network)), &mut other);
+    assert!(!other.is_settled(ip(3), "c"), "another network");
 }

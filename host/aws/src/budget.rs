@@ -1,0 +1,200 @@
+//! Limits on EC2 calls: a budget for each call, and the memory of what EC2 did not have.
+//!
+//! EC2's buckets are the whole account's. A node does not know the others: it begins at the published rate, halves its own
+//! when EC2 throttles it, and raises it again with each success. What a subnet did not have is not asked for again for a time that doubles;
+//! what is forbidden or misconfigured, for a long one. All waits are jittered, so that nodes do not ask in step. Pure:
+//! driven by the readings of a clock and by a seed.
+
+mod published;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_effects::budget::{Bucket, Jitter, Pause};
+
+use self::published::published;
+use crate::port::{Assign, CallError, Failure};
+
+pub use tenure_effects::budget::Rate;
+
+/// How long a call is not repeated that was denied, or that the quota or the configuration does not allow.
+const LONG: Duration = Duration::from_secs(600);
+
+/// How long nothing is attached to an instance that is not running.
+const NOT_RUNNING: Duration = Duration::from_secs(60);
+
+/// A resource that a subnet may run out of, each independently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Addresses of IPv4.
+    Address,
+    /// Prefixes of IPv4, which need an aligned block of free addresses.
+    Prefix,
+    /// Prefixes of IPv6.
+    Ipv6Prefix,
+}
+
+impl Unit {
+    /// Returns the resource that an assignment uses up; an interface's own address is one of IPv4.
+    #[must_use]
+    pub fn of(assign: &Assign) -> Self {
+        match assign {
+            Assign::Nothing | Assign::Addresses(_) => Self::Address,
+            Assign::Prefixes(_) => Self::Prefix,
+            Assign::Ipv6Prefixes(_) => Self::Ipv6Prefix,
+        }
+    }
+
+    /// Names it for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Prefix => "prefix",
+            Self::Ipv6Prefix => "ipv6-prefix",
+        }
+    }
+}
+
+/// The subnet of a call, and the resource that the call takes from it.
+pub type Place<'a> = (&'a str, Unit);
+
+/// Why a call is not made, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grudge {
+    /// Until when.
+    pub until: Duration,
+    /// The meaning of EC2's failure.
+    pub failure: Failure,
+    /// EC2's words.
+    pub why: String,
+}
+
+/// A node's budget.
+#[derive(Debug)]
+pub struct Budget {
+    jitter: Jitter,
+    buckets: BTreeMap<&'static str, Bucket>,
+    subnets: BTreeMap<(String, Unit), Pause>,
+    /// By call, and by subnet if only that is wrong.
+    grudges: BTreeMap<(&'static str, Option<String>), Grudge>,
+    /// How long each call is not made that was denied, or refused for a reason that is not known here.
+    denied: BTreeMap<&'static str, Pause>,
+}
+
+impl Budget {
+    /// A full budget. The seed decides the jitter.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let jitter = Jitter::new(seed);
+        let (buckets, subnets, grudges, denied) = Default::default();
+        Self { jitter, buckets, subnets, grudges, denied }
+    }
+
+    /// Takes a token for a call.
+    ///
+    /// # Errors
+    /// How long to wait before asking again.
+    pub fn admit(&mut self, call: &'static str, now: Duration) -> Result<(), Duration> {
+        let bucket = self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now));
+        bucket.take(now).map_err(|wait| self.jitter.later(wait))
+    }
+
+    /// A call succeeded.
+    pub fn succeeded(&mut self, call: &'static str, place: Option<Place<'_>>, now: Duration) {
+        self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now)).succeeded();
+        self.grudges.remove(&(call, None));
+        self.denied.remove(call);
+        if let Some((subnet, unit)) = place {
+            self.grudges.remove(&(call, Some(subnet.to_owned())));
+            self.subnets.remove(&(subnet.to_owned(), unit));
+        }
+    }
+
+    /// A call failed.
+    pub fn failed(&mut self, error: &CallError, place: Option<Place<'_>>, now: Duration) {
+        let call = error.action;
+        match error.failure {
+            Failure::Throttled => {
+                let bucket = self.buckets.entry(call).or_insert_with(|| Bucket::new(published(call), now));
+                let wait = error.retry_after.unwrap_or_default().max(bucket.throttled());
+                bucket.wait_until(now.saturating_add(self.jitter.around(wait)));
+            }
+            Failure::SubnetExhausted | Failure::NoBlock | Failure::TooFew => {
+                if let Some((subnet, unit)) = place {
+                    self.exhausted(subnet, unit, now);
+                    // Where there is no address, there is no prefix either.
+                    if unit == Unit::Address && error.failure != Failure::NoBlock {
+                        self.exhausted(subnet, Unit::Prefix, now);
+                    }
+                }
+            }
+            Failure::Denied | Failure::Refused => {
+                let pause = self.denied.entry(call).or_default();
+                pause.extend(now, &mut self.jitter);
+                let until = pause.until;
+                self.bear_until(error, None, until);
+            }
+            Failure::Quota => self.bear(error, None, LONG, now),
+            Failure::Configuration => self.bear(error, place.map(|(subnet, _)| subnet), LONG, now),
+            Failure::InstanceState => self.bear(error, None, NOT_RUNNING, now),
+            _ => {}
+        }
+    }
+
+    /// For how long a subnet should not be asked for more; zero if it may be.
+    #[must_use]
+    pub fn backoff(&self, (subnet, unit): Place<'_>, now: Duration) -> Duration {
+        let pause = self.subnets.get(&(subnet.to_owned(), unit));
+        pause.map_or(Duration::ZERO, |pause| pause.until.saturating_sub(now))
+    }
+
+    /// Why a call should not be made at all, or not in a subnet.
+    #[must_use]
+    pub fn grudge(&self, call: &'static str, subnet: Option<&str>, now: Duration) -> Option<&Grudge> {
+        let general = self.grudges.get(&(call, None));
+        let own = subnet.and_then(|subnet| self.grudges.get(&(call, Some(subnet.to_owned()))));
+        general.into_iter().chain(own).find(|grudge| grudge.until > now)
+    }
+
+    /// A wait, jittered.
+    pub fn around(&mut self, wait: Duration) -> Duration {
+        self.jitter.around(wait)
+    }
+
+    /// The buckets that were used, by call.
+    pub fn rates(&self, now: Duration) -> impl Iterator<Item = (&'static str, Rate)> {
+        self.buckets.iter().map(move |(call, bucket)| (*call, bucket.rate(now)))
+    }
+
+    /// Lists the subnets that should not be asked, with the resource and the remaining time.
+    pub fn backoffs(&self, now: Duration) -> impl Iterator<Item = (&str, Unit, Duration)> {
+        let all = self.subnets.iter();
+        let left =
+            all.map(move |((subnet, unit), pause)| (subnet.as_str(), *unit, pause.until.saturating_sub(now)));
+        left.filter(|(.., left)| !left.is_zero())
+    }
+
+    /// The calls that are not made, each with the subnet if only that is wrong.
+    pub fn grudges(&self, now: Duration) -> impl Iterator<Item = (&'static str, Option<&str>, &Grudge)> {
+        let all = self.grudges.iter().filter(move |(_, grudge)| grudge.until > now);
+        all.map(|((call, subnet), grudge)| (*call, subnet.as_deref(), grudge))
+    }
+
+    fn exhausted(&mut self, subnet: &str, unit: Unit, now: Duration) {
+        let pause = self.subnets.entry((subnet.to_owned(), unit)).or_default();
+        pause.extend(now, &mut self.jitter);
+    }
+
+    fn bear(&mut self, error: &CallError, subnet: Option<&str>, time: Duration, now: Duration) {
+        let until = now.saturating_add(self.jitter.around(time));
+        self.bear_until(error, subnet, until);
+    }
+
+    fn bear_until(&mut self, error: &CallError, subnet: Option<&str>, until: Duration) {
+        let grudge = Grudge { until, failure: error.failure, why: error.to_string() };
+        self.grudges.insert((error.action, subnet.map(str::to_owned)), grudge);
+    }
+}

@@ -1,0 +1,78 @@
+//! Calls of EC2 within the budget, each sent once.
+
+use std::time::Duration;
+
+use super::core::AwsCore;
+use crate::budget::Unit;
+use crate::port::{Call, CallError, Ec2Interface, Which};
+use crate::seen::Look;
+
+/// The subnet of a call, and the resource that the call takes from it.
+pub(super) type Place = Option<(String, Unit)>;
+
+impl AwsCore {
+    /// Makes a call once the budget allows it, and remembers what became of it.
+    pub(super) async fn call<'a, T>(
+        &self,
+        action: &'static str,
+        place: Place,
+        send: impl FnOnce() -> Call<'a, T>,
+    ) -> Result<T, CallError> {
+        loop {
+            let admitted = self.state().budget.admit(action, self.now());
+            match admitted {
+                Ok(()) => break,
+                Err(wait) => self.tools.sleep(wait).await,
+            }
+        }
+        let answer = send().await;
+        let now = self.now();
+        let mut state = self.state();
+        let place = place.as_ref().map(|(subnet, unit)| (subnet.as_str(), *unit));
+        let outcome = match &answer {
+            Ok(_) => {
+                state.budget.succeeded(action, place, now);
+                "ok"
+            }
+            Err(error) => {
+                state.budget.failed(error, place, now);
+                tracing::warn!(action, failure = ?error.failure, code = error.code, message = error.message, "EC2 did not do it");
+                error.failure.name()
+            }
+        };
+        *state.calls.entry((action, outcome)).or_default() += 1;
+        answer
+    }
+
+    /// Describes interfaces.
+    pub(super) async fn describe(&self, which: &Which) -> Result<(Vec<Ec2Interface>, Duration), CallError> {
+        let mut asked = Duration::ZERO;
+        let send = || {
+            asked = self.now();
+            self.ec2.interfaces(which)
+        };
+        let answer = self.call("DescribeNetworkInterfaces", None, send).await;
+        answer.map(|shown| (shown, asked))
+    }
+
+    /// Asks what the node has. Whether the answer counts.
+    pub(super) async fn see(&self) -> bool {
+        let which = Which::Attached(self.config.instance.clone());
+        match self.describe(&which).await {
+            Ok((shown, asked)) => {
+                let mut state = self.state();
+                match state.seen.described(&shown, asked) {
+                    Look::Full => true,
+                    Look::Suspicious(why) => {
+                        tracing::warn!(why, "an answer of EC2 changes nothing");
+                        false
+                    }
+                }
+            }
+            Err(error) => {
+                self.state().seen.failed(error.to_string());
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! State shared by the tasks of an executor.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tenure_effects::{Gathered, Tools};
+use tenure_ledger::Book;
+
+use super::Config;
+use super::state::ExecutorState;
+use crate::budget::Unit;
+use crate::port::{CallError, Ec2};
+use crate::ranges::carried;
+use crate::seen::SeenNode;
+use crate::situation::{Barred, Situation, ranges};
+use crate::witness::UseWitness;
+
+/// The AWS part of the state that an executor's tasks share.
+pub(super) struct AwsCore {
+    pub(super) tools: Tools,
+    pub(super) ec2: Arc<dyn Ec2>,
+    pub(super) witness: Arc<dyn UseWitness>,
+    pub(super) config: Config,
+    /// Addresses and prefixes to unassign from an interface with one call, by interface and whether they are IPv6.
+    pub(super) gathered: Gathered<(String, bool), IpNet, Result<(), CallError>>,
+    state: Mutex<ExecutorState>,
+}
+
+impl AwsCore {
+    pub(super) fn new(tools: Tools, ec2: Arc<dyn Ec2>, witness: Arc<dyn UseWitness>, config: Config) -> Self {
+        let seen = SeenNode::new(config.instance.clone(), config.window, true);
+        let state = Mutex::new(ExecutorState::new(seen, config.limits, config.seed));
+        Self { tools, ec2, witness, config, gathered: Gathered::default(), state }
+    }
+
+    /// The boot clock's reading.
+    pub(super) fn now(&self) -> Duration {
+        self.tools.now()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, ExecutorState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Misses what the ledger has, until EC2 shows it.
+    pub(super) fn expect(&self, book: &Book) {
+        let now = self.now();
+        let mut expected: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
+        for (_, view) in ranges(book) {
+            if let Some((interface, net)) = carried(view.range) {
+                expected.entry(interface.to_owned()).or_default().push(net);
+            }
+        }
+        let mut state = self.state();
+        state.read(book, now);
+        expected.into_iter().for_each(|(interface, nets)| state.seen.expect(&interface, nets, now));
+    }
+
+    /// The situation now, as this book has it.
+    pub(super) fn situation_of(&self, book: &Book) -> Situation {
+        let (now, open) = (self.now(), self.tools.open());
+        let wall = self.tools.clock.now().wall_ms / 1000;
+        let mut state = self.state();
+        state.read(book, now);
+        let backoffs = state.budget.backoffs(now);
+        let backoffs: BTreeMap<(String, Unit), Duration> =
+            backoffs.map(|(subnet, unit, left)| ((subnet.to_owned(), unit), left)).collect();
+        let barred = state.budget.grudges(now).map(|(call, subnet, grudge)| Barred {
+            call,
+            subnet: subnet.map(str::to_owned),
+            why: grudge.why.clone(),
+            left: grudge.until.saturating_sub(now),
+        });
+        Situation {
+            now,
+            wall,
+            seen: state.seen.clone(),
+            subnets: state.subnets.clone(),
+            limits: state.limits,
+            settings: state.settings.clone(),
+            node: state.node.clone(),
+            open,
+            barred: barred.collect(),
+            idle: state.idle(now),
+            floor: self.config.floor,
+            backoffs,
+        }
+    }
+}

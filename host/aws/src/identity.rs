@@ -1,0 +1,145 @@
+//! This node's identity in AWS: read from the metadata service, and kept over a restart.
+
+use ipnet::IpNet;
+use tenure_types::{Attributes, InvalidAttributes};
+
+/// The kind of the object that an [`Identity`] is kept as; its name is the instance's id.
+pub const KIND: &str = "instance";
+
+/// This node's identity in AWS. Only the VPC's ranges and the groups change in an instance's life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The instance's id, such as `i-0a1b`.
+    pub instance: String,
+    /// The instance's type, such as `m5.large`.
+    pub instance_type: String,
+    /// The region.
+    pub region: String,
+    /// The availability zone.
+    pub zone: String,
+    /// The hardware address of the primary interface, in lower case with colons.
+    pub mac: String,
+    /// The VPC's id.
+    pub vpc: String,
+    /// The id of the primary interface's subnet.
+    pub subnet: String,
+    /// The security groups of the primary interface.
+    pub groups: Vec<String>,
+    /// The VPC's ranges, of both families.
+    pub ranges: Vec<IpNet>,
+}
+
+/// The attributes with one value.
+const FIELDS: [&str; 7] = ["instance", "type", "region", "zone", "mac", "vpc", "subnet"];
+/// The attributes with a list.
+const GROUPS: &str = "groups";
+const RANGES: &str = "ranges";
+/// How many bytes of a list are in one attribute; a longer one goes on in `NAME.1`, `NAME.2` and so on. Below an attribute's
+/// longest value by more than the longest item.
+const PART: usize = 440;
+
+impl Identity {
+    /// The attributes to keep it by.
+    ///
+    /// # Errors
+    /// When the metadata service gave texts that no attribute may have.
+    pub fn attributes(&self) -> Result<Attributes, InvalidAttributes> {
+        let values = [
+            &self.instance,
+            &self.instance_type,
+            &self.region,
+            &self.zone,
+            &self.mac,
+            &self.vpc,
+            &self.subnet,
+        ];
+        let fields = FIELDS.into_iter().zip(values).map(|(name, value)| (name.to_owned(), value.clone()));
+        let groups = parts(GROUPS, self.groups.iter().cloned());
+        let ranges = parts(RANGES, self.ranges.iter().map(ToString::to_string));
+        Attributes::new(fields.chain(groups).chain(ranges))
+    }
+
+    /// Reads a stored identity; `None` if it is incomplete.
+    #[must_use]
+    pub fn from_attributes(attributes: &Attributes) -> Option<Self> {
+        let [instance, instance_type, region, zone, mac, vpc, subnet] =
+            FIELDS.map(|name| attributes.get(name).map(str::to_owned));
+        Some(Self {
+            instance: instance?,
+            instance_type: instance_type?,
+            region: region?,
+            zone: zone?,
+            mac: mac?,
+            vpc: vpc?,
+            subnet: subnet?,
+            groups: whole(attributes, GROUPS).map(str::to_owned).collect(),
+            ranges: whole(attributes, RANGES).map(|text| text.parse().ok()).collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// A list as attributes, its items separated by spaces.
+fn parts(name: &str, items: impl Iterator<Item = String>) -> Vec<(String, String)> {
+    let mut parts: Vec<String> = Vec::new();
+    for item in items {
+        match parts.last_mut().filter(|part| part.len() + item.len() < PART) {
+            Some(part) => {
+                part.push(' ');
+                part.push_str(&item);
+            }
+            None => parts.push(item),
+        }
+    }
+    parts.into_iter().enumerate().map(|(number, part)| (part_name(name, number), part)).collect()
+}
+
+/// The items of a list in attributes.
+fn whole<'a>(attributes: &'a Attributes, name: &str) -> impl Iterator<Item = &'a str> {
+    let parts = (0..).map_while(|number| attributes.get(&part_name(name, number)));
+    parts.flat_map(|part| part.split(' ').filter(|item| !item.is_empty())).collect::<Vec<_>>().into_iter()
+}
+
+fn part_name(name: &str, number: usize) -> String {
+    if number == 0 { name.to_owned() } else { format!("{name}.{number}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(ranges: Vec<IpNet>) -> Identity {
+        Identity {
+            instance: "i-0a1b".to_owned(),
+            instance_type: "m5.large".to_owned(),
+            region: "eu-central-1".to_owned(),
+            zone: "eu-central-1a".to_owned(),
+            mac: "02:00:00:00:00:01".to_owned(),
+            vpc: "vpc-1".to_owned(),
+            subnet: "subnet-1".to_owned(),
+            groups: (0..16).map(|number| format!("sg-{number:017x}")).collect(),
+            ranges,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        let many = (0..55).map(|number| format!("2001:db8:ffff:{number:x}::/64").parse().unwrap());
+        for ranges in [Vec::new(), vec!["10.0.0.0/16".parse().unwrap()], many.collect()] {
+            let identity = identity(ranges);
+            assert_eq!(Identity::from_attributes(&identity.attributes().unwrap()), Some(identity));
+        }
+        let none = Identity { groups: Vec::new(), ..identity(Vec::new()) };
+        assert_eq!(Identity::from_attributes(&none.attributes().unwrap()), Some(none));
+    }
+
+    #[test]
+    fn what_is_not_all_there_is_not_taken() {
+        let attributes = identity(vec!["10.0.0.0/16".parse().unwrap()]).attributes().unwrap();
+        for missing in FIELDS {
+            let rest = Attributes::new(attributes.iter().filter(|(name, _)| *name != missing)).unwrap();
+            assert_eq!(Identity::from_attributes(&rest), None, "without {missing}");
+        }
+        let wrong = attributes.iter().map(|(name, value)| (name, if name == RANGES { "10" } else { value }));
+        assert_eq!(Identity::from_attributes(&Attributes::new(wrong).unwrap()), None);
+    }
+}

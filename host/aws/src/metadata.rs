@@ -1,0 +1,69 @@
+//! The instance's metadata service: this node's identity, and a hint that something about its interfaces changed.
+//!
+//! The service lags behind EC2, sometimes for hours, and has no versions. So nothing is handed out or given up because of
+//! it: only EC2's answers decide, and a changed hint is a reason to ask EC2 earlier.
+
+mod door;
+mod imds;
+mod token;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::identity::Identity;
+
+pub use self::door::{ENDPOINT, InvalidEndpoint};
+pub use self::imds::Imds;
+
+/// A pending answer of the metadata service.
+pub type Read<'a, T> = Pin<Box<dyn Future<Output = Result<T, MetadataError>> + Send + 'a>>;
+
+/// The instance's metadata service.
+pub trait InstanceMetadata: Send + Sync + 'static {
+    /// Reads this node's identity.
+    fn identity(&self) -> Read<'_, Identity>;
+
+    /// Reads the service's view of the interfaces. It uses none of EC2's budget of calls.
+    fn hint(&self) -> Read<'_, Hint>;
+}
+
+/// The service's view of the interfaces. Only a difference from an earlier one means anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// The interfaces by hardware address, with their addresses and prefixes as the service writes them. One that is being
+    /// attached or detached has none.
+    pub interfaces: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Why the metadata service did not say something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetadataError {
+    /// The service could not be reached, or its answer was cut off, several times in a row.
+    #[error("cannot read {path} from the metadata service: {reason}")]
+    Unreachable {
+        /// Path of the request.
+        path: String,
+        /// Last failure.
+        reason: String,
+    },
+    /// The service refused. Status 403 means that it is turned off, or that this is not the instance's own network.
+    #[error("the metadata service refuses {path} with HTTP status {status}")]
+    Refused {
+        /// Path of the request.
+        path: String,
+        /// The status.
+        status: u16,
+    },
+    /// The service lacks an item that every instance has.
+    #[error("the metadata service has no {0}")]
+    Missing(String),
+    /// The service returned an impossible value.
+    #[error("the metadata service says {value:?} for {path}")]
+    Invalid {
+        /// Path of the request.
+        path: String,
+        /// Returned value.
+        value: String,
+    },
+}

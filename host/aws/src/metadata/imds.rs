@@ -1,0 +1,179 @@
+//! The metadata service, version 2.
+//!
+//! ```text
+//!              ┌──── no token ────▶ PUT token ──┐
+//!  read ──────▶│                                ├──▶ GET ──▶ 200: the text
+//!              └──── a token ───────────────────┘     │ └──▶ 404: there is no such field
+//!                    ▲                                │
+//!                    └──── 401: forget it ◀───────────┘
+//! ```
+//!
+//! In the first moments of an instance, the service refuses connections and even tokens. So what could be over in a second is
+//! tried again for a second or so; a caller that needs longer decides that itself. Each request has a connection of its own: there
+//! are few of them, and nothing has to be told from a stale connection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Method;
+use ipnet::IpNet;
+
+use super::door::{Answer, ENDPOINT, InvalidEndpoint, ServiceAddress};
+use super::token::{self, Token};
+use super::{Hint, InstanceMetadata, MetadataError, Read};
+use crate::identity::Identity;
+
+/// How often a request is sent in all.
+const ATTEMPTS: u32 = 5;
+
+/// The pause after the first attempt; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The path that everything is below.
+const DATA: &str = "/latest/meta-data";
+
+/// The fields of an interface with its addresses and prefixes.
+const CARRIED: [&str; 4] = ["local-ipv4s", "ipv4-prefix", "ipv6s", "ipv6-prefix"];
+
+/// The metadata service of this instance.
+#[derive(Debug)]
+pub struct Imds {
+    door: ServiceAddress,
+    token: Token,
+}
+
+/// The result of an attempt.
+enum Attempt {
+    Read(Option<String>),
+    Again(String),
+    Failed(u16),
+}
+
+impl Imds {
+    /// The service at an address as a URL; without one, at that of the environment's [`ENDPOINT`], or at the link-local one.
+    ///
+    /// # Errors
+    /// When the address is not a plain HTTP URL.
+    pub fn new(endpoint: Option<&str>) -> Result<Self, InvalidEndpoint> {
+        let environment = std::env::var(ENDPOINT).ok();
+        Ok(Self { door: ServiceAddress::new(endpoint, environment.as_deref())?, token: Token::default() })
+    }
+
+    /// The text of a field; `None` if there is none.
+    async fn read(&self, path: &str) -> Result<Option<String>, MetadataError> {
+        let mut pause = PAUSE;
+        let mut reason = String::new();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            match self.attempt(path).await {
+                Attempt::Read(found) => return Ok(found),
+                Attempt::Failed(status) => {
+                    return Err(MetadataError::Refused { path: path.to_owned(), status });
+                }
+                Attempt::Again(why) => reason = why,
+            }
+        }
+        Err(MetadataError::Unreachable { path: path.to_owned(), reason })
+    }
+
+    /// Reads once; with a kept token that has expired, once more with a new one.
+    async fn attempt(&self, path: &str) -> Attempt {
+        if let Some(kept) = self.token.get() {
+            match self.get(path, &kept).await {
+                Ok(answer) if answer.status == 401 => self.token.refused(&kept),
+                answer => return outcome(answer),
+            }
+        }
+        let token = match self.door.ask(Method::PUT, token::PATH, token::LIFE).await {
+            Ok(answer) if answer.status == 200 => self.token.set(&answer.text),
+            Ok(Answer { status: 404, .. }) => return Attempt::Failed(404),
+            answer => return outcome(answer),
+        };
+        let answer = self.get(path, &token).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status == 401) {
+            self.token.refused(&token);
+        }
+        outcome(answer)
+    }
+
+    async fn get(&self, path: &str, token: &Arc<str>) -> Result<Answer, String> {
+        self.door.ask(Method::GET, path, (token::HEADER, token)).await
+    }
+
+    /// A field that every instance has.
+    async fn required(&self, path: &str) -> Result<String, MetadataError> {
+        let found = self.read(path).await?.map(|text| text.trim().to_owned());
+        found.filter(|text| !text.is_empty()).ok_or_else(|| MetadataError::Missing(path.to_owned()))
+    }
+
+    /// The lines of a field; an absent one has none.
+    async fn lines(&self, path: &str) -> Result<Vec<String>, MetadataError> {
+        let text = self.read(path).await?.unwrap_or_default();
+        Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    }
+
+    async fn ranges(&self, path: &str) -> Result<Vec<IpNet>, MetadataError> {
+        let lines = self.lines(path).await?.into_iter();
+        let parsed = lines
+            .map(|value| value.parse().map_err(|_| MetadataError::Invalid { path: path.to_owned(), value }));
+        parsed.collect()
+    }
+
+    async fn read_identity(&self) -> Result<Identity, MetadataError> {
+        let mac = self.required(&format!("{DATA}/mac")).await?.to_ascii_lowercase();
+        let field = |name: &str| format!("{DATA}/network/interfaces/macs/{mac}/{name}");
+        let mut ranges = self.ranges(&field("vpc-ipv4-cidr-blocks")).await?;
+        ranges.extend(self.ranges(&field("vpc-ipv6-cidr-blocks")).await?);
+        Ok(Identity {
+            instance: self.required(&format!("{DATA}/instance-id")).await?,
+            instance_type: self.required(&format!("{DATA}/instance-type")).await?,
+            region: self.required(&format!("{DATA}/placement/region")).await?,
+            zone: self.required(&format!("{DATA}/placement/availability-zone")).await?,
+            vpc: self.required(&field("vpc-id")).await?,
+            subnet: self.required(&field("subnet-id")).await?,
+            groups: self.lines(&field("security-group-ids")).await?,
+            ranges,
+            mac,
+        })
+    }
+
+    async fn read_hint(&self) -> Result<Hint, MetadataError> {
+        let mut interfaces = BTreeMap::new();
+        for mac in self.lines(&format!("{DATA}/network/interfaces/macs/")).await? {
+            let mac = mac.trim_end_matches('/');
+            let mut carried = BTreeSet::new();
+            for name in CARRIED {
+                carried.extend(self.lines(&format!("{DATA}/network/interfaces/macs/{mac}/{name}")).await?);
+            }
+            interfaces.insert(mac.to_ascii_lowercase(), carried);
+        }
+        Ok(Hint { interfaces })
+    }
+}
+
+impl InstanceMetadata for Imds {
+    fn identity(&self) -> Read<'_, Identity> {
+        Box::pin(self.read_identity())
+    }
+
+    fn hint(&self) -> Read<'_, Hint> {
+        Box::pin(self.read_hint())
+    }
+}
+
+/// Interprets an answer. The service also returns 401 in early boot, and 429 when it is asked too often.
+fn outcome(answer: Result<Answer, String>) -> Attempt {
+    match answer {
+        Ok(Answer { status: 200, text }) => Attempt::Read(Some(text)),
+        Ok(Answer { status: 404, .. }) => Attempt::Read(None),
+        Ok(Answer { status: status @ (401 | 408 | 429 | 500..), .. }) => {
+            Attempt::Again(format!("HTTP status {status}"))
+        }
+        Ok(Answer { status, .. }) => Attempt::Failed(status),
+        Err(reason) => Attempt::Again(reason),
+    }
+}

@@ -1,0 +1,229 @@
+//! Creating and attaching an interface, and undoing that.
+//!
+//! ```text
+//! creating ─▶ attaching ─▶ keeping (deleted with the instance) ─▶ arriving ─▶ done
+//!     │            └──────────────┴──────────────┴─▶ undoing ─▶ undone
+//!     └─▶ searching, if an answer was lost ─▶ undone
+//! ```
+
+use std::time::Duration;
+
+use super::{
+    Answer, Change, IntentMemory, IntentOrder, IntentProgress, Request, Step, StepEvent, StepFacts, removal,
+};
+use crate::names::INTENT_TAG;
+use crate::port::{CallError, Ec2Interface, Failure, Status, Which};
+
+/// The most device indexes that are tried.
+const MOST_INDEXES: usize = 5;
+
+/// For how long a new interface may not be found, as AWS documents.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(super) fn next(
+    order: &IntentOrder,
+    instance: &str,
+    reached: &IntentProgress,
+    memory: &IntentMemory,
+    facts: &StepFacts,
+) -> Step {
+    let Some(interface) = &reached.interface else { return creating(order, memory) };
+    if let Some(why) = &reached.why {
+        return undoing(interface, why, reached, memory);
+    }
+    match &reached.attachment {
+        None => attaching(interface, memory, facts),
+        Some(attachment) if !reached.with_instance => keeping(interface, attachment),
+        Some(_) => arriving(interface, instance, memory),
+    }
+}
+
+fn creating(order: &IntentOrder, memory: &IntentMemory) -> Step {
+    match &memory.refused {
+        None => Step::Call(Request::Create),
+        // An earlier call may have created it all the same.
+        Some(_) if memory.is_unsure => {
+            Step::Look(Which::Tagged([(INTENT_TAG.to_owned(), order.id.clone())].into()))
+        }
+        Some(why) => Step::Undone(why.clone()),
+    }
+}
+
+fn attaching(interface: &str, memory: &IntentMemory, facts: &StepFacts) -> Step {
+    if memory.must_look {
+        return Step::Look(Which::Ids(vec![interface.to_owned()]));
+    }
+    let is_free = |device: &u32| !facts.devices.contains(device) && !memory.tried.contains(device);
+    // Index 0 is the primary interface's.
+    let device = (1..).find(is_free).unwrap_or(1);
+    Step::Call(Request::Attach { interface: interface.to_owned(), device })
+}
+
+fn keeping(interface: &str, attachment: &str) -> Step {
+    let (interface, attachment) = (interface.to_owned(), attachment.to_owned());
+    Step::Call(Request::DeleteWithInstance { interface, attachment })
+}
+
+fn arriving(interface: &str, instance: &str, memory: &IntentMemory) -> Step {
+    let is_here = |attached: &&Ec2Interface| {
+        attached.attachment.as_ref().is_some_and(|attachment| attachment.instance == instance)
+    };
+    match memory.attached.as_deref().filter(is_here) {
+        Some(attached) => Step::Done(Change::Attached(Box::new(attached.clone()))),
+        None => Step::Look(Which::Ids(vec![interface.to_owned()])),
+    }
+}
+
+fn undoing(interface: &str, why: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
+    removal::next(interface, reached, memory).unwrap_or_else(|| Step::Undone(why.to_owned()))
+}
+
+pub(super) fn heard(
+    (order, instance): (&IntentOrder, &str),
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
+    if reached.interface.is_none() {
+        heard_creating(order, reached, memory, what);
+    } else if reached.why.is_some() {
+        // It is not in a ledger yet: on any failure, it has to go.
+        removal::heard(instance, reached, memory, facts, what);
+    } else if reached.attachment.is_none() {
+        heard_attaching(instance, reached, memory, facts, what);
+    } else if !reached.with_instance {
+        heard_keeping(reached, memory, what);
+    } else {
+        heard_arriving(reached, memory, facts, what);
+    }
+}
+
+fn heard_creating(
+    order: &IntentOrder,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    what: &StepEvent<'_>,
+) {
+    match what {
+        StepEvent::Answer(_, Ok(Answer::Created(interface))) => {
+            reached.interface = Some(interface.id.clone());
+            // After a restart, the same call answers an interface that may be attached already.
+            memory.must_look = memory.is_unsure;
+            memory.tries = 0;
+        }
+        StepEvent::Answer(_, Err(error)) => match error.failure {
+            Failure::Throttled => memory.wait(),
+            Failure::Unknown => {
+                memory.is_unsure = true;
+                memory.wait();
+            }
+            failure => {
+                memory.is_unsure |= failure == Failure::TokenReused;
+                memory.refused = Some(error.to_string());
+            }
+        },
+        StepEvent::Shown(shown) => {
+            let is_its = |shown: &&&Ec2Interface| shown.tags.get(INTENT_TAG) == Some(&order.id);
+            match shown.as_ref().filter(is_its) {
+                // Its settings have changed since, or a repeated call was refused: it is there all the same.
+                Some(found) => {
+                    reached.interface = Some(found.id.clone());
+                    memory.refused = None;
+                    memory.must_look = true;
+                }
+                None => memory.is_unsure = false,
+            }
+        }
+        StepEvent::Answer(..) | StepEvent::Waited => {}
+    }
+}
+
+fn heard_attaching(
+    instance: &str,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
+    match what {
+        StepEvent::Answer(_, Ok(Answer::Attached(attachment))) => {
+            reached.attachment = Some(attachment.clone());
+            memory.moved();
+        }
+        StepEvent::Answer(Request::Attach { device, .. }, Err(error)) => match error.failure {
+            Failure::Throttled => memory.wait(),
+            Failure::NotFound if memory.unsure_for(facts.now) < PATIENCE => memory.wait(),
+            Failure::Unknown | Failure::InUse => {
+                memory.must_look = true;
+                memory.wait();
+            }
+            Failure::IndexTaken => {
+                // It may be taken by this very interface, if an earlier answer was lost.
+                memory.tried.insert(*device);
+                memory.must_look = true;
+                if memory.tried.len() >= MOST_INDEXES {
+                    undo(reached, memory, error);
+                }
+            }
+            _ => undo(reached, memory, error),
+        },
+        StepEvent::Shown(Some(shown)) => match &shown.attachment {
+            Some(attachment) if attachment.instance == instance && shown.status != Status::Detaching => {
+                reached.attachment = Some(attachment.id.clone());
+                memory.moved();
+            }
+            Some(_) => memory.wait(),
+            None => memory.must_look = false,
+        },
+        // It is too new to be shown.
+        StepEvent::Shown(None) if memory.unsure_for(facts.now) < PATIENCE => memory.wait(),
+        StepEvent::Shown(None) => {
+            reached.why = Some("EC2 does not show the interface that it created".to_owned());
+        }
+        StepEvent::Answer(..) | StepEvent::Waited => {}
+    }
+}
+
+fn heard_keeping(reached: &mut IntentProgress, memory: &mut IntentMemory, what: &StepEvent<'_>) {
+    match what {
+        StepEvent::Answer(_, Ok(_)) => {
+            reached.with_instance = true;
+            memory.moved();
+        }
+        StepEvent::Answer(_, Err(error)) => match error.failure {
+            Failure::Throttled | Failure::Unknown | Failure::InstanceState => memory.wait(),
+            Failure::NotFound if memory.tries < 8 => memory.wait(),
+            _ => undo(reached, memory, error),
+        },
+        StepEvent::Shown(_) | StepEvent::Waited => {}
+    }
+}
+
+fn heard_arriving(
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
+    let StepEvent::Shown(shown) = what else { return };
+    let is_late = memory.unsure_for(facts.now) >= PATIENCE;
+    match shown {
+        Some(shown) if shown.status == Status::InUse && shown.attachment.is_some() => {
+            memory.attached = Some(Box::new((*shown).clone()));
+        }
+        _ if is_late => {
+            reached.why = Some(format!("it was not attached within {} s", PATIENCE.as_secs()));
+            memory.moved();
+            memory.must_look = true;
+        }
+        _ => memory.wait(),
+    }
+}
+
+/// Begins to take everything back.
+fn undo(reached: &mut IntentProgress, memory: &mut IntentMemory, error: &CallError) {
+    reached.why = Some(error.to_string());
+    memory.moved();
+    memory.must_look = true;
+}

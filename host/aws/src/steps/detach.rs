@@ -1,0 +1,28 @@
+//! Detaching an interface and deleting it.
+
+use super::{Change, IntentMemory, IntentProgress, Step, StepEvent, StepFacts, removal};
+
+pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Step {
+    if let Some(why) = &memory.refused {
+        return Step::Undone(why.clone());
+    }
+    // The look comes first: the attachment may be another one than the last that was seen.
+    let mut first = memory.clone();
+    first.must_look |= reached.attachment.is_none();
+    removal::next(interface, reached, &first)
+        .unwrap_or_else(|| Step::Done(Change::Detached(interface.to_owned())))
+}
+
+pub(super) fn heard(
+    instance: &str,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'_>,
+) {
+    let failed = removal::heard(instance, reached, memory, facts, what);
+    // Once it is off, there is no way back.
+    if let Some(error) = failed.filter(|_| !reached.is_off) {
+        memory.refused = Some(error.to_string());
+    }
+}

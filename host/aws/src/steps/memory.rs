@@ -1,0 +1,69 @@
+//! The memory of an intent, for the life of this process.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::port::Ec2Interface;
+
+/// The waits between attempts: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// The memory of an intent, for the life of this process.
+#[derive(Debug, Clone, Default)]
+pub struct IntentMemory {
+    /// Whether a call's result is unknown, as after a restart.
+    pub(super) is_unsure: bool,
+    /// How long to wait before the next step.
+    pub(super) pause: Option<Duration>,
+    /// Whether EC2 is to be asked how things stand before the next call.
+    pub(super) must_look: bool,
+    /// The attempts in succession that came to nothing.
+    pub(super) tries: u32,
+    /// Since when it is unsure, or waits for something to appear or to disappear.
+    pub(super) since: Option<Duration>,
+    /// The device indexes that others have.
+    pub(super) tried: BTreeSet<u32>,
+    /// Why it cannot be done.
+    pub(super) refused: Option<String>,
+    /// The interface as it is now attached.
+    pub(super) attached: Option<Box<Ec2Interface>>,
+    /// Ranges that a call assigned.
+    pub(super) assigned: Option<Vec<IpNet>>,
+    /// Whether what was to go is gone.
+    pub(super) is_over: bool,
+}
+
+impl IntentMemory {
+    /// Of an intent that has just begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of an intent that was open when this process started.
+    #[must_use]
+    pub fn resumed() -> Self {
+        Self { is_unsure: true, must_look: true, ..Self::default() }
+    }
+
+    /// An attempt came to nothing: waits a second, and up to a quarter of a minute.
+    pub(super) fn wait(&mut self) {
+        let (first, longest) = PAUSES;
+        self.pause = Some(first.saturating_mul(1 << self.tries.min(8)).min(longest));
+        self.tries = self.tries.saturating_add(1);
+    }
+
+    /// Notes progress: the attempts are counted from zero again.
+    pub(super) fn moved(&mut self) {
+        self.tries = 0;
+        self.since = None;
+        self.must_look = false;
+    }
+
+    /// For how long it has been unsure, beginning now if it has not.
+    pub(super) fn unsure_for(&mut self, now: Duration) -> Duration {
+        now.saturating_sub(*self.since.get_or_insert(now))
+    }
+}

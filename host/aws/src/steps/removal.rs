@@ -1,0 +1,113 @@
+//! Taking an interface off its instance and deleting it, by an intent that detaches, or by one that is undone.
+//!
+//! ```text
+//! look ─ attached ─▶ detach ─▶ look, until it is off ─▶ delete ─▶ over
+//!   │ ─ off ─────────────────────────────────────────────▲
+//!   └ ─ not shown for a window, or somewhere else ─▶ over
+//! ```
+
+use super::{IntentMemory, IntentProgress, Request, Step, StepEvent, StepFacts};
+use crate::port::{CallError, Ec2Interface, Failure, Status, Which};
+
+/// The next step; `None` once it is over.
+pub(super) fn next(interface: &str, reached: &IntentProgress, memory: &IntentMemory) -> Option<Step> {
+    if memory.is_over {
+        return None;
+    }
+    Some(match (reached.is_off, &reached.attachment) {
+        (true, _) => Step::Call(Request::Delete { interface: interface.to_owned() }),
+        (false, Some(attachment)) if !memory.must_look => {
+            Step::Call(Request::Detach { attachment: attachment.clone() })
+        }
+        _ => Step::Look(Which::Ids(vec![interface.to_owned()])),
+    })
+}
+
+/// Takes in what has happened; returns a failure after which nothing can be done.
+pub(super) fn heard<'a>(
+    instance: &str,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+    what: &StepEvent<'a>,
+) -> Option<&'a CallError> {
+    match what {
+        StepEvent::Shown(shown) => looked(instance, *shown, reached, memory, facts),
+        StepEvent::Answer(Request::Detach { .. }, Ok(_)) => {
+            memory.moved();
+            memory.must_look = true;
+            memory.wait();
+        }
+        StepEvent::Answer(Request::Delete { .. }, Ok(_)) => memory.is_over = true,
+        StepEvent::Answer(request, Err(error)) => return failed(request, error, memory, reached, facts),
+        StepEvent::Answer(..) | StepEvent::Waited => {}
+    }
+    None
+}
+
+fn failed<'a>(
+    request: &Request,
+    error: &'a CallError,
+    memory: &mut IntentMemory,
+    reached: &mut IntentProgress,
+    facts: &StepFacts,
+) -> Option<&'a CallError> {
+    let is_delete = matches!(request, Request::Delete { .. });
+    match error.failure {
+        // A new interface cannot be seen by calls for a while: only later does this mean that it is gone.
+        Failure::NotFound if is_delete && memory.unsure_for(facts.now) >= facts.window => {
+            memory.is_over = true;
+        }
+        Failure::InUse if is_delete => {
+            reached.is_off = false;
+            memory.must_look = true;
+        }
+        Failure::NotFound
+        | Failure::Throttled
+        | Failure::Unknown
+        | Failure::InUse
+        | Failure::InstanceState => {
+            memory.must_look = !is_delete && error.failure != Failure::Throttled;
+        }
+        _ => {
+            memory.wait();
+            return Some(error);
+        }
+    }
+    memory.wait();
+    None
+}
+
+fn looked(
+    instance: &str,
+    shown: Option<&Ec2Interface>,
+    reached: &mut IntentProgress,
+    memory: &mut IntentMemory,
+    facts: &StepFacts,
+) {
+    let Some(shown) = shown else {
+        match memory.unsure_for(facts.now) >= facts.window {
+            true => memory.is_over = true,
+            false => memory.wait(),
+        }
+        return;
+    };
+    match (shown.status, &shown.attachment) {
+        (_, Some(attachment)) if attachment.instance != instance => memory.is_over = true,
+        (Status::InUse | Status::Attaching, Some(attachment)) => {
+            let is_known = reached.attachment.as_ref() == Some(&attachment.id);
+            reached.attachment = Some(attachment.id.clone());
+            // Right after a Detach, a describe may still show it as it was.
+            let may_lag = reached.asked && is_known && memory.unsure_for(facts.now) < facts.window;
+            match may_lag {
+                true => memory.wait(),
+                false => memory.moved(),
+            }
+        }
+        (Status::Available, _) => {
+            reached.is_off = true;
+            memory.moved();
+        }
+        _ => memory.wait(),
+    }
+}

@@ -1,0 +1,174 @@
+//! Who the node is, the hint, tokens, and what goes wrong.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tenure_aws::identity::Identity;
+use tenure_aws::metadata::{Hint, Imds, InstanceMetadata as _, MetadataError};
+use tenure_ec2_double::state::{Place, Shown, Wanted};
+use tenure_ec2_double::{Addresses, Double, Fault, Kind, NewInstance, NewSubnet, Setup};
+
+/// A double with one instance, whose clock stands still.
+async fn double() -> Double {
+    let first = NewSubnet {
+        ipv6: Some("fd00:0:0:1::/64".parse().unwrap()),
+        ..NewSubnet::new("10.0.0.0/24".parse().unwrap())
+    };
+    let setup = Setup {
+        subnets: vec![first, NewSubnet::new("10.1.0.0/24".parse().unwrap())],
+        instances: vec![NewInstance::new("m5.large")],
+        virtual_time: true,
+        ..Setup::default()
+    };
+    Double::start(&setup, Addresses::default()).await.unwrap()
+}
+
+fn address(double: &Double) -> SocketAddr {
+    double.imds().into_values().next().unwrap()
+}
+
+fn imds(double: &Double) -> Imds {
+    Imds::new(Some(&format!("http://{}", address(double)))).unwrap()
+}
+
+/// How often a path was asked for.
+fn asked(double: &Double, path: &str) -> usize {
+    double.with(|world, _| world.journal.after(0).iter().filter(|entry| entry.call == path).count())
+}
+
+const TOKEN: &str = "/latest/api/token";
+const MACS: &str = "/latest/meta-data/network/interfaces/macs";
+
+fn status(status: u16) -> Kind {
+    Kind::Code { code: String::new(), message: String::new(), status }
+}
+
+#[tokio::test]
+async fn it_says_who_the_node_is() {
+    let double = double().await;
+    let node = double.nodes()[0].clone();
+    let expected = double.with(|world, _| {
+        let primary = &world.state.instances()[&node].primary;
+        Identity {
+            instance: node.clone(),
+            instance_type: "m5.large".to_owned(),
+            region: "eu-central-1".to_owned(),
+            zone: "eu-central-1a".to_owned(),
+            mac: world.state.interfaces().get(primary).unwrap().mac.clone(),
+            vpc: "vpc-0d0b1e".to_owned(),
+            subnet: "subnet-00000000000000000".to_owned(),
+            groups: vec!["sg-0default".to_owned()],
+            ranges: ["10.0.0.0/24", "10.1.0.0/24", "fd00:0:0:1::/64"].map(|net| net.parse().unwrap()).into(),
+        }
+    });
+    assert_eq!(imds(&double).identity().await, Ok(expected));
+    assert_eq!(asked(&double, TOKEN), 1, "one token is enough");
+}
+
+#[tokio::test]
+async fn an_expired_token_is_renewed_without_a_failure() {
+    let double = double().await;
+    let imds = imds(&double);
+    let first = imds.hint().await.unwrap();
+    double.advance(Duration::from_secs(21_601));
+    assert_eq!(imds.hint().await, Ok(first));
+    assert_eq!(asked(&double, TOKEN), 2);
+}
+
+#[tokio::test]
+async fn early_boot_refuses_tokens_and_cuts_answers() {
+    let double = double().await;
+    let kinds = [status(401), Kind::Reset, Kind::HalfBody, status(503)];
+    for kind in kinds {
+        double.fault(Fault::once(TOKEN, kind));
+    }
+    double.fault(Fault::once("/latest/meta-data/instance-id", Kind::LostAfter));
+    imds(&double).identity().await.unwrap();
+    assert_eq!(asked(&double, TOKEN), 5);
+    assert_eq!(asked(&double, "/latest/meta-data/instance-id"), 2);
+}
+
+#[tokio::test]
+async fn it_gives_up_after_a_while() {
+    let double = double().await;
+    double.fault(Fault::always("/latest/meta-data/mac", status(500)));
+    let reason = "HTTP status 500".to_owned();
+    let path = "/latest/meta-data/mac".to_owned();
+    let expected = MetadataError::Unreachable { path, reason };
+    assert_eq!(imds(&double).identity().await, Err(expected));
+    assert_eq!(asked(&double, "/latest/meta-data/mac"), 5);
+    let nobody = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = nobody.local_addr().unwrap();
+    drop(nobody);
+    let error = Imds::new(Some(&format!("http://{address}"))).unwrap().hint().await.unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn a_service_that_is_turned_off_is_not_asked_again() {
+    let double = double().await;
+    double.fault(Fault::always(TOKEN, status(403)));
+    let expected = MetadataError::Refused { path: "/latest/meta-data/mac".to_owned(), status: 403 };
+    assert_eq!(imds(&double).identity().await, Err(expected));
+    assert_eq!(asked(&double, TOKEN), 1);
+}
+
+#[tokio::test]
+async fn a_field_that_every_instance_has_must_be_there() {
+    let double = double().await;
+    double.fault(Fault::always("/latest/meta-data/placement/region", status(404)));
+    let error = imds(&double).identity().await.unwrap_err();
+    assert_eq!(error, MetadataError::Missing("/latest/meta-data/placement/region".to_owned()));
+}
+
+#[tokio::test]
+async fn a_range_must_be_one() {
+    let double = double().await;
+    let mac = double.with(|world, _| world.state.interfaces().all().next().unwrap().mac.clone());
+    let path = format!("{MACS}/{mac}/vpc-ipv6-cidr-blocks");
+    double.fault(Fault::always(&path, Kind::WrongXml));
+    let value = "<html><body>502 Bad Gateway</html>".to_owned();
+    assert_eq!(imds(&double).identity().await, Err(MetadataError::Invalid { path, value }));
+}
+
+#[tokio::test]
+async fn the_hint_changes_with_what_the_service_shows() {
+    let double = double().await;
+    let imds = imds(&double);
+    let node = double.nodes()[0].clone();
+    let alone = imds.hint().await.unwrap();
+    assert_eq!(alone.interfaces.len(), 1);
+    let id = double.with(|world, now| {
+        let wanted = tenure_ec2_double::state::Creation {
+            subnet: "subnet-00000000000000000".to_owned(),
+            ..Default::default()
+        };
+        let id = world.state.create(&wanted, None, now).unwrap();
+        let place = Place { instance: node.clone(), device: 1, card: Some(0) };
+        world.state.attach(&id, &place, now).unwrap();
+        id
+    });
+    // While it is attached, the directory has no fields.
+    let attaching = imds.hint().await.unwrap();
+    let new: Vec<&BTreeSet<String>> = attaching
+        .interfaces
+        .iter()
+        .filter(|(mac, _)| !alone.interfaces.contains_key(*mac))
+        .map(|(_, set)| set)
+        .collect();
+    assert_eq!(new, [&BTreeSet::new()]);
+    double.advance(Duration::from_secs(10));
+    let attached = imds.hint().await.unwrap();
+    assert_ne!(attached, attaching);
+    let change = |wanted: Wanted<Ipv4Addr, ipnet::Ipv4Net>| {
+        double.with(|world, now| world.state.assign(&id, &wanted, false, now).unwrap());
+    };
+    change(Wanted::Count(1));
+    let more = imds.hint().await.unwrap();
+    assert_ne!(more, attached);
+    change(Wanted::Prefixes(1));
+    assert_ne!(imds.hint().await.unwrap(), more);
+    double.with(|world, _| world.state.consistency.imds_shows.insert(id.clone(), Shown::Missing));
+    assert_eq!(imds.hint().await, Ok(Hint { interfaces: alone.interfaces }));
+}

@@ -1,0 +1,32 @@
+//! The wing of sandboxes: addresses that leaked are freed, and a lost state is confirmed once no pod can have an address.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_runtime::{Leaks, Sandboxes};
+use tenure_supervise::Supervisor;
+
+use super::ledger::LedgerWing;
+use super::spine::Spine;
+use crate::node::DaemonNode;
+use crate::parts;
+
+pub(super) fn add(parts: &mut Supervisor, spine: &Spine, ledger: &LedgerWing, node: &Arc<DaemonNode>) {
+    let Some(runtime) = spine.runtime.clone() else {
+        tracing::info!(
+            "runtime.socket is not set, so leaked addresses are freed only by the runtime's CNI GC"
+        );
+        return;
+    };
+    let grace = {
+        let config = spine.config.clone();
+        move || Duration::from_secs(config.borrow().runtime.grace_seconds.into())
+    };
+    let sandboxes = Arc::new(Sandboxes::new(Some(runtime.clone())));
+    let leaks = Leaks::new(Arc::clone(&spine.engine), sandboxes, Arc::clone(&spine.clock), grace);
+    let leaks = leaks.kept_in(spine.run_dir.join("gone"), spine.identity.boot.clone());
+    parts.restarted("leaks", parts::LeaksPart::build(leaks), &[ledger.undo]);
+    let adoption =
+        parts::AdoptionPart::build(Arc::clone(node), runtime, spine.config.clone(), spine.knows_claims);
+    parts.finite("adoption", adoption, &[ledger.checkpoint]);
+}

@@ -1,0 +1,45 @@
+//! The wing of supply: AWS network interfaces that give a network its addresses, and the datapath that routes their packets.
+
+use std::sync::Arc;
+
+use tenure_aws::executor::Handle;
+use tenure_supervise::Supervisor;
+use tokio::sync::watch;
+
+use super::ledger::LedgerWing;
+use super::networks::NetworksWing;
+use super::spine::Spine;
+use crate::parts;
+
+/// Returns the executor of plans about the node's cloud interfaces, while one runs.
+pub(super) fn add(
+    parts: &mut Supervisor,
+    spine: &Spine,
+    ledger: &LedgerWing,
+    networks: &NetworksWing,
+) -> watch::Receiver<Option<Handle>> {
+    let Spine { engine, config, clock, runtime, .. } = spine;
+    let conditions = engine.conditions();
+    let aws = config.borrow().aws.clone();
+    let network = aws.network();
+    let (running, executor) = watch::channel(None);
+    // Without interfaces, only pods are kept.
+    let (described, interfaces) = watch::channel(network.is_none().then(Arc::default));
+    if let Some(network) = network {
+        let given = parts::AwsInputs {
+            config: aws,
+            in_force: config.clone(),
+            network,
+            engine: Arc::clone(engine),
+            clock: Arc::clone(clock),
+            runtime: runtime.clone(),
+            handle: running,
+            node: described,
+        };
+        parts.restarted("aws", parts::AwsPart::build(given, conditions), &[ledger.undo, networks.configured]);
+    }
+    let (kept, metrics) = (Arc::clone(&spine.kept), Arc::clone(&spine.metrics));
+    let datapath = parts::DatapathPart::build(Arc::clone(engine), kept, interfaces, metrics, conditions);
+    parts.restarted("datapath", datapath, &[ledger.undo]);
+    executor
+}

@@ -1,0 +1,51 @@
+//! Reading who this node is: from the configuration, or else from the machine.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use tenure_types::{BootId, NodeIdentity};
+
+use crate::config::NodeTable;
+
+/// The kernel's file with the id of the running boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The installation's id; see `machine-id(5)`.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// The machine's id in its firmware. Only root can read it, and not every machine has it.
+const SYSTEM_UUID: &str = "/sys/class/dmi/id/product_uuid";
+
+/// Reads the node's identity.
+///
+/// # Errors
+/// If the id of the running boot cannot be read: without it, nothing says whether a pod of the ledger can still live.
+pub(crate) fn read(table: &NodeTable) -> anyhow::Result<NodeIdentity> {
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Ok(NodeIdentity {
+        name: table.name.clone().unwrap_or_else(host),
+        boot: boot(table)?,
+        machine_id: table.machine_id.clone().or_else(|| line(Path::new(MACHINE_ID))),
+        system_uuid: table.system_uuid.clone().or_else(|| line(Path::new(SYSTEM_UUID))),
+    })
+}
+
+/// Reads the id of the running boot.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn boot(table: &NodeTable) -> anyhow::Result<BootId> {
+    let path = table.boot_id_file.as_deref().unwrap_or(Path::new(BOOT_ID));
+    let id =
+        fs::read_to_string(path).with_context(|| format!("cannot read the boot's id: {}", path.display()))?;
+    let id = id.trim();
+    ensure!(!id.is_empty(), "cannot read the boot's id: {} is empty", path.display());
+    Ok(BootId(id.to_owned()))
+}
+
+/// The content of a file of one line, if there is any.
+fn line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

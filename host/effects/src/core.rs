@@ -1,0 +1,82 @@
+//! State shared by the tasks of an executor.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_ledger::Intent;
+use tokio::sync::watch;
+
+use crate::begun::BegunIntents;
+use crate::ids::NumberedIds;
+use crate::status::{IntentStatus, PlanStatus, Progress};
+use crate::tools::Tools;
+
+/// State shared by the tasks of an executor.
+pub(crate) struct Core<W> {
+    pub(crate) tools: Tools,
+    pub(crate) wing: W,
+    pub(crate) ids: NumberedIds,
+    pub(crate) begun: BegunIntents,
+    /// Counts what has happened that others may want to see.
+    changes: watch::Sender<u64>,
+    /// Never held across a wait.
+    memory: Mutex<Memory>,
+}
+
+/// An executor's memory of its intents and plans.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// Current step of each intent, in words, and when it began.
+    pub(crate) steps: BTreeMap<String, (String, Duration)>,
+    pub(crate) plan: Option<PlanStatus>,
+    /// How far the network's book was, and when, if there was nothing to plan then.
+    pub(crate) rests: Option<(u64, Duration)>,
+    /// Ends of intents by kind and outcome.
+    pub(crate) ends: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+impl<W> Core<W> {
+    pub(crate) fn new(tools: Tools, wing: W, ids: NumberedIds) -> Self {
+        Self {
+            tools,
+            wing,
+            ids,
+            begun: BegunIntents::default(),
+            changes: watch::Sender::new(0),
+            memory: Mutex::default(),
+        }
+    }
+
+    /// Something has happened that others may want to see.
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Follows what happens.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The intents and the last plan.
+    pub(crate) fn progress(&self) -> Progress {
+        let open = self.tools.open();
+        let memory = self.memory();
+        let intent = |intent: &Arc<Intent>| IntentStatus {
+            id: intent.id.to_string(),
+            kind: intent.kind.name(),
+            attributes: intent.attributes.clone(),
+            since: intent.since,
+            step: memory.steps.get(intent.id.as_str()).cloned(),
+        };
+        Progress {
+            intents: open.iter().map(intent).collect(),
+            plan: memory.plan.clone(),
+            ends: memory.ends.clone(),
+        }
+    }
+}

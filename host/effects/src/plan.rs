@@ -1,0 +1,107 @@
+//! Planning: the policy is asked, and what it may do begins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_engine::Planned;
+use tenure_ledger::Intent;
+use tenure_types::{Error, ErrorCode};
+
+use crate::core::Core;
+use crate::status::PlanStatus;
+use crate::tools::Tools;
+use crate::wing::Wing;
+
+/// How often a plan is made although the last one found nothing to do, and nothing has changed since but the time.
+const PLAN_AT_REST: Duration = Duration::from_secs(30);
+
+/// Whether a plan's error is the policy's answer that more is wanted and cannot be had, and no failure.
+pub(crate) fn is_answer(error: &Error) -> bool {
+    matches!(error.code, ErrorCode::PoolExhausted | ErrorCode::NotYet)
+}
+
+impl<W: Wing> Core<W> {
+    /// Whether there is enough to plan with.
+    pub(crate) fn may_plan(&self) -> bool {
+        self.wing.readiness().is_ok()
+    }
+
+    /// Whether the policy need not be asked: it had nothing to do a short while ago, and only time has passed since.
+    pub(crate) async fn is_at_rest(&self) -> bool {
+        let Some((through, at)) = self.memory().rests else { return false };
+        let tools = &self.tools;
+        let is_recent = tools.now().saturating_sub(at) < PLAN_AT_REST;
+        is_recent && tools.waiting() == 0 && tools.book().await.is_some_and(|book| book.through() == through)
+    }
+
+    /// Has the policy plan; returns what has begun.
+    pub(crate) async fn plan(&self) -> Vec<Arc<Intent>> {
+        let Tools { engine, network, .. } = &self.tools;
+        if !engine.plans(network).await {
+            return Vec::new();
+        }
+        let Some(book) = self.tools.book().await else { return Vec::new() };
+        let at = self.tools.now();
+        let (situation, outlook) = match self.wing.situation(&book) {
+            Ok(premises) => premises,
+            Err(error) => {
+                tracing::error!(%error, "the outside uses names that a plan cannot contain");
+                return Vec::new();
+            }
+        };
+        let through = book.through();
+        // A second reference to the book would make the next change copy it.
+        drop(book);
+        let outside = self.wing.outside(&situation, &self.ids);
+        let planned = engine.plan_effects(network, outlook, &outside).await;
+        drop(outside);
+        let rests =
+            matches!(&planned, Ok(planned) if planned.intents.is_empty() && planned.refused.is_empty());
+        self.memory().rests = rests.then_some((through, at));
+        let (status, intents) = status_of(planned, at);
+        self.wing.planned(&situation, &status);
+        self.remember(status);
+        intents
+    }
+
+    fn remember(&self, status: PlanStatus) {
+        let mut memory = self.memory();
+        let is_news = memory
+            .plan
+            .as_ref()
+            .is_none_or(|before| (&before.words, &before.refused) != (&status.words, &status.refused));
+        if is_news {
+            for refused in &status.refused {
+                tracing::warn!(refused, "a plan's effect was refused");
+            }
+            if let Some(words) = &status.words {
+                tracing::info!(words, "nothing can be planned");
+            }
+        }
+        memory.plan = Some(status);
+        drop(memory);
+        if is_news {
+            self.changed();
+        }
+    }
+}
+
+/// A plan for people, and what it has begun.
+fn status_of(planned: Result<Planned, Error>, at: Duration) -> (PlanStatus, Vec<Arc<Intent>>) {
+    match planned {
+        Ok(planned) => {
+            let refused = planned.refused.into_iter();
+            let refused =
+                refused.map(|(effect, why)| format!("{} {}: {why}", effect.kind.name(), effect.attributes));
+            let begun = planned.intents.iter().map(|intent| intent.id.to_string()).collect();
+            (PlanStatus { at, words: None, begun, refused: refused.collect() }, planned.intents)
+        }
+        Err(error) => {
+            if !is_answer(&error) {
+                tracing::warn!(%error, "no plan could be made");
+            }
+            let words = Some(error.to_string());
+            (PlanStatus { at, words, begun: Vec::new(), refused: Vec::new() }, Vec::new())
+        }
+    }
+}

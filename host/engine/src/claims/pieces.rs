@@ -1,0 +1,47 @@
+//! A network's turn in bounded pieces, between which others have theirs.
+
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::networks::Entered;
+use crate::slot::Alone;
+
+/// The most steps of a piece: claims that a policy is asked for, or that begin or end.
+pub(super) const MOST_IN_A_PIECE: usize = 32;
+
+/// How long the turn is kept for another step. A single step may take longer, as a pod's request may.
+pub(super) const LONGEST_PIECE: Duration = Duration::from_millis(1);
+
+/// A piece of work in a network's turn.
+pub(super) struct TurnPiece<'slot> {
+    pub(super) alone: Alone<'slot>,
+    steps: usize,
+    began: Duration,
+}
+
+impl Engine {
+    /// Waits for the turn, and begins a piece.
+    pub(super) async fn piece<'slot>(&self, slot: &'slot Entered<'_>) -> TurnPiece<'slot> {
+        let alone = slot.alone().await;
+        TurnPiece { alone, steps: 0, began: self.ports.clock.monotonic() }
+    }
+
+    /// The piece for the next step: this one, or if it has lasted long enough, another after those who wait for the turn.
+    pub(super) async fn next_step<'slot>(
+        &self,
+        slot: &'slot Entered<'_>,
+        piece: TurnPiece<'slot>,
+    ) -> TurnPiece<'slot> {
+        let lasted = self.ports.clock.monotonic().saturating_sub(piece.began);
+        let is_over = piece.steps >= MOST_IN_A_PIECE || (piece.steps > 0 && lasted >= LONGEST_PIECE);
+        let mut piece = match is_over {
+            true => {
+                drop(piece);
+                self.piece(slot).await
+            }
+            false => piece,
+        };
+        piece.steps += 1;
+        piece
+    }
+}

@@ -1,0 +1,29 @@
+//! Scopes: the components of an agent that share its user, each with claims of its own.
+//!
+//! A claim's name is unique within its agent and network, whatever its scope; the scope says which component the claim belongs to. A
+//! component neither gets, releases nor declares away what another one has. The scope is in the claim's wish, so it is as durable as the claim.
+
+use tenure_ledger::ClaimKey;
+use tenure_types::{Error, ErrorCode, Result, ScopeName};
+
+use super::Agent;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Refuses a claim that belongs to another scope than the one that calls, unless that takes it over.
+    pub(super) fn check_scope(&self, agent: &Agent, key: &ClaimKey) -> Result<()> {
+        let scope = self.committer.node().claims.get(key).map(|claim| claim.wish.claimant.scope.clone());
+        match scope {
+            Some(scope) if scope != agent.scope && agent.from_scope.as_ref() != Some(&scope) => {
+                Err(of_another(key, scope.as_ref()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The error for a claim that belongs to another scope.
+pub(super) fn of_another(key: &ClaimKey, scope: Option<&ScopeName>) -> Error {
+    let whose = scope.map_or_else(|| "no scope".to_owned(), |scope| format!("scope {scope}"));
+    Error::new(ErrorCode::ClaimOfAnotherScope, format_args!("{key} belongs to {whose}"))
+}
