@@ -36,13 +36,16 @@ pub(crate) fn check(config: &Config, arguments: &Arguments) -> ExitCode {
 fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     let most = policies::limits(config).map_or(0, |limits| limits.component);
+    let keys = policies::keys(config);
     for (name, source) in policies::files(config) {
-        let (path, sha256) = match source {
-            CatalogueSource::File { path, sha256 } => (path, Some(sha256)),
+        let (path, sha256) = match &source {
+            CatalogueSource::File { path, sha256 } => (path, Some(sha256.as_str())),
             CatalogueSource::Watched { path } => (path, None),
             CatalogueSource::Embedded(_) | CatalogueSource::Loaded(_) => continue,
         };
-        if let Err(problem) = policy(&path, sha256.as_deref(), most) {
+        let checked = policy(path, sha256, most)
+            .and_then(|bytes| keys.refusal(&name, &bytes, source.signature().as_deref()).map_or(Ok(()), Err));
+        if let Err(problem) = checked {
             warnings.push(format!("policies.{name}: {}: {problem}", path.display()));
         }
     }
@@ -106,14 +109,19 @@ fn sandbox(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks a policy's file. A problem is only a warning, since the file may be installed later.
-fn policy(path: &Path, expected: Option<&str>, most: usize) -> Result<(), String> {
+/// Checks a policy's file, and returns its bytes. A problem is only a warning, since the file may be installed later.
+fn policy(path: &Path, expected: Option<&str>, most: usize) -> Result<Vec<u8>, String> {
     let bytes = read(path, most)?;
-    let Some(expected) = expected else { return Contents::read(&bytes).map(drop) };
-    match sha256(&bytes) {
-        found if found == expected => Ok(()),
-        found => Err(format!("the file's SHA-256 is {found}, but the configuration has {expected}")),
+    match expected {
+        None => Contents::read(&bytes).map(drop)?,
+        Some(expected) => {
+            let found = sha256(&bytes);
+            if found != expected {
+                return Err(format!("the file's SHA-256 is {found}, but the configuration has {expected}"));
+            }
+        }
     }
+    Ok(bytes)
 }
 
 /// Reads a regular file of at most `most` bytes; other kinds of files are not opened.

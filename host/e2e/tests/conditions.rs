@@ -322,6 +322,14 @@ fn check_config() -> anyhow::Result<()> {
     fs::write(&path, "another")?;
     let (code, said) = checked(&mine)?;
     ensure!(code == Some(0) && said.contains(&sha256(b"another")), "{code:?}: {said}");
+    // The right bytes, without the signature that the keys ask for.
+    let signed = mine.replace(&"0".repeat(64), &sha256(b"another"));
+    let keys = "[signatures]\nkeys = [\"RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\"]\n";
+    let (code, said) = checked(&format!("{signed}{keys}"))?;
+    ensure!(
+        code == Some(0) && said.contains("policies.mine: ") && said.contains("it is not signed"),
+        "{said}"
+    );
     ensure!(!daemon.state_directory().exists() && !daemon.run_directory().exists(), "it created a directory");
     Ok(())
 }

@@ -5,20 +5,24 @@ use std::os::unix::net::UnixStream;
 
 use anyhow::ensure;
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_e2e::{Daemon, wait};
+use tenure_e2e::{Daemon, bomb, wait};
 
-use crate::enter::populated;
+use crate::component;
 use crate::node::{LIMIT, Node};
 
 /// How often the compiler may have ended before it could be stopped.
 const ATTEMPTS: u32 = 20;
 
-/// Starts the daemon again without the compiled form of the network's policy, and stops its compiler.
+/// Starts the daemon again without the compiled form of the network's policy, and stops its compiler. The policy takes seconds to compile,
+/// so that the compiler can be found.
 pub(crate) fn starting(node: &mut Node) -> anyhow::Result<()> {
-    populated(node, "[sandbox]\ncompile_seconds = 600\n")?;
-    let networks = node.daemon.networks()?;
-    let digest = networks.first().and_then(|network| network.pointer("/policy/digest")?.as_str());
-    let digest = digest.unwrap_or_default().to_owned();
+    let file = node.daemon.path("slow.wasm");
+    fs::write(&file, bomb::within(fs::read(component::build("tenure-host-local", &node.daemon)?)?)?)?;
+    let digest = component::digest(&file)?;
+    node.start(&format!("[sandbox]\ncompile_seconds = 600\n{}", component::entry("host-local", &file)?))?;
+    let seconds = LIMIT.as_secs().to_string();
+    node.daemon.ctl(&["policy", "list", "--wait", &seconds])?;
+    node.populate()?;
     for _ in 0..ATTEMPTS {
         node.daemon.kill()?;
         ensure!(forget(&node.daemon, &digest)?, "policy {digest} has no compiled form");

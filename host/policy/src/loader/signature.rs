@@ -79,6 +79,12 @@ impl Trusted {
 }
 
 impl TrustedKeys {
+    /// The reason why a component would not be loaded under a name with this signature file; `None` if it would.
+    #[must_use]
+    pub fn refusal(&self, name: &PolicyName, bytes: &[u8], signature: Option<&str>) -> Option<String> {
+        self.check(name, bytes, signature).err()
+    }
+
     /// Checks the signature file of a component that is to have a name.
     pub(crate) fn check(
         &self,

@@ -39,7 +39,8 @@ pub enum CatalogueSource {
 
 impl CatalogueSource {
     /// The signature that lies beside a file, as minisign names it; `None` if there is none.
-    pub(crate) fn signature(&self) -> Option<String> {
+    #[must_use]
+    pub fn signature(&self) -> Option<String> {
         let (Self::File { path, .. } | Self::Watched { path }) = self else { return None };
         let path = path.with_added_extension(SIGNATURE);
         let bytes = read_file(&path, LONGEST_SIGNATURE).ok()?;
