@@ -10,17 +10,10 @@
 //!
 //! The engine carries nothing out itself. A part of the daemon plugs in as the [`Outside`](crate::ports::Outside).
 
-mod attend;
-mod begin;
-mod demand;
-mod guard;
-mod plan;
-mod progress;
-mod refusal;
-
-pub use self::begin::Begun;
-pub(crate) use self::demand::Demands;
-pub use self::demand::{Attending, Demand};
-pub(crate) use self::guard::taker;
-pub use self::plan::{Outlook, Planned};
-pub use self::refusal::{EffectTarget, Refusal};
+pub(crate) mod attend;
+pub(crate) mod begin;
+pub(crate) mod guard;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod refusal;
+pub(crate) mod supply;

@@ -1,5 +1,7 @@
 //! The engine: the state and the helpers that all verbs share.
 
+pub(crate) mod conditions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
@@ -9,22 +11,28 @@ use tenure_ledger::LedgerState;
 use tenure_types::{AgentName, Error, Moment, NetworkName, Owner};
 use tokio::sync::Notify;
 
-use crate::admission::Admission;
-use crate::bounds::Bounds;
-use crate::claims::{Feed, Heard, Turns, Witnessed};
-use crate::committer::Committer;
-use crate::delegates::Delegates;
-use crate::effects::Demands;
-use crate::live::{Reports, Runs, Shadows, Vetting};
+use crate::claims::heard::Heard;
+use crate::claims::witnessed::Witnessed;
+use crate::core::admission::Admission;
+use crate::core::committer::Committer;
+use crate::core::feed::Feed;
+use crate::core::snapshots::Snapshots;
+use crate::core::strikes::Strikes;
+use crate::core::turns::Turns;
+use crate::core::undo;
+use crate::core::undo::Abandoned;
+use crate::delegates::trouble::Delegates;
+use crate::exchange::run::{Reports, Runs};
+use crate::exchange::vetted::Vetting;
 use crate::lock::hold;
-use crate::networks::Networks;
+use crate::network::bounds::Bounds;
+use crate::network::demand::Demands;
+use crate::network::networks::Networks;
+use crate::network::slot::Served;
+use crate::policy::shadows::Shadows;
 use crate::ports::{
     Catalogue, Clock, Compared, Decision, DelRecord, Images, Journal, Links, Observer, OtherIpams, ServedDel,
 };
-use crate::slot::Served;
-use crate::snapshots::Snapshots;
-use crate::strikes::Strikes;
-use crate::undo::{self, Abandoned};
 
 /// The ports that the engine is plugged into.
 #[derive(Clone)]
@@ -203,11 +211,6 @@ impl Engine {
         *hold(&self.settings) = Arc::new(settings);
     }
 
-    /// Clamps a caller's start time to now: a start time in the future would make every later ADD of its key fail.
-    pub(crate) fn not_in_future(began: Moment, now: Moment) -> Moment {
-        began.min(now)
-    }
-
     /// Locks the ranges of all networks against concurrent changes.
     pub(crate) fn defining(&self) -> Defining<'_> {
         Defining { _guard: hold(&self.defining) }
@@ -241,4 +244,12 @@ impl Engine {
 /// While this guard is held, nobody else changes the ranges of any network.
 pub(crate) struct Defining<'engine> {
     _guard: MutexGuard<'engine, ()>,
+}
+
+impl Engine {
+    /// The current time, by the clock that orders requests.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.ports.clock.now()
+    }
 }

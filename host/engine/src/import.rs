@@ -8,9 +8,9 @@
 //!
 //! Locks: the network's turn while an import begins or ends and for each few claims; its state before the node's.
 
-mod abandon;
-mod claim;
-mod gate;
+pub(crate) mod abandon;
+pub(crate) mod claim;
+pub(crate) mod gate;
 
 use std::sync::Arc;
 
@@ -20,14 +20,12 @@ use tenure_types::{
     PolicyStamp, Result,
 };
 
-pub use self::abandon::Abandon;
-use self::claim::Rules;
-pub use self::claim::{Claim, Imported, Place};
-use crate::committer::defect;
+use self::claim::{Claim, Imported, Rules};
+use crate::core::committer::defect;
+use crate::core::strikes::Requester;
 use crate::engine::Engine;
-use crate::redefine::Wanted;
-use crate::slot::{Alone, Served};
-use crate::strikes::Requester;
+use crate::network::redefine::Wanted;
+use crate::network::slot::{Alone, Served};
 
 /// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;
@@ -287,7 +285,7 @@ impl Engine {
     }
 }
 
-fn unknown(network: &NetworkName) -> Error {
+pub(crate) fn unknown(network: &NetworkName) -> Error {
     let cause = format_args!("no network {network} on this node, and no configuration to define it");
     Error::new(ErrorCode::UnknownNetwork, cause)
 }

@@ -174,35 +174,30 @@ impl Engine {
             tracing::warn!(link = %link.host, code, cause, "cannot remove a link; trying again later");
         }
     }
+}
 
-    /// Refuses a repeated ADD by another plugin than the first: what the runtime was told about the link would be wrong.
-    pub(crate) fn same_link(held: &Allocation, request: &Request) -> Result<()> {
-        let (network, owner) = (&held.network, &held.owner);
-        match (held.link(), &request.sandbox.link) {
-            (Some(_), Some(_)) | (None, None) => Ok(()),
-            (Some(link), None) => Err(Error::new(
-                ErrorCode::LinkDiffers,
-                format_args!(
-                    "{owner} on {network} has link {}, and another plugin now wants to make one",
-                    link.host
-                ),
-            )),
-            (None, Some(_)) => Err(Error::new(
-                ErrorCode::LinkDiffers,
-                format_args!(
-                    "{owner} on {network} got its address through another plugin, without a link of ours"
-                ),
-            )),
-        }
+/// Refuses a repeated ADD by another plugin than the first: what the runtime was told about the link would be wrong.
+pub(crate) fn same_link(held: &Allocation, request: &Request) -> Result<()> {
+    let (network, owner) = (&held.network, &held.owner);
+    match (held.link(), &request.sandbox.link) {
+        (Some(_), Some(_)) | (None, None) => Ok(()),
+        (Some(link), None) => Err(Error::new(
+            ErrorCode::LinkDiffers,
+            format_args!(
+                "{owner} on {network} has link {}, and another plugin now wants to make one",
+                link.host
+            ),
+        )),
+        (None, Some(_)) => Err(Error::new(
+            ErrorCode::LinkDiffers,
+            format_args!(
+                "{owner} on {network} got its address through another plugin, without a link of ours"
+            ),
+        )),
     }
+}
 
-    /// Returns an owner's allocation.
-    pub(crate) fn allocation_of(&self, network: &NetworkName, owner: &Owner) -> Option<Arc<Allocation>> {
-        let slot = self.networks.get(network)?;
-        let state = slot.state();
-        state.as_ref()?.book.owned_by(owner).cloned()
-    }
-
+impl Engine {
     fn is_linked(&self, link: &LinkKey) -> bool {
         let Some(slot) = self.networks.get(&link.network) else { return false };
         let before = tenure_types::Generation(link.generation.0.saturating_sub(1));

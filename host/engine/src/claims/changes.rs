@@ -4,8 +4,8 @@ use tenure_ledger::ClaimKey;
 use tenure_types::{AgentName, Result};
 use tokio::sync::watch;
 
-use super::feed::Since;
 use super::view::Claimed;
+use crate::core::feed::Since;
 use crate::engine::Engine;
 
 /// What has changed about an agent's claims.

@@ -5,7 +5,7 @@ use tenure_types::{Error, ErrorCode, Result};
 
 use super::asking::Held;
 use crate::engine::Engine;
-use crate::pipeline::no_book;
+use crate::network::slot::no_book;
 
 impl Engine {
     /// Notes that a claim's agent is there, after a reboot, too; durable when this returns.

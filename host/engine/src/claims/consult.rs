@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use tenure_types::Result;
 
+use super::delegated::ForClaims;
 use super::pieces::{LONGEST_PIECE, MOST_IN_A_PIECE};
 use super::plan::{Layout, Plan, Portion};
 use super::together::{Together, together};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
+use crate::core::committer::defect;
 use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::slot::Alone;
+use crate::network::networks::Entered;
+use crate::network::slot::Alone;
 
 /// How often what is missing is asked for in several turns before the turn is kept to the end.
 const PATIENCE: usize = 3;

@@ -8,17 +8,16 @@ use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::asking::{Held, check_number, unknown};
+use super::delegated::ForClaims;
 use super::gradual::CarriedOut;
 use super::pieces::MOST_IN_A_PIECE;
 use super::plan::{Plan, Portion, Proposals};
-use super::view::{after, shown};
-use super::{Agent, Ask, Claimed};
-use crate::delegates::ForClaims;
+use super::view::{Claimed, after, shown};
+use super::{Agent, Ask};
 use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::pipeline::no_book;
+use crate::network::networks::Entered;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
-use crate::slot::Alone;
 
 /// How often the policies are asked for what no longer fits.
 const MOST_ROUNDS: usize = 16;

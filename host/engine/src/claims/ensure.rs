@@ -3,10 +3,12 @@
 use tenure_ledger::{ClaimKey, Fact};
 use tenure_types::{Error, ErrorCode, Result};
 
-use super::asking::{Held, beginning, check_number, unknown};
-use super::{Agent, Ask, Claimed};
+use super::asking::{Held, check_number, unknown};
+use super::facts::beginning;
+use super::view::Claimed;
+use super::{Agent, Ask};
 use crate::engine::Engine;
-use crate::pipeline::no_book;
+use crate::network::slot::no_book;
 use crate::ports::Ticket;
 
 impl Engine {

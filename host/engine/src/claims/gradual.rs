@@ -14,16 +14,16 @@ use std::sync::Arc;
 use tenure_ledger::{Book, ClaimKey, Fact};
 use tenure_types::{Error, Result};
 
-use super::asking::{BY_AGENT, Held, beginning, unknown};
+use super::asking::{BY_AGENT, Held, unknown};
+use super::delegated::ForClaims;
+use super::facts::beginning;
 use super::pieces::TurnPiece;
 use super::plan::{Missing, Plan, Portion, Proposals, changed};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
+use crate::core::committer::defect;
 use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::pipeline::no_book;
+use crate::network::networks::Entered;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
-use crate::slot::Alone;
 
 /// The part that was carried out of a declaration.
 #[derive(Default)]

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Wish};
 use tenure_types::{Error, Outcome, Proposal, Request, Result};
 
+use crate::core::strikes::Requester;
 use crate::engine::Engine;
 use crate::ports::Policy;
-use crate::strikes::Requester;
 
 /// A policy's answer, and the pools that it was not shown.
 pub(super) struct Offered {

@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 use tenure_ledger::{Claim, ClaimKey, Presence};
 use tenure_types::{End, NetworkName, Result};
 
-use super::{ClaimFilter, Watching};
+use super::filter::ClaimFilter;
+use super::heard::Watching;
 use crate::engine::Engine;
 
 impl Engine {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::slot::Alone;
+use crate::network::networks::Entered;
+use crate::network::slot::Alone;
 
 /// The most steps of a piece: claims that a policy is asked for, or that begin or end.
 pub(super) const MOST_IN_A_PIECE: usize = 32;

@@ -9,13 +9,14 @@ use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, PolicyState};
 use tenure_types::{Allocation, Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::Ask;
-use super::asking::{BY_AGENT, Held, Proposed, beginning, unknown};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
+use super::asking::{BY_AGENT, Held, Proposed, unknown};
+use super::delegated::ForClaims;
+use super::facts::beginning;
+use crate::core::committer::defect;
 use crate::engine::Engine;
+use crate::network::slot::Alone;
+use crate::policy::states::kept;
 use crate::ports::Policy;
-use crate::slot::Alone;
-use crate::states::kept;
 
 /// The part of a declaration that is about one network.
 pub(super) struct Portion<'a> {

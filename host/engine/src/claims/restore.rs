@@ -20,10 +20,9 @@ use tenure_types::{
     Sandbox,
 };
 
-use super::WitnessedClaim;
-use super::witnessed::AwaitedClaim;
+use super::witnessed::{AwaitedClaim, WitnessedClaim};
 use crate::engine::Engine;
-use crate::slot::Alone;
+use crate::network::slot::Alone;
 
 impl Engine {
     /// Has these claims restored once their networks serve a request, unless the ledger has them.

@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 
 use super::identity::{call, names};
 use crate::engine::Engine;
+use crate::network::slot::Slot;
 use crate::ports::DelegateFailure;
-use crate::slot::Slot;
 
 /// A request to a delegate.
 pub(crate) struct Wanting {

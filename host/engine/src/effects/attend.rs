@@ -2,8 +2,8 @@
 
 use tenure_types::{Error, NetworkName};
 
-use super::demand::{Attending, Demand};
 use crate::engine::Engine;
+use crate::network::demand::{Attending, Demand};
 
 impl Engine {
     /// Announces an executor of a network's effects: requests of that network that find nothing yet wait from now on. The network need not

@@ -8,9 +8,9 @@ use tenure_types::{Attributes, Effect, Error, ErrorCode, Moment, NetworkName, Re
 use super::guard;
 use super::refusal::Refusal;
 use crate::engine::Engine;
-use crate::pipeline::no_book;
+use crate::network::networks::unknown_network;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::{Outside, Ticket};
-use crate::slot::Alone;
 
 /// The outcome of a request to begin effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,7 +43,7 @@ impl Engine {
         effects: Vec<Effect>,
         outside: &dyn Outside,
     ) -> Result<Begun> {
-        let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let slot = self.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
         let now = self.now();
         // As for a plan: the ledger must know of every owner, and what has cooled down is not cooling any more.

@@ -11,8 +11,9 @@ use tenure_types::{
 use super::begin::Begun;
 use super::refusal::Refusal;
 use crate::engine::Engine;
+use crate::network::networks::unknown_network;
+use crate::network::slot::Alone;
 use crate::ports::Outside;
-use crate::slot::Alone;
 
 /// The input of a plan besides the ledger and the open intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -78,7 +79,7 @@ impl Engine {
         outside: &dyn Outside,
         begins: bool,
     ) -> Result<Planned> {
-        let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let slot = self.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
         let now = self.now();
         let (stamp, effects, lines) = self.proposed(&alone, name, outlook, begins, now).await?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tenure_ledger::{EffectFact, Fact, Intent, Taken};
 use tenure_types::{Attributes, Error, ErrorCode, IntentId, Object, Result};
 
+use super::supply::Supply;
 use crate::engine::Engine;
-use crate::supply::Supply;
 
 impl Engine {
     /// The open intents, by id.
@@ -101,7 +101,7 @@ impl Engine {
         self.open_intent(&intent.id)?;
         let ticket = {
             let defining = self.defining();
-            let mut held = alone.map(crate::slot::Alone::hold);
+            let mut held = alone.map(crate::network::slot::Alone::hold);
             match held.as_mut().and_then(|held| held.as_mut()) {
                 Some(served) => {
                     let ended = Some(Fact::from(ended));

@@ -11,11 +11,11 @@ use tenure_types::{
     Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyName, Result,
 };
 
-use crate::committer::Committer;
+use crate::core::committer::Committer;
 use crate::engine::Engine;
 use crate::lock::hold;
+use crate::network::slot::Served;
 use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
-use crate::slot::Served;
 
 /// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
 const FILE_TICK_MS: u64 = 10;
@@ -100,7 +100,11 @@ impl Engine {
     }
 
     /// Returns the configuration to compare with; `None` if a delegate serves the network, or the network is unknown.
-    fn compared(&self, name: &NetworkName, config: Option<&Arc<NetworkConfig>>) -> Option<Compared> {
+    pub(crate) fn compared(
+        &self,
+        name: &NetworkName,
+        config: Option<&Arc<NetworkConfig>>,
+    ) -> Option<Compared> {
         let config = match config {
             Some(config) => Arc::clone(config),
             None => Arc::clone(&self.networks.get(name)?.state().as_ref()?.book.network().config),
