@@ -31,8 +31,45 @@ pub(crate) mod together;
 pub(crate) mod view;
 pub(crate) mod witnessed;
 
+use std::sync::Arc;
+
 use tenure_ledger::{ClaimKey, Wish};
-use tenure_types::{AgentName, ClaimName, NetworkName, ScopeName};
+use tenure_types::{AgentName, ClaimName, Moment, NetworkName, ScopeName};
+
+use self::heard::Heard;
+use self::witnessed::Witnessed;
+use crate::core::EngineCore;
+use crate::delegates::DelegateClient;
+use crate::exchange::PolicyExchange;
+use crate::import::NetworkImports;
+use crate::network::demand::Demands;
+
+/// Owns the claims of agents.
+pub(crate) struct AgentClaims {
+    core: Arc<EngineCore>,
+    exchange: Arc<PolicyExchange>,
+    imports: Arc<NetworkImports>,
+    delegates: Arc<DelegateClient>,
+    /// Says whether a network's supply is full; the requests of agents do not wait for it.
+    demands: Arc<Demands>,
+    heard: Arc<Heard>,
+    /// The claims of a lost state that are still to be restored.
+    witnessed: Witnessed,
+}
+
+impl AgentClaims {
+    pub(crate) fn new(
+        core: Arc<EngineCore>,
+        exchange: Arc<PolicyExchange>,
+        imports: Arc<NetworkImports>,
+        delegates: Arc<DelegateClient>,
+        demands: Arc<Demands>,
+        began: Moment,
+    ) -> Self {
+        let heard = Arc::new(Heard::new(began));
+        Self { core, exchange, imports, delegates, demands, heard, witnessed: Witnessed::default() }
+    }
+}
 
 /// An agent, as the caller's credentials and the configuration identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]

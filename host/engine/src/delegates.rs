@@ -21,3 +21,20 @@ pub(crate) mod settle;
 pub(crate) mod tidy;
 pub(crate) mod trouble;
 pub(crate) mod waiting;
+
+use std::sync::Arc;
+
+use self::trouble::DelegateMemory;
+use crate::core::EngineCore;
+
+/// Owns the calls of delegates, and the undoing of delegations.
+pub(crate) struct DelegateClient {
+    core: Arc<EngineCore>,
+    memory: DelegateMemory,
+}
+
+impl DelegateClient {
+    pub(crate) fn new(core: Arc<EngineCore>) -> Self {
+        Self { core, memory: DelegateMemory::default() }
+    }
+}

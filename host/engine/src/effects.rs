@@ -17,3 +17,30 @@ pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod refusal;
 pub(crate) mod supply;
+
+use std::sync::Arc;
+
+use crate::claims::AgentClaims;
+use crate::core::EngineCore;
+use crate::import::NetworkImports;
+use crate::network::demand::Demands;
+
+/// Owns the effects outside the ledger, and the supply that they bring.
+pub(crate) struct HostEffects {
+    core: Arc<EngineCore>,
+    imports: Arc<NetworkImports>,
+    claims: Arc<AgentClaims>,
+    /// The requests that wait for supply.
+    pub(crate) demands: Arc<Demands>,
+}
+
+impl HostEffects {
+    pub(crate) fn new(
+        core: Arc<EngineCore>,
+        imports: Arc<NetworkImports>,
+        claims: Arc<AgentClaims>,
+        demands: Arc<Demands>,
+    ) -> Self {
+        Self { core, imports, claims, demands }
+    }
+}

@@ -29,3 +29,43 @@ pub(crate) mod shadow;
 pub(crate) mod tend;
 pub(crate) mod vetted;
 pub(crate) mod vetting;
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use self::run::{Reports, Runs};
+use self::vetted::Vetting;
+use crate::core::EngineCore;
+use crate::policy::shadows::Shadows;
+
+/// Owns which policy serves a network: the verdicts on policies, the shadow runs, and the exchanges.
+pub(crate) struct PolicyExchange {
+    core: Arc<EngineCore>,
+    /// Which policies have passed the conformance suite, and which are to be checked.
+    vetting: Vetting,
+    /// Held while a policy is loaded or unloaded.
+    loading: tokio::sync::Mutex<()>,
+    /// Requests and facts for the shadows.
+    shadows: Arc<Shadows>,
+    /// The reports of the shadow runs. A `std::sync::Mutex`, held to read and to replace them.
+    reports: Mutex<Reports>,
+    /// Notified when [`tend`](Self::tend) has something to do.
+    due: Notify,
+    /// The shadow runs, which belong to the one caller that tends.
+    tending: tokio::sync::Mutex<Runs>,
+}
+
+impl PolicyExchange {
+    pub(crate) fn new(core: Arc<EngineCore>, shadows: Arc<Shadows>) -> Self {
+        Self {
+            core,
+            vetting: Vetting::default(),
+            loading: tokio::sync::Mutex::default(),
+            shadows,
+            reports: Mutex::default(),
+            due: Notify::new(),
+            tending: tokio::sync::Mutex::default(),
+        }
+    }
+}

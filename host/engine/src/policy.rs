@@ -1,7 +1,7 @@
 //! Policies: calling them, what they remember, and the history of those that served a network.
 
 pub(crate) mod calls;
-pub(crate) mod difference;
+
 pub(crate) mod history;
 pub(crate) mod inherit;
 pub(crate) mod memory;

@@ -19,7 +19,7 @@ use tenure_types::{
 };
 use tokio::sync::oneshot;
 
-use crate::policy::difference::Difference;
+use crate::difference::Difference;
 
 pub use tenure_types::Clock;
 

@@ -9,11 +9,10 @@ use tenure_types::{
     Request, Result, Sandbox,
 };
 
-use super::Agent;
 use super::facts::claim;
 use super::lacking::Offered;
+use super::{Agent, AgentClaims};
 use crate::core::strikes::Requester;
-use crate::engine::Engine;
 use crate::network::slot::{Alone, no_book};
 use crate::policy::states::kept;
 use crate::ports::Policy;
@@ -44,7 +43,7 @@ pub(super) enum Held {
     Differs(String),
 }
 
-impl Engine {
+impl AgentClaims {
     /// Compares what a claim holds with what its agent asks for.
     pub(super) fn held(&self, book: &Book, key: &ClaimKey, wish: &Wish, now: Moment) -> Held {
         let Some(held) = book.owned_by(&key.owner()) else { return Held::Nothing };
@@ -55,7 +54,7 @@ impl Engine {
         if let Err(missing) = check_families(wish, &held.addresses) {
             return Held::Differs(format!("{key}: {missing}"));
         }
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         let known = node.claims.get(key).filter(|claim| claim.generation == held.generation);
         Held::Agrees(match known {
             Some(claim) if claim.wish == *wish => match claim.presence {
@@ -76,16 +75,16 @@ impl Engine {
         name: &NetworkName,
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
-        self.admits()?;
-        self.admits_beside_moves(alone.state().as_ref())?;
-        self.check_within(alone, &self.bounds())?;
-        let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
+        self.core.admits()?;
+        self.imports.admits_beside_moves(alone.state().as_ref())?;
+        self.core.check_within(alone, &self.core.bounds())?;
+        let choice = self.core.committer.choice(name).ok_or_else(|| unknown(name))?;
         self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
-        let policy = self.policy_of(served, &choice)?;
+        let policy = self.core.policy_of(served, &choice)?;
         served.policy = Some(Arc::clone(&policy));
-        self.expire(served, now);
+        self.core.expire(served, now);
         Ok((policy, Arc::clone(&served.book)))
     }
 
@@ -114,12 +113,12 @@ impl Engine {
             supply_full: self.demands.is_full(name),
             requested_at: now,
         };
-        let began = self.ports.clock.monotonic();
+        let began = self.core.ports.clock.monotonic();
         let state = || Arc::clone(&remembered.bytes);
         let requester = Requester::Agent(key.agent.clone());
         let question = || policy.propose(&request, Arc::clone(&book), state());
-        let outcome = self.ask_for(&requester, name, policy, question).await;
-        let outcome = self.judged(alone, &request, Arc::clone(&book), began, outcome).await;
+        let outcome = self.core.ask_for(&requester, name, policy, question).await;
+        let outcome = self.exchange.judged(alone, &request, Arc::clone(&book), began, outcome).await;
         let Offered { outcome: Outcome { proposal, state }, without } = match outcome {
             Err(error) if error.code == ErrorCode::PoolExhausted => {
                 let asking = (policy, book.as_ref(), state());
@@ -132,7 +131,7 @@ impl Engine {
             // It may name the owners of other addresses.
             tracing::warn!(network = %name, policy = %policy.stamp(), %violation, "the ledger refused a proposal for a claim");
             let why = format_args!("made an invalid proposal for network {name}; the daemon's log has it");
-            self.rejected(policy, violation.rule(), why)
+            self.core.rejected(policy, violation.rule(), why)
         })?;
         check_families(wish, &allocation.addresses)
             .map_err(|missing| Error::new(ErrorCode::AddressUnavailable, format_args!("{key}: {missing}")))?;

@@ -3,26 +3,17 @@
 use std::collections::BTreeMap;
 
 use tenure_ledger::{ClaimKey, Fact, Wish};
-use tenure_types::{
-    Allocation, DelegateName, Error, ErrorCode, Moment, NetworkName, Request, Result, Sandbox,
-};
+use tenure_types::{Allocation, DelegateName, Error, ErrorCode, Moment, Request, Result, Sandbox};
 
+use super::AgentClaims;
 use super::asking::check_families;
 use super::facts::claimed_fact;
 use crate::delegates::obtain::{Obtained, Wanting};
-use crate::engine::Engine;
 use crate::network::networks::Entered;
 use crate::network::slot::no_book;
 use crate::ports::{Policy, Ticket};
 
-impl Engine {
-    /// The delegate that serves a network, if one does.
-    pub(crate) fn delegate_of(&self, network: &NetworkName) -> Option<DelegateName> {
-        let choice = self.committer.choice(network)?;
-        let policy = self.ports.catalogue.find_pinned(&choice.policy).ok()?;
-        policy.delegate().cloned()
-    }
-
+impl AgentClaims {
     /// Makes a claim from what a delegate gives. The caller has the agent's turn, and not the network's.
     pub(crate) async fn claim_delegated(
         &self,
@@ -31,10 +22,10 @@ impl Engine {
         (policy, delegate): (&dyn Policy, DelegateName),
     ) -> Result<Ticket> {
         let obtained = self.obtain_claim(slot, key, wish, delegate).await?;
-        let now = self.now();
+        let now = self.core.now();
         let request = request(key, wish, now);
         let alone = slot.alone().await;
-        let recorded = self.record(alone, &request, &obtained, policy, |allocation| {
+        let recorded = self.delegates.record(alone, &request, &obtained, policy, |allocation| {
             check_wish(key, wish, allocation)?;
             Ok(vec![claimed_fact(key, wish, allocation, now, now)])
         });
@@ -42,7 +33,7 @@ impl Engine {
             Ok((_, ticket)) => Ok(ticket),
             Err(error) => {
                 drop(obtained);
-                self.settle_quietly(&key.network, &key.owner()).await;
+                self.delegates.settle_quietly(&key.network, &key.owner()).await;
                 Err(error)
             }
         }
@@ -66,7 +57,7 @@ impl Engine {
             pod: None,
             requested: wish.addresses.clone(),
         };
-        self.obtain(slot, wanting).await
+        self.delegates.obtain(slot, wanting).await
     }
 
     /// The facts of a claim that a declaration makes from what a delegate gave.
@@ -78,7 +69,8 @@ impl Engine {
         policy: &dyn Policy,
         (made_at, now): (Moment, Moment),
     ) -> Result<Vec<Fact>> {
-        let (allocation, mut facts) = self.accepted(book, &request(key, wish, now), obtained, policy)?;
+        let (allocation, mut facts) =
+            self.delegates.accepted(book, &request(key, wish, now), obtained, policy)?;
         check_wish(key, wish, &allocation)?;
         facts.push(claimed_fact(key, wish, &allocation, made_at, now));
         Ok(facts)

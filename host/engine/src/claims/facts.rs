@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, Presence, Wish};
 use tenure_types::{Allocation, Moment};
 
-use crate::engine::Engine;
+use super::AgentClaims;
 
-impl Engine {
+impl AgentClaims {
     /// The facts that end a claim with its allocation; none if it has ended already.
     pub(crate) fn ending(&self, book: &Book, key: &ClaimKey, at: Moment, reason: &str) -> Vec<Fact> {
-        let known = self.committer.node().claims.get(key).map(|claim| claim.generation);
+        let known = self.core.committer.node().claims.get(key).map(|claim| claim.generation);
         let released = book.release(&key.owner(), at, reason);
         let unclaimed = known.map(|generation| {
             ClaimFact::Released { key: key.clone(), generation, at, reason: reason.into() }.into()

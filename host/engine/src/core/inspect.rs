@@ -7,8 +7,8 @@ use tenure_conditions::Conditions;
 use tenure_ledger::Book;
 use tenure_types::{Allocation, Generation, Meter, NetworkName, Owner, PolicyStamp, Result};
 
+use super::EngineCore;
 use super::admission::Load;
-use crate::engine::Engine;
 use crate::ports::Details;
 
 /// An allocation in a listing.
@@ -22,10 +22,10 @@ pub struct Listed {
     pub waiting: bool,
 }
 
-impl Engine {
+impl EngineCore {
     /// Lists at most `most` of a network's allocations made after the given one, in order. A large book is read in
     /// parts, so that no request waits for the whole listing.
-    pub async fn list(&self, network: &NetworkName, after: Generation, most: usize) -> Vec<Listed> {
+    pub(crate) async fn list(&self, network: &NetworkName, after: Generation, most: usize) -> Vec<Listed> {
         let Some(slot) = self.networks.get(network) else { return Vec::new() };
         let state = slot.state();
         let Some(served) = state.as_ref() else { return Vec::new() };
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     /// A snapshot of a network's book. Later changes of the network do not show in it.
-    pub async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
+    pub(crate) async fn book(&self, network: &NetworkName) -> Option<Arc<Book>> {
         let slot = self.networks.get(network)?;
         // If somebody else has the turn, a policy may share the book; its caller has already expired the cooldowns.
         if let Some(served) = slot.try_lock().as_deref_mut().and_then(Option::as_mut) {
@@ -49,34 +49,27 @@ impl Engine {
     }
 
     /// Waits until everything that the books contain is durable.
-    ///
-    /// # Errors
-    /// `CheckpointFailed`.
-    pub async fn settled(&self) -> Result<()> {
+    pub(crate) async fn settled(&self) -> Result<()> {
         self.ports.journal.barrier().durable().await
     }
 
     /// The names of the networks, in order.
-    #[must_use]
-    pub fn network_names(&self) -> Vec<NetworkName> {
+    pub(crate) fn network_names(&self) -> Vec<NetworkName> {
         self.networks.names()
     }
 
     /// Returns a loaded policy's abilities, grants and use.
-    #[must_use]
-    pub fn policy_details(&self, policy: &PolicyStamp) -> Option<Details> {
+    pub(crate) fn policy_details(&self, policy: &PolicyStamp) -> Option<Details> {
         self.ports.catalogue.details(policy)
     }
 
     /// Why calls of a policy are refused on some networks, because it keeps failing there.
-    #[must_use]
-    pub fn benched(&self, policy: &PolicyStamp) -> Vec<String> {
+    pub(crate) fn benched(&self, policy: &PolicyStamp) -> Vec<String> {
         self.strikes.benched_versions(self.ports.clock.monotonic(), policy)
     }
 
     /// The meters of the policies that serve networks.
-    #[must_use]
-    pub fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
+    pub(crate) fn meters(&self) -> Vec<(PolicyStamp, Meter)> {
         let mut meters = self.ports.catalogue.meters();
         let node = self.committer.node();
         let serving: BTreeSet<_> = node.choices.all().map(|(_, served)| &served.now.policy).collect();
@@ -85,8 +78,7 @@ impl Engine {
     }
 
     /// The current load.
-    #[must_use]
-    pub fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> Load {
         self.admission.load()
     }
 
@@ -98,21 +90,17 @@ impl Engine {
     }
 
     /// The list on which the daemon's parts set their conditions.
-    #[must_use]
-    pub fn conditions(&self) -> &Arc<Conditions> {
+    pub(crate) fn conditions(&self) -> &Arc<Conditions> {
         &self.conditions
     }
 
     /// Fails while the state is lost: then the ledger is empty, or another's, and says nothing about who has which address. Nothing is
     /// answered from it, and nothing ends because of it.
-    ///
-    /// # Errors
-    /// `NotReady`.
-    pub fn has_state(&self) -> Result<()> {
+    pub(crate) fn has_state(&self) -> Result<()> {
         self.conditions.loss().map_or(Ok(()), Err)
     }
 
-    /// Refuses an ADD that the node's state does not allow: a cheap form of [`readiness`](Self::readiness).
+    /// Refuses an ADD that the node's state does not allow: a cheap form of [`Engine::readiness`](crate::Engine::readiness).
     pub(crate) fn admits(&self) -> Result<()> {
         self.conditions.refusal().map_or_else(|| self.ports.journal.health(), Err)
     }

@@ -6,13 +6,13 @@ use tenure_ledger::delegations::Given;
 use tenure_ledger::{DelegationFact, Fact, LedgerFact};
 use tenure_types::{Allocation, AssignedAddress, ConditionName, Error, ErrorCode, Request, Result};
 
+use super::DelegateClient;
 use super::given::accept;
 use super::obtain::Obtained;
-use crate::engine::Engine;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::{Policy, Ticket};
 
-impl Engine {
+impl DelegateClient {
     /// Checks what a delegate gave, and stages it as an allocation. `also` looks at the allocation, and makes the facts that
     /// belong to it.
     pub(crate) fn record(
@@ -23,13 +23,13 @@ impl Engine {
         policy: &dyn Policy,
         also: impl FnOnce(&Allocation) -> Result<Vec<Fact>>,
     ) -> Result<(Allocation, Ticket)> {
-        let _defining = self.defining();
+        let _defining = self.core.defining();
         let mut state = alone.hold();
         let served = state.as_mut().ok_or_else(no_book)?;
         let (allocation, facts) = self.accepted(&served.book, request, obtained, policy)?;
         let also = also(&allocation)?;
         let facts: Vec<Fact> = facts.into_iter().chain(also).collect();
-        let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
+        let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
         Ok((allocation, ticket))
     }
 
@@ -45,12 +45,12 @@ impl Engine {
         obtained: &Obtained,
         policy: &dyn Policy,
     ) -> Result<(Allocation, Vec<Fact>)> {
-        let (name, now) = (book.name(), self.now());
+        let (name, now) = (book.name(), self.core.now());
         let Obtained { delegate, given, .. } = obtained;
         let refused = |why: &dyn std::fmt::Display| {
             let cause = format!("the answer of delegate {delegate} for network {name} was refused: {why}");
             tracing::warn!(network = %name, %delegate, owner = %request.owner, cause, "refused what a delegate gave");
-            self.conditions.set(ConditionName::DelegateRejected, name.as_str(), &cause);
+            self.core.conditions.set(ConditionName::DelegateRejected, name.as_str(), &cause);
             Error::new(ErrorCode::DelegateRejected, cause)
         };
         let accepted = accept(book, request, given, delegate.as_str(), policy.stamp(), now);
@@ -61,13 +61,13 @@ impl Engine {
                 _ => None,
             })
         };
-        self.check_exclusive(name, added()).map_err(|error| refused(&error))?;
-        let bounds = self.bounds();
+        self.core.check_exclusive(name, added()).map_err(|error| refused(&error))?;
+        let bounds = self.core.bounds();
         for range in added() {
             let within = bounds.check_range(name, &policy.stamp().name, range);
             within.map_err(|error| refused(&error))?;
         }
-        self.conditions.clear(ConditionName::DelegateRejected, name.as_str());
+        self.core.conditions.clear(ConditionName::DelegateRejected, name.as_str());
         let allocation = accepted.allocation;
         let given = Given {
             generation: allocation.generation,

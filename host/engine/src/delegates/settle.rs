@@ -5,22 +5,22 @@ use std::sync::Arc;
 use tenure_ledger::{Delegation, DelegationFact, Fact};
 use tenure_types::{DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
 
+use super::DelegateClient;
 use super::given::withdrawn;
 use super::identity::call;
-use crate::engine::Engine;
 use crate::ports::Delegate;
 
-impl Engine {
+impl DelegateClient {
     /// Undoes what is open for a key, if anything is. The caller has the key's turn.
     ///
     /// # Errors
     /// `DelegateUnavailable` and `DelegateFailed` if it cannot be undone now, and those of the checkpoint.
     pub(super) async fn settle(&self, network: &NetworkName, owner: &Owner) -> Result<()> {
-        let known = self.committer.node().delegations.get(network, owner).cloned();
+        let known = self.core.committer.node().delegations.get(network, owner).cloned();
         let Some(delegation) = known.filter(|delegation| !self.is_in_use(delegation)) else { return Ok(()) };
         // A crash must not bring back an allocation whose addresses the delegate has taken back: the fact that ended it may not be
         // durable yet.
-        self.ports.journal.barrier().durable().await?;
+        self.core.ports.journal.barrier().durable().await?;
         self.undo(&delegation).await?;
         self.end(&delegation).await
     }
@@ -28,17 +28,17 @@ impl Engine {
     /// As [`settle`](Self::settle), for a caller that does not need it done: what fails is tried again later, and a delegate
     /// that is known to fail is not waited for.
     pub(crate) async fn settle_quietly(&self, network: &NetworkName, owner: &Owner) {
-        let known = self.committer.node().delegations.get(network, owner).cloned();
+        let known = self.core.committer.node().delegations.get(network, owner).cloned();
         let Some(delegation) = known else { return };
-        if !self.delegates.is_failing(&delegation.delegate) && self.settle(network, owner).await.is_ok() {
+        if !self.memory.is_failing(&delegation.delegate) && self.settle(network, owner).await.is_ok() {
             return;
         }
-        self.delegates.due.notify_one();
+        self.memory.due.notify_one();
     }
 
     /// Has [`tidy`](Self::tidy) look again.
     pub(crate) fn is_untidy(&self) {
-        self.delegates.due.notify_one();
+        self.memory.due.notify_one();
     }
 
     /// Has the delegate free all addresses of the owner.
@@ -50,12 +50,12 @@ impl Engine {
         };
         match told {
             Ok(()) => {
-                self.delegates.works(&delegation.delegate);
+                self.memory.works(&delegation.delegate);
                 Ok(())
             }
             Err(error) => {
-                self.delegates.fails(&delegation.delegate, &error);
-                self.delegates.postpone(&key, self.ports.clock.monotonic(), &error);
+                self.memory.fails(&delegation.delegate, &error);
+                self.memory.postpone(&key, self.core.ports.clock.monotonic(), &error);
                 Err(error)
             }
         }
@@ -64,18 +64,18 @@ impl Engine {
     /// Records that the delegate has nothing for the owner any more, and removes the ranges of what it had given; durable
     /// when this returns.
     pub(super) async fn end(&self, delegation: &Delegation) -> Result<()> {
-        let (network, owner, now) = (&delegation.network, &delegation.owner, self.now());
-        self.delegates.settled(&(network.clone(), owner.clone()));
+        let (network, owner, now) = (&delegation.network, &delegation.owner, self.core.now());
+        self.memory.settled(&(network.clone(), owner.clone()));
         let ended = DelegationFact::Ended { network: network.clone(), owner: owner.clone(), at: now };
         let addresses = delegation.given.as_ref().map_or(&[][..], |given| &given.addresses);
-        let ticket = match self.networks.known(network).filter(|_| !addresses.is_empty()) {
-            None => self.committer.commit_node(|_| Some(ended)),
+        let ticket = match self.core.networks.known(network).filter(|_| !addresses.is_empty()) {
+            None => self.core.committer.commit_node(|_| Some(ended)),
             Some(slot) => match slot.lock().await.as_mut() {
-                None => self.committer.commit_node(|_| Some(ended)),
+                None => self.core.committer.commit_node(|_| Some(ended)),
                 Some(served) => {
                     let mut facts = withdrawn(&served.book, addresses, now);
                     facts.push(Fact::from(ended));
-                    Some(self.committer.commit(&mut served.book, &facts)?.1)
+                    Some(self.core.committer.commit(&mut served.book, &facts)?.1)
                 }
             },
         };
@@ -88,14 +88,14 @@ impl Engine {
     /// Whether the ledger has the allocation of a delegation.
     pub(super) fn is_in_use(&self, delegation: &Delegation) -> bool {
         let Some(given) = &delegation.given else { return false };
-        let Some(slot) = self.networks.get(&delegation.network) else { return false };
+        let Some(slot) = self.core.networks.get(&delegation.network) else { return false };
         let state = slot.state();
         let held = state.as_ref().and_then(|served| served.book.owned_by(&delegation.owner));
         held.is_some_and(|held| held.generation == given.generation)
     }
 
     pub(super) fn delegate(&self, name: &DelegateName) -> Result<Arc<dyn Delegate>> {
-        self.ports.catalogue.delegate(name).ok_or_else(|| {
+        self.core.ports.catalogue.delegate(name).ok_or_else(|| {
             let cause = format_args!("delegates.{name} is not in the daemon's configuration");
             Error::new(ErrorCode::DelegateUnavailable, cause)
         })

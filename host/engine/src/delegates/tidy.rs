@@ -7,26 +7,24 @@ use futures_util::{FutureExt, StreamExt, future, stream};
 use tenure_ledger::Delegation;
 use tenure_types::{AgentName, DelegateName, Owner};
 
-use crate::engine::Engine;
+use super::DelegateClient;
 
 /// How many delegations of one delegate are undone at once, or of one agent one after the other; how many calls of a delegate
 /// run at once is up to its own limit.
 const AT_ONCE: usize = 32;
 
-impl Engine {
-    /// Undoes at their delegates what is not in use, as far as it is due, and asks failing delegates whether they work again.
-    /// Returns how many could not be undone. Call it regularly, and when [`untidy`](Self::untidy) returns.
-    pub async fn tidy(&self) -> usize {
+impl DelegateClient {
+    /// Serves [`Engine::tidy`](crate::Engine::tidy).
+    pub(crate) async fn tidy(&self) -> usize {
         // A delegation that an older state has as left over may be in use by now.
-        if self.has_state().is_err() {
+        if self.core.has_state().is_err() {
             return 0;
         }
-        let now = self.ports.clock.monotonic();
-        let mut due: Vec<Arc<Delegation>> = self.committer.node().delegations.all().cloned().collect();
+        let now = self.core.ports.clock.monotonic();
+        let mut due: Vec<Arc<Delegation>> = self.core.committer.node().delegations.all().cloned().collect();
         due.retain(|delegation| {
             let key = (delegation.network.clone(), delegation.owner.clone());
-            !self.is_in_use(delegation)
-                && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
+            !self.is_in_use(delegation) && self.memory.retry(&key).is_none_or(|retry| retry.not_before <= now)
         });
         // Each delegate by itself, and each agent: a call that hangs delays only its own group.
         let mut groups: BTreeMap<(DelegateName, Option<AgentName>), Vec<Arc<Delegation>>> = BTreeMap::new();
@@ -52,7 +50,7 @@ impl Engine {
     async fn tidy_pods(&self, due: Vec<Arc<Delegation>>) -> usize {
         let undone = stream::iter(due).map(|delegation| async move {
             let Delegation { network, owner, .. } = delegation.as_ref();
-            let _turn = self.admission.enter(network, owner).await?;
+            let _turn = self.core.admission.enter(network, owner).await?;
             self.settle(network, owner).await
         });
         undone.buffer_unordered(AT_ONCE).filter(|undone| future::ready(undone.is_err())).count().await
@@ -66,14 +64,14 @@ impl Engine {
         }
         let mut left = 0;
         for delegation in due.iter().take(AT_ONCE) {
-            let Some(Ok(_turn)) = self.turns.enter(agent).now_or_never() else { return left + 1 };
+            let Some(Ok(_turn)) = self.core.turns.enter(agent).now_or_never() else { return left + 1 };
             left += usize::from(self.settle(&delegation.network, &delegation.owner).await.is_err());
         }
         left
     }
 
-    /// Waits until there may be something to tidy up.
-    pub async fn untidy(&self) {
-        self.delegates.due.notified().await;
+    /// Serves [`Engine::untidy`](crate::Engine::untidy).
+    pub(crate) async fn untidy(&self) {
+        self.memory.due.notified().await;
     }
 }

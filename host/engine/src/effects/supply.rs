@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tenure_ledger::{Book, EffectFact, Fact, InvalidDefinition};
 use tenure_types::{Error, ErrorCode, IntentId, Moment, NetworkName, PoolName, Range, RangeName, Result};
 
+use super::HostEffects;
 use super::guard::taker;
-use crate::engine::{Defining, Engine};
+use crate::core::Defining;
 use crate::network::networks::unknown_network;
 use crate::ports::Ticket;
 
@@ -38,22 +39,18 @@ pub enum Supply {
     },
 }
 
-impl Engine {
-    /// Changes the ranges that the host supplies to a network, all changes or none; durable when this returns.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`, `OutOfBounds`, and `InvalidConfig` when a pool cannot take a range, or when an open intent takes it
-    /// away.
-    pub async fn supply(&self, network: &NetworkName, changes: &[Supply]) -> Result<()> {
-        self.observed("supply", network, None, self.serve_supply(network, changes)).await
+impl HostEffects {
+    /// Serves [`Engine::supply`](crate::Engine::supply).
+    pub(crate) async fn supply(&self, network: &NetworkName, changes: &[Supply]) -> Result<()> {
+        self.core.observed("supply", network, None, self.serve_supply(network, changes)).await
     }
 
     async fn serve_supply(&self, name: &NetworkName, changes: &[Supply]) -> Result<()> {
         let unknown = || unknown_network(name);
-        let slot = self.networks.known(name).ok_or_else(unknown)?;
+        let slot = self.core.networks.known(name).ok_or_else(unknown)?;
         let alone = slot.alone().await;
         let ticket = {
-            let defining = self.defining();
+            let defining = self.core.defining();
             let mut state = alone.hold();
             let served = state.as_mut().ok_or_else(unknown)?;
             self.change_supply(&defining, name, &mut served.book, changes, None)?
@@ -71,7 +68,7 @@ impl Engine {
         changes: &[Supply],
         ending: Option<&IntentId>,
     ) -> Result<()> {
-        let mut open = self.committer.node().effects.of(name);
+        let mut open = self.core.committer.node().effects.of(name);
         open.retain(|intent| Some(&intent.id) != ending);
         if open.is_empty() {
             return Ok(());
@@ -107,8 +104,8 @@ impl Engine {
             Supply::Add { range, .. } => Some(range.as_ref()),
             _ => None,
         });
-        self.check_exclusive(name, added.clone())?;
-        let (bounds, choice) = (self.bounds(), self.committer.choice(name));
+        self.core.check_exclusive(name, added.clone())?;
+        let (bounds, choice) = (self.core.bounds(), self.core.committer.choice(name));
         for range in added {
             if let Some(choice) = &choice {
                 bounds.check_range(name, &choice.policy.name, range)?;
@@ -116,14 +113,14 @@ impl Engine {
         }
         let ending = also.as_ref().and_then(ended);
         self.check_taken(name, book, changes, ending)?;
-        let facts = facts(book, changes, self.now());
+        let facts = facts(book, changes, self.core.now());
         let mut facts = facts.map_err(|invalid| Error::new(ErrorCode::InvalidConfig, invalid))?;
         facts.extend(also);
         if facts.is_empty() {
-            return Ok(self.ports.journal.barrier());
+            return Ok(self.core.ports.journal.barrier());
         }
-        self.ports.journal.health()?;
-        self.committer.commit(book, &facts).map(|(_, ticket)| ticket)
+        self.core.ports.journal.health()?;
+        self.core.committer.commit(book, &facts).map(|(_, ticket)| ticket)
     }
 }
 

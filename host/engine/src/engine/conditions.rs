@@ -1,7 +1,6 @@
 //! The complete list of conditions: those set by other parts, and those derived from the journal, the policies and
 //! the books.
 
-
 use tenure_ledger::{Book, Chooser, Shelf};
 use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity};
 
@@ -18,27 +17,27 @@ impl Engine {
     /// The node's current conditions, the worst first. Every report on the node's health is made from this list.
     #[must_use]
     pub fn whats_wrong(&self) -> Vec<Condition> {
-        let trouble = self.ports.journal.health().err();
+        let trouble = self.core.ports.journal.health().err();
         for (name, code) in JOURNALS {
             match trouble.as_ref().filter(|trouble| trouble.code == code) {
-                Some(trouble) => self.conditions.set(name, "", &trouble.cause),
-                None => self.conditions.clear(name, ""),
+                Some(trouble) => self.core.conditions.set(name, "", &trouble.cause),
+                None => self.core.conditions.clear(name, ""),
             }
         }
         self.look_at_policies();
-        self.look_at_claims();
-        self.conditions.list()
+        self.claims.look_at_claims();
+        self.core.conditions.list()
     }
 
     /// Updates the conditions about policies. Nothing is read or compiled.
     fn look_at_policies(&self) {
-        match self.ports.catalogue.awaited() {
-            Some(awaited) => self.conditions.set(ConditionName::Starting, "", awaited),
-            None => self.conditions.clear(ConditionName::Starting, ""),
+        match self.core.ports.catalogue.awaited() {
+            Some(awaited) => self.core.conditions.set(ConditionName::Starting, "", awaited),
+            None => self.core.conditions.clear(ConditionName::Starting, ""),
         }
         let (mut loading, mut unloadable) = (Vec::new(), Vec::new());
         let mut refused = Vec::new();
-        for entry in self.policies() {
+        for entry in self.exchange.policies() {
             let name = entry.stamp.name;
             if let Some(problem) = entry.file_problem {
                 refused
@@ -54,12 +53,12 @@ impl Engine {
             let cannot = if entry.loading { "" } else { "cannot load " };
             of.push((name.to_string(), format!("{cannot}policy {name} ({source}): {problem}")));
         }
-        self.conditions.replace(ConditionName::PoliciesLoading, loading);
-        self.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
-        self.conditions.replace(ConditionName::PolicyFileRefused, refused);
-        let benched = self.strikes.benched(self.ports.clock.monotonic());
-        self.conditions.replace(ConditionName::PolicyBenched, benched);
-        let node = self.committer.node();
+        self.core.conditions.replace(ConditionName::PoliciesLoading, loading);
+        self.core.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
+        self.core.conditions.replace(ConditionName::PolicyFileRefused, refused);
+        let benched = self.core.strikes.benched(self.core.ports.clock.monotonic());
+        self.core.conditions.replace(ConditionName::PolicyBenched, benched);
+        let node = self.core.committer.node();
         let rolled_back = node.choices.all().filter(|(_, served)| served.now.by == Chooser::RollBack);
         let rolled_back: Vec<_> = rolled_back
             .map(|(network, served)| {
@@ -71,7 +70,7 @@ impl Engine {
             })
             .collect();
         drop(node);
-        self.conditions.replace(ConditionName::PolicyRolledBack, rolled_back);
+        self.core.conditions.replace(ConditionName::PolicyRolledBack, rolled_back);
     }
 
     /// Fails if ADD fails on this node, with the reason.
@@ -87,17 +86,17 @@ impl Engine {
     /// Updates the conditions about exhausted pools, held gateways and out-of-bounds networks. A busy network keeps its present
     /// conditions.
     pub fn look_at_networks(&self) {
-        self.look_at_moves();
-        let (now, bounds) = (self.now(), self.bounds());
-        self.committer.expire_removed(now, self.settings().cooldown);
-        let before = self.conditions.list();
+        self.imports.look_at_moves();
+        let (now, bounds) = (self.core.now(), self.core.bounds());
+        self.core.committer.expire_removed(now, self.core.settings().cooldown);
+        let before = self.core.conditions.list();
         let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
             let before =
                 before.iter().filter(|condition| condition.name == which && is_own(&condition.subject));
             before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
         };
         let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, slot) in self.networks.all() {
+        for (name, slot) in self.core.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
                 exhausted
@@ -111,7 +110,7 @@ impl Engine {
                 continue;
             };
             let Some(served) = held.as_mut() else { continue };
-            self.expire(served, now);
+            self.core.expire(served, now);
             let pools = served.book.pools().iter().enumerate();
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
@@ -120,13 +119,13 @@ impl Engine {
                 gateways.push((name.to_string(), format!("network {name}: {}", moved.join("; "))));
             }
             let alone = held.look();
-            if let Err(error) = self.check_within(&alone, &bounds) {
+            if let Err(error) = self.core.check_within(&alone, &bounds) {
                 out_of_bounds.push((name.to_string(), error.cause));
             }
         }
-        self.conditions.replace(ConditionName::PoolExhausted, exhausted);
-        self.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
-        self.conditions.replace(ConditionName::GatewayHeld, gateways);
+        self.core.conditions.replace(ConditionName::PoolExhausted, exhausted);
+        self.core.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
+        self.core.conditions.replace(ConditionName::GatewayHeld, gateways);
     }
 }
 

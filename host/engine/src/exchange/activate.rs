@@ -6,10 +6,10 @@ use tenure_ledger::Chooser;
 use tenure_ledger::choices::Shadow;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
+use super::PolicyExchange;
 use super::conformance::conformance;
 use super::vetted::Passed;
 use crate::core::strikes::Requester;
-use crate::engine::Engine;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::{Redefined, Wanted};
 use crate::ports::{Policy, on_trial};
@@ -42,29 +42,22 @@ pub struct Activate {
     pub empty_state: bool,
 }
 
-impl Engine {
-    /// Replaces a network's policy; durable when this returns. Returns the policies before and after.
-    ///
-    /// Requests in progress finish on the old policy. Nothing changes when the new policy does not load, does not pass
-    /// the conformance suite, rejects the network's configuration, cannot take over its state, would change the ranges
-    /// without `change_ranges`, or when the exchange cannot be made durable.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`, `UnknownPolicy`, `PolicyUnloadable`, `PolicyNonconforming`, `OutOfBounds`,
-    /// `StateNotMigrated`, `RangesWouldChange`, the policy's own errors about the configuration, and the checkpoint's.
-    pub async fn activate(&self, activate: &Activate) -> Result<Redefined> {
+impl PolicyExchange {
+    /// Serves [`Engine::activate`](crate::Engine::activate).
+    pub(crate) async fn activate(&self, activate: &Activate) -> Result<Redefined> {
         let network = &activate.network;
-        self.observed("activate", network, None, async {
-            let policy = self.obtained(network, &activate.policy, ACTIVATION).await?;
-            if !activate.unchecked {
-                self.check_conformance(network, &policy, ACTIVATION).await?;
-            }
-            let why = "activated by an operator".to_owned();
-            let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
-            let Activate { change_ranges, empty_state, .. } = *activate;
-            self.put_into_service(network, policy, reason, change_ranges, empty_state).await
-        })
-        .await
+        self.core
+            .observed("activate", network, None, async {
+                let policy = self.obtained(network, &activate.policy, ACTIVATION).await?;
+                if !activate.unchecked {
+                    self.check_conformance(network, &policy, ACTIVATION).await?;
+                }
+                let why = "activated by an operator".to_owned();
+                let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
+                let Activate { change_ranges, empty_state, .. } = *activate;
+                self.put_into_service(network, policy, reason, change_ranges, empty_state).await
+            })
+            .await
     }
 
     /// Loads the policy that an operator means, for a network that exists.
@@ -74,12 +67,12 @@ impl Engine {
         policy: &PolicySelector,
         asked: &'static str,
     ) -> Result<Arc<dyn Policy>> {
-        self.networks.known(network).ok_or_else(|| unknown_network(network))?;
+        self.core.networks.known(network).ok_or_else(|| unknown_network(network))?;
         // Loading may compile, so it happens before the network's turn: the network keeps serving meanwhile.
-        let stamp = self.ports.catalogue.resolve(policy)?;
-        let loaded = self.ports.catalogue.load(&stamp).await;
+        let stamp = self.core.ports.catalogue.resolve(policy)?;
+        let loaded = self.core.ports.catalogue.load(&stamp).await;
         if let Err(error) = &loaded {
-            self.note_refused(network, &stamp, asked, &error.cause);
+            self.core.note_refused(network, &stamp, asked, &error.cause);
         }
         loaded
     }
@@ -93,7 +86,7 @@ impl Engine {
         asked: &'static str,
     ) -> Result<()> {
         let unknown = || unknown_network(network);
-        let config = self.networks.get(network).ok_or_else(unknown)?;
+        let config = self.core.networks.get(network).ok_or_else(unknown)?;
         let config = config
             .state()
             .as_ref()
@@ -113,7 +106,7 @@ impl Engine {
             return Ok(());
         };
         let why = format!("policy {stamp} does not pass the conformance suite: {failure}");
-        self.note_refused(network, stamp, asked, &why);
+        self.core.note_refused(network, stamp, asked, &why);
         Err(Error::new(ErrorCode::PolicyNonconforming, why))
     }
 
@@ -126,9 +119,9 @@ impl Engine {
         change_ranges: bool,
         empty_state: bool,
     ) -> Result<Redefined> {
-        let slot = self.networks.known(name).ok_or_else(|| unknown_network(name))?;
+        let slot = self.core.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
-        if shadow.is_some() && self.served(name)?.shadow != shadow {
+        if shadow.is_some() && self.core.served(name)?.shadow != shadow {
             return Err(no_shadow(name));
         }
         let before = alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
@@ -139,7 +132,7 @@ impl Engine {
         let wanted = Wanted { policy, by, why, empty_state, config, definer, requester };
         let exchanged = self.exchange(alone, name, wanted, change_ranges).await;
         if let Err(error) = &exchanged {
-            self.note_refused(name, &stamp, asked, &error.cause);
+            self.core.note_refused(name, &stamp, asked, &error.cause);
         }
         self.free_policies();
         exchanged

@@ -7,8 +7,8 @@ use tenure_ledger::Chooser;
 use tenure_ledger::choices::Served;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyName, PolicyStamp, Result};
 
+use super::PolicyExchange;
 use super::activate::Reason;
-use crate::engine::Engine;
 use crate::ports::Policy;
 
 /// The outcome of a changed file.
@@ -28,20 +28,15 @@ impl Changed {
     }
 }
 
-impl Engine {
-    /// Exchanges a version of a policy on each network that another version of the same name serves: each must pass the
-    /// conformance suite there, must not change the ranges, is watched and rolled back as after
-    /// [`activate`](Self::activate). A version that a network was rolled back from is not applied there again.
-    ///
-    /// # Errors
-    /// `PolicyUnloadable`, and `PolicyNonconforming` when it fails the suite on a network made up for it.
-    pub async fn apply_changed(&self, policy: &PolicyStamp, why: &str) -> Result<Changed> {
-        let loaded = self.ports.catalogue.load(policy).await?;
+impl PolicyExchange {
+    /// Serves [`Engine::apply_changed`](crate::Engine::apply_changed).
+    pub(crate) async fn apply_changed(&self, policy: &PolicyStamp, why: &str) -> Result<Changed> {
+        let loaded = self.core.ports.catalogue.load(policy).await?;
         self.vet_in_general(&loaded).await?;
         let mut changed = Changed::default();
         for network in self.behind(policy) {
             let exchange = self.exchange_changed(&network, &loaded, why);
-            match self.observed("activate", &network, None, exchange).await {
+            match self.core.observed("activate", &network, None, exchange).await {
                 Ok(()) => changed.exchanged.push(network),
                 // It was removed meanwhile.
                 Err(error) if error.code == ErrorCode::UnknownNetwork => {}
@@ -51,10 +46,9 @@ impl Engine {
         Ok(changed)
     }
 
-    /// The version of a policy that has served a network last, and that the node therefore has a copy of.
-    #[must_use]
-    pub fn last_version(&self, policy: &PolicyName) -> Option<PolicyStamp> {
-        let node = self.committer.node();
+    /// Serves [`Engine::last_version`](crate::Engine::last_version).
+    pub(crate) fn last_version(&self, policy: &PolicyName) -> Option<PolicyStamp> {
+        let node = self.core.committer.node();
         let choices = node.choices.all().flat_map(|(_, served)| {
             let before = served.before.iter().map(|choice| (false, choice));
             [(true, &served.now)].into_iter().chain(before)
@@ -65,10 +59,9 @@ impl Engine {
             .map(|(_, choice)| choice.policy.clone())
     }
 
-    /// The networks that another version of a policy serves.
-    #[must_use]
-    pub fn behind(&self, policy: &PolicyStamp) -> Vec<NetworkName> {
-        let node = self.committer.node();
+    /// Serves [`Engine::behind`](crate::Engine::behind).
+    pub(crate) fn behind(&self, policy: &PolicyStamp) -> Vec<NetworkName> {
+        let node = self.core.committer.node();
         let behind = node.choices.all().filter(|(_, served)| {
             let now = &served.now.policy;
             now.name == policy.name && now.digest != policy.digest
@@ -76,10 +69,9 @@ impl Engine {
         behind.map(|(network, _)| network.clone()).collect()
     }
 
-    /// The version of the same policy that networks were rolled back to from this one, if no network serves this one.
-    #[must_use]
-    pub fn given_up_for(&self, policy: &PolicyStamp) -> Option<PolicyStamp> {
-        let node = self.committer.node();
+    /// Serves [`Engine::given_up_for`](crate::Engine::given_up_for).
+    pub(crate) fn given_up_for(&self, policy: &PolicyStamp) -> Option<PolicyStamp> {
+        let node = self.core.committer.node();
         if node.choices.all().any(|(_, served)| served.now.policy == *policy) {
             return None;
         }
@@ -94,7 +86,7 @@ impl Engine {
         policy: &Arc<dyn Policy>,
         why: &str,
     ) -> Result<()> {
-        let (served, stamp) = (self.served(network)?, policy.stamp());
+        let (served, stamp) = (self.core.served(network)?, policy.stamp());
         if was_left(&served, stamp) {
             let cause = format_args!(
                 "network {network} was rolled back from policy {stamp}, which is not applied there again: \
@@ -103,7 +95,7 @@ impl Engine {
             );
             return Err(Error::new(ErrorCode::PolicyNonconforming, cause));
         }
-        if self.ports.catalogue.needs_vetting(stamp) {
+        if self.core.ports.catalogue.needs_vetting(stamp) {
             self.check_conformance(network, policy, CHANGE).await?;
         }
         let reason = Reason { by: chooser(&served), why: why.to_owned(), shadow: None, asked: CHANGE };

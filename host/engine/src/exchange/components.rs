@@ -3,15 +3,14 @@
 use tenure_ledger::{Component, ComponentFact};
 use tenure_types::{Error, ErrorCode, PolicySelector, PolicyStamp, Result};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 use crate::policy::words::shortened;
 use crate::ports::{CatalogueEntry, Offered};
 
-impl Engine {
-    /// The catalogue's policies and their state.
-    #[must_use]
-    pub fn policies(&self) -> Vec<CatalogueEntry> {
-        let mut policies = self.ports.catalogue.list();
+impl PolicyExchange {
+    /// Serves [`Engine::policies`](crate::Engine::policies).
+    pub(crate) fn policies(&self) -> Vec<CatalogueEntry> {
+        let mut policies = self.core.ports.catalogue.list();
         self.add_verdicts(&mut policies);
         policies
     }
@@ -29,29 +28,24 @@ pub struct Loaded {
     pub signer: String,
 }
 
-impl Engine {
-    /// Takes in a component: checks its digest and signature, keeps a copy, compiles it and gives it a name; durable when
-    /// this returns. No network is exchanged: one that another version serves keeps it until an operator activates this one.
-    ///
-    /// # Errors
-    /// `PolicyUntrusted`, `PolicyUnloadable`, `TooManyPolicies`, `OutOfBounds` for a name that the daemon's configuration
-    /// has, and the checkpoint's.
-    pub async fn load_policy(&self, offered: Offered) -> Result<Loaded> {
+impl PolicyExchange {
+    /// Serves [`Engine::load_policy`](crate::Engine::load_policy).
+    pub(crate) async fn load_policy(&self, offered: Offered) -> Result<Loaded> {
         let _one_at_a_time = self.loading.lock().await;
         let source = shortened(&offered.source);
-        if self.committer.node().components.all().len() >= MOST {
+        if self.core.committer.node().components.all().len() >= MOST {
             let cause =
                 format_args!("cannot load policy {}: the limit is {MOST} loaded policies", offered.name);
             return Err(Error::new(ErrorCode::TooManyPolicies, cause));
         }
-        let taken = self.ports.catalogue.take_in(offered).await?;
-        self.ports.journal.health()?;
+        let taken = self.core.ports.catalogue.take_in(offered).await?;
+        self.core.ports.journal.health()?;
         let policy = taken.policy.stamp().as_ref().clone();
         let component =
-            Component { policy: policy.clone(), source, signer: taken.signer.clone(), at: self.now() };
+            Component { policy: policy.clone(), source, signer: taken.signer.clone(), at: self.core.now() };
         self.change_components(ComponentFact::Loaded(component), || ComponentFact::Unloaded {
             policy: policy.clone(),
-            at: self.now(),
+            at: self.core.now(),
         })
         .await?;
         // Its verdict is shown, and is there when the first request names it.
@@ -62,15 +56,11 @@ impl Engine {
         Ok(Loaded { policy, signer: taken.signer })
     }
 
-    /// Unloads a policy: its name no longer stands for it. Durable when this returns.
-    ///
-    /// # Errors
-    /// `UnknownPolicy` when nothing like it was loaded, `PolicyInUse` when it serves or shadows a network, and the
-    /// checkpoint's.
-    pub async fn unload_policy(&self, selector: &PolicySelector) -> Result<PolicyStamp> {
+    /// Serves [`Engine::unload_policy`](crate::Engine::unload_policy).
+    pub(crate) async fn unload_policy(&self, selector: &PolicySelector) -> Result<PolicyStamp> {
         let _one_at_a_time = self.loading.lock().await;
         let component = {
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             let found = node.components.all().iter().rfind(|component| selector.matches(&component.policy));
             let unknown = || {
                 Error::new(
@@ -90,19 +80,19 @@ impl Engine {
             }
             found
         };
-        self.ports.journal.health()?;
+        self.core.ports.journal.health()?;
         let policy = component.policy.clone();
-        let unloaded = ComponentFact::Unloaded { policy: policy.clone(), at: self.now() };
+        let unloaded = ComponentFact::Unloaded { policy: policy.clone(), at: self.core.now() };
         self.change_components(unloaded, || ComponentFact::Loaded(component)).await?;
         self.free_policies();
         tracing::info!(%policy, "unloaded a policy");
         Ok(policy)
     }
 
-    /// Frees the loaded policies that no network uses, has used just before, or can name.
-    pub fn free_policies(&self) {
+    /// Serves [`Engine::free_policies`](crate::Engine::free_policies).
+    pub(crate) fn free_policies(&self) {
         let (used, kept): (Vec<PolicyStamp>, Vec<PolicyStamp>) = {
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             let used = node.choices.all().flat_map(|(_, served)| {
                 let choices = [&served.now].into_iter().chain(served.before.front());
                 choices.map(|choice| &choice.policy).chain(served.shadow.iter().map(|shadow| &shadow.policy))
@@ -111,13 +101,12 @@ impl Engine {
             let kept = node.choices.all().flat_map(|(_, served)| served.policies());
             (used.cloned().collect(), kept.cloned().collect())
         };
-        self.ports.catalogue.free(&used, &kept);
+        self.core.ports.catalogue.free(&used, &kept);
     }
 
-    /// The loaded policies, in the order in which they were loaded.
-    #[must_use]
-    pub fn components(&self) -> Vec<Component> {
-        self.committer.node().components.all().to_vec()
+    /// Serves [`Engine::components`](crate::Engine::components).
+    pub(crate) fn components(&self) -> Vec<Component> {
+        self.core.committer.node().components.all().to_vec()
     }
 
     /// Commits a change of the loaded policies, and its opposite if it cannot be made durable.
@@ -126,16 +115,16 @@ impl Engine {
         fact: ComponentFact,
         opposite: impl FnOnce() -> ComponentFact,
     ) -> Result<()> {
-        let ticket = self.committer.commit_node(|_| Some(fact));
+        let ticket = self.core.committer.commit_node(|_| Some(fact));
         let durable = match ticket {
             Some(ticket) => ticket.durable().await,
             None => Ok(()),
         };
         if durable.is_err() {
-            self.committer.commit_node(|_| Some(opposite()));
+            self.core.committer.commit_node(|_| Some(opposite()));
         }
         let loaded = self.components();
-        self.ports.catalogue.set_loaded(&loaded);
+        self.core.ports.catalogue.set_loaded(&loaded);
         durable
     }
 }

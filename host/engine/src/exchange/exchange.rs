@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Choice, ChoiceFact, Defined, Fact, LedgerFact, PolicyState, StepKind};
 use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, Result};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 use crate::network::redefine::{Redefined, Wanted};
 use crate::network::slot::{Alone, Served};
 use crate::policy::states::{forgotten, undone};
@@ -33,7 +33,7 @@ impl Before {
     }
 }
 
-impl Engine {
+impl PolicyExchange {
     /// Replaces a network's policy, or applies another definition; durable when this returns. The network's turn is kept
     /// until then, so that no request is served by a policy that may not stay.
     pub(crate) async fn exchange(
@@ -43,18 +43,18 @@ impl Engine {
         mut wanted: Wanted,
         change_ranges: bool,
     ) -> Result<Redefined> {
-        let definition = self.defined(name, &wanted).await?;
-        let inherited = self.inherited(&alone, name, &mut wanted).await?;
+        let definition = self.core.defined(name, &wanted).await?;
+        let inherited = self.core.inherited(&alone, name, &mut wanted).await?;
         let (redefined, before, ticket, alone) = {
-            let defining = self.defining();
+            let defining = self.core.defining();
             let mut state = alone.hold();
-            let mut redefined = self.compare(state.as_ref(), name, &wanted, &definition)?;
+            let mut redefined = self.core.compare(state.as_ref(), name, &wanted, &definition)?;
             redefined.changed |= inherited.is_some();
-            self.check_change(name, &redefined, state.is_some(), change_ranges)?;
-            self.ports.journal.health()?;
+            self.core.check_change(name, &redefined, state.is_some(), change_ranges)?;
+            self.core.ports.journal.health()?;
             let remembered = self.present_state(name);
-            let before = Before::of(state.as_ref(), self.committer.choice(name), remembered);
-            let ticket = self.redefine(&defining, &mut state, name, &wanted, &definition, inherited)?;
+            let before = Before::of(state.as_ref(), self.core.committer.choice(name), remembered);
+            let ticket = self.core.redefine(&defining, &mut state, name, &wanted, &definition, inherited)?;
             if let Some(served) = state.as_mut() {
                 served.policy = Some(wanted.policy);
             }
@@ -84,7 +84,7 @@ impl Engine {
     }
 
     fn present_state(&self, name: &NetworkName) -> Option<PolicyState> {
-        self.committer.node().states.of(name).map(|memory| memory.now.clone())
+        self.core.committer.node().states.of(name).map(|memory| memory.now.clone())
     }
 
     fn put_back(&self, alone: &Alone<'_>, name: &NetworkName, before: Network) -> Result<Option<Ticket>> {
@@ -92,40 +92,41 @@ impl Engine {
         let Some(served) = state.as_mut() else { return Ok(None) };
         let Network { choice, config, definition, definer, state: remembered } = before;
         let mut facts: Vec<Fact> = Vec::new();
-        if self.committer.choice(name).is_some_and(|now| now != choice) {
-            self.ports.observer.policy_step(name, StepKind::Undone);
-            facts.push(ChoiceFact::Undone { network: name.clone(), choice, at: self.now() }.into());
+        if self.core.committer.choice(name).is_some_and(|now| now != choice) {
+            self.core.ports.observer.policy_step(name, StepKind::Undone);
+            facts.push(ChoiceFact::Undone { network: name.clone(), choice, at: self.core.now() }.into());
         }
         let defined = Defined { config: &config, definition: &definition, by: definer };
-        let changes = served.book.redefine(defined, self.now()).map_err(crate::core::committer::defect)?;
+        let changes =
+            served.book.redefine(defined, self.core.now()).map_err(crate::core::committer::defect)?;
         facts.extend(changes.into_iter().map(Fact::from));
         if let Some(remembered) =
             remembered.filter(|before| self.present_state(name).as_ref() != Some(before))
         {
             if facts.iter().all(|fact| !matches!(fact, Fact::Choices(_))) {
                 let why = "the state could not be made durable".to_owned();
-                facts.push(self.step(name, &remembered.policy, StepKind::Undone, why).into());
+                facts.push(self.core.step(name, &remembered.policy, StepKind::Undone, why).into());
             }
-            facts.push(undone(&self.committer.node().states, name, remembered).into());
+            facts.push(undone(&self.core.committer.node().states, name, remembered).into());
         }
         (served.policy, served.watch) = (None, None);
         if facts.is_empty() {
             return Ok(None);
         }
-        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| Some(ticket))
+        self.core.committer.commit(&mut served.book, &facts).map(|(_, ticket)| Some(ticket))
     }
 
     /// Removes a network that did not exist before. Nobody has had the network's turn since, so it holds nothing.
     fn take_back(&self, alone: &Alone<'_>, name: &NetworkName) -> Result<()> {
         let mut state = alone.state();
         let Some(served) = state.as_mut() else { return Ok(()) };
-        let (network, at) = (name.clone(), self.now());
+        let (network, at) = (name.clone(), self.core.now());
         let removed = LedgerFact::Removed { network: network.clone(), at };
-        let remembered = forgotten(&self.committer.node().states, name, at).map(Fact::from);
+        let remembered = forgotten(&self.core.committer.node().states, name, at).map(Fact::from);
         let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
         facts.extend(remembered);
-        drop(self.committer.commit(&mut served.book, &facts)?);
-        self.networks.removed_one();
+        drop(self.core.committer.commit(&mut served.book, &facts)?);
+        self.core.networks.removed_one();
         *state = None;
         Ok(())
     }

@@ -8,14 +8,14 @@ use tenure_ledger::Chooser;
 use tenure_ledger::choices::Shadow;
 use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
 
+use super::PolicyExchange;
 use super::follower::Follower;
 use super::run::{Run, Runs, ShadowReport};
 use crate::core::strikes::Requester;
-use crate::engine::Engine;
+use crate::difference::{Difference, Verdict};
 use crate::lock::hold;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::Wanted;
-use crate::policy::difference::{Difference, Verdict};
 use crate::policy::shadows::{Asked, Item};
 use crate::policy::verdicts::told;
 use crate::ports::on_trial;
@@ -32,7 +32,7 @@ const MOST_SPARED: Duration = Duration::from_secs(1);
 /// How long a shadow waits before it begins again, after it could not.
 const AGAIN: Duration = Duration::from_secs(1);
 
-impl Engine {
+impl PolicyExchange {
     /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done.
     pub(super) async fn tend_shadows(&self, runs: &mut Runs) -> Duration {
         let mut pause = Duration::MAX;
@@ -57,7 +57,7 @@ impl Engine {
     /// The networks that have a shadow, and those that have had one until now.
     fn shadowed(&self, runs: &Runs) -> BTreeMap<NetworkName, Option<Shadow>> {
         let mut shadowed: BTreeMap<_, _> = runs.keys().map(|network| (network.clone(), None)).collect();
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         for (network, served) in node.choices.all() {
             if let Some(shadow) = &served.shadow {
                 shadowed.insert(network.clone(), Some(shadow.clone()));
@@ -68,7 +68,7 @@ impl Engine {
 
     async fn tend_shadow(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) -> Duration {
         if run.follower.is_none() {
-            let now = self.ports.clock.monotonic();
+            let now = self.core.ports.clock.monotonic();
             if now < run.again_at {
                 return run.again_at - now;
             }
@@ -109,13 +109,15 @@ impl Engine {
 
     /// Makes a follower of the network as it is now. From then on its queue collects what happens.
     async fn follower(&self, network: &NetworkName, candidate: &PolicyStamp) -> Result<Follower> {
-        let policy = match self.ports.catalogue.find_pinned(candidate) {
-            Err(error) if error.code != ErrorCode::Preparing => self.ports.catalogue.load(candidate).await?,
+        let policy = match self.core.ports.catalogue.find_pinned(candidate) {
+            Err(error) if error.code != ErrorCode::Preparing => {
+                self.core.ports.catalogue.load(candidate).await?
+            }
             found => found?,
         };
         let policy = on_trial(policy);
         let unknown = || unknown_network(network);
-        let slot = self.networks.get(network).ok_or_else(unknown)?;
+        let slot = self.core.networks.get(network).ok_or_else(unknown)?;
         let described =
             slot.state().as_ref().map(|served| Arc::clone(served.book.network())).ok_or_else(unknown)?;
         let wanted = Wanted {
@@ -127,19 +129,19 @@ impl Engine {
             definer: described.defined_by,
             requester: Requester::Operator,
         };
-        let definition = self.defined(network, &wanted).await?;
+        let definition = self.core.defined(network, &wanted).await?;
         let (image, remembered) = {
             let state = slot.state();
             let served = state.as_ref().ok_or_else(unknown)?;
             self.shadows.begin(network);
-            let remembered = self.committer.node().states.of(network).map(|memory| memory.now.clone());
+            let remembered = self.core.committer.node().states.of(network).map(|memory| memory.now.clone());
             (served.book.image(), remembered)
         };
         let mut follower = Follower::new(policy, image, &definition)?;
         if let Some(remembered) = remembered {
             follower.take_over(remembered).await?;
         }
-        follower.expire(self.now(), self.settings().cooldown);
+        follower.expire(self.core.now(), self.core.settings().cooldown);
         Ok(follower)
     }
 
@@ -161,12 +163,12 @@ impl Engine {
     }
 
     /// Compares the network's recorded decisions, once in a run.
-    pub(crate) async fn remember(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) {
+    async fn remember(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) {
         if std::mem::replace(&mut run.remembered, true) {
             return;
         }
         // Without a record there are still the live requests.
-        let again = self.ports.catalogue.decide_again(candidate, network).await.unwrap_or_default();
+        let again = self.core.ports.catalogue.decide_again(candidate, network).await.unwrap_or_default();
         let compared = again.same + u64::try_from(again.different.len()).unwrap_or(u64::MAX);
         run.report.recorded = (compared, again.unanswered);
         run.report.verdicts.remember(again);
@@ -174,24 +176,24 @@ impl Engine {
 
     async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
         let Some(follower) = run.follower.as_mut() else { return };
-        let began = self.ports.clock.monotonic();
+        let began = self.core.ports.clock.monotonic();
         if began < run.paid_until {
             run.report.skipped += 1;
             return;
         }
-        follower.expire(self.now(), self.settings().cooldown);
+        follower.expire(self.core.now(), self.core.settings().cooldown);
         let answer = follower.decide(&asked.request).await;
-        let took = self.ports.clock.monotonic().saturating_sub(began);
+        let took = self.core.ports.clock.monotonic().saturating_sub(began);
         run.paid_until = run.paid_until.max(began.saturating_sub(MOST_SPARED)) + took * SHARE;
         let verdict = Verdict::of(&asked.decided, &answer.0);
         run.report.verdicts.count(verdict, asked.took, took);
-        self.ports.observer.shadowed(network, verdict.name());
+        self.core.ports.observer.shadowed(network, verdict.name());
         if verdict != Verdict::Same {
             self.keep(&asked.request, verdict, asked.told, &answer, run);
         }
     }
 
-    pub(crate) fn keep(
+    fn keep(
         &self,
         request: &tenure_types::Request,
         verdict: Verdict,
@@ -201,6 +203,6 @@ impl Engine {
     ) {
         let owner = request.lasting_name().unwrap_or_else(|| request.owner.to_string());
         let candidate = told(decided, error.as_ref());
-        run.report.verdicts.keep(Difference { at: self.now(), owner, verdict, served, candidate });
+        run.report.verdicts.keep(Difference { at: self.core.now(), owner, verdict, served, candidate });
     }
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tenure_ledger::Book;
 use tenure_types::{ErrorCode, Outcome, Owner, Request, Result};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 use crate::network::slot::Alone;
 use crate::policy::verdicts::checked;
 use crate::policy::words::shortened;
 use crate::ports::on_trial;
 
-impl Engine {
+impl PolicyExchange {
     /// Passes on a policy's answer to a request, after counting it where the network is watched, and noting it where it is
     /// shadowed. The caller has the network's turn; the call began at `began`.
     pub(crate) async fn judged(
@@ -27,7 +27,7 @@ impl Engine {
         answer: Result<Outcome>,
     ) -> Result<Outcome> {
         if self.shadows.any() {
-            let took = self.ports.clock.monotonic().saturating_sub(began);
+            let took = self.core.ports.clock.monotonic().saturating_sub(began);
             self.shadows.asked(request, &checked(&book, request, answer.clone()), took);
         }
         match request.owner {
@@ -72,7 +72,7 @@ impl Engine {
         if let Some(watch) = alone.state().as_mut().and_then(|served| served.watch.as_mut()) {
             watch.worse += 1;
             watch.last = shortened(&cause);
-            if watch.is_over(self.settings().exchange.worse_percent) {
+            if watch.is_over(self.core.settings().exchange.worse_percent) {
                 self.due.notify_one();
             }
         }
@@ -83,14 +83,14 @@ impl Engine {
     /// at least not failed. It is asked with the state that it has kept last.
     async fn was_better_before(&self, request: &Request, book: &Arc<Book>, comparable: bool) -> bool {
         let (before, state) = {
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             let before = node.choices.of(&request.network).and_then(|served| served.before.front());
             let Some(before) = before.cloned() else { return true };
             let state = node.states.of(&request.network).and_then(|memory| memory.of(&before.policy));
             (before, state.map(|state| Arc::clone(&state.bytes)).unwrap_or_default())
         };
         // One that cannot be called says nothing in defence of the new one.
-        let Ok(policy) = self.ports.catalogue.find_pinned(&before.policy) else { return true };
+        let Ok(policy) = self.core.ports.catalogue.find_pinned(&before.policy) else { return true };
         let answer = on_trial(policy).propose(request, Arc::clone(book), state).await;
         match checked(book, request, answer) {
             Ok(_) => true,

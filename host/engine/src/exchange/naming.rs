@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tenure_ledger::Choice;
 use tenure_types::{ErrorCode, NetworkConfig, NetworkName, PolicyName, PolicyStamp, Result};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 use crate::ports::Policy;
 
-impl Engine {
+impl PolicyExchange {
     /// The policy that a network's configuration names. Until another version of it is loaded and has passed the
     /// conformance suite, the version that serves the network keeps serving; for a watched file, until the change is
     /// applied; and if an operator loaded the other version, until one activates it: a load is not an exchange.
@@ -23,7 +23,7 @@ impl Engine {
         config: &Arc<NetworkConfig>,
         choice: Option<&Choice>,
     ) -> Result<Arc<dyn Policy>> {
-        let catalogue = self.ports.catalogue.as_ref();
+        let catalogue = self.core.ports.catalogue.as_ref();
         let found = catalogue.find(policy);
         let kept = choice.filter(|choice| choice.policy.name == *policy);
         let Some(Choice { policy: kept, .. }) = kept else {
@@ -46,6 +46,6 @@ impl Engine {
 
     /// Whether an operator loaded a policy into the node.
     fn was_loaded(&self, policy: &PolicyStamp) -> bool {
-        self.committer.node().components.all().iter().any(|component| component.policy == *policy)
+        self.core.committer.node().components.all().iter().any(|component| component.policy == *policy)
     }
 }

@@ -3,22 +3,23 @@
 use tenure_ledger::Chooser;
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
+use super::PolicyExchange;
 use super::activate::{Reason, no_shadow};
-use crate::engine::Engine;
 use crate::network::redefine::Redefined;
 
 /// How many requests a shadow run must have compared before its policy can be promoted.
 const ENOUGH: u64 = 16;
 
-impl Engine {
-    /// Makes the policy in a network's shadow serve it; as [`activate`](Self::activate).
-    ///
-    /// # Errors
-    /// As [`activate`](Self::activate); `ShadowInconclusive` when the shadow has failed a request, or has not compared
-    /// enough of them and `now` is not set.
-    pub async fn promote(&self, network: &NetworkName, change_ranges: bool, now: bool) -> Result<Redefined> {
-        self.observed("promote", network, None, async {
-            let shadow = self.served(network)?.shadow;
+impl PolicyExchange {
+    /// Serves [`Engine::promote`](crate::Engine::promote).
+    pub(crate) async fn promote(
+        &self,
+        network: &NetworkName,
+        change_ranges: bool,
+        now: bool,
+    ) -> Result<Redefined> {
+        self.core.observed("promote", network, None, async {
+            let shadow = self.core.served(network)?.shadow;
             let inconclusive = |why: std::fmt::Arguments<'_>| Error::new(ErrorCode::ShadowInconclusive, why);
             let shadow = shadow.ok_or_else(|| no_shadow(network))?;
             let verdicts = self.shadow_report(network).map(|report| report.verdicts).unwrap_or_default();
@@ -35,7 +36,7 @@ impl Engine {
                     shadow.policy
                 )));
             }
-            let policy = self.ports.catalogue.load(&shadow.policy).await?;
+            let policy = self.core.ports.catalogue.load(&shadow.policy).await?;
             let others = verdicts.other_address + verdicts.other_refusal;
             let why = format!(
                 "promoted from the shadow by an operator: {compared} requests compared, {others} decided differently"

@@ -4,7 +4,7 @@ use tenure_ledger::states::Memory;
 use tenure_ledger::{ChoiceFact, Fact, PolicyState, StateFact, StepKind};
 use tenure_types::{Error, ErrorCode, LONGEST_STATE, NetworkName, Result};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 use crate::network::networks::unknown_network;
 use crate::network::slot::Alone;
 use crate::policy::states::undone;
@@ -21,26 +21,19 @@ pub struct ReplaceState {
     pub if_version: Option<u64>,
 }
 
-impl Engine {
-    /// The states of a network; `None` if no policy has kept one. Waits for a request that is just changing them.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`.
-    pub async fn states_of(&self, network: &NetworkName) -> Result<Option<Memory>> {
-        let slot = self.networks.known(network).ok_or_else(|| unknown_network(network))?;
+impl PolicyExchange {
+    /// Serves [`Engine::states_of`](crate::Engine::states_of).
+    pub(crate) async fn states_of(&self, network: &NetworkName) -> Result<Option<Memory>> {
+        let slot = self.core.networks.known(network).ok_or_else(|| unknown_network(network))?;
         let alone = slot.alone().await;
         alone.state().as_ref().ok_or_else(|| unknown_network(network))?;
-        Ok(self.committer.node().states.of(network).cloned())
+        Ok(self.core.committer.node().states.of(network).cloned())
     }
 
-    /// Replaces the state of a network's policy; durable when this returns.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`; `StateNotKept` when the network's policy keeps no state, or the state is too long; `StateChanged`
-    /// when it has another version than `if_version`; and the checkpoint's.
-    pub async fn replace_state(&self, replace: &ReplaceState) -> Result<PolicyState> {
+    /// Serves [`Engine::replace_state`](crate::Engine::replace_state).
+    pub(crate) async fn replace_state(&self, replace: &ReplaceState) -> Result<PolicyState> {
         let network = &replace.network;
-        self.observed("state", network, None, self.serve_replace_state(replace)).await
+        self.core.observed("state", network, None, self.serve_replace_state(replace)).await
     }
 
     async fn serve_replace_state(&self, replace: &ReplaceState) -> Result<PolicyState> {
@@ -52,12 +45,12 @@ impl Engine {
                 "the state has {length} bytes, and the limit is {LONGEST_STATE}"
             )));
         }
-        let slot = self.networks.known(name).ok_or_else(|| unknown_network(name))?;
+        let slot = self.core.networks.known(name).ok_or_else(|| unknown_network(name))?;
         // Loading may compile, so it happens before the network's turn.
-        let chosen = self.served(name)?.now.policy;
-        let policy = self.ports.catalogue.load(&chosen).await?;
+        let chosen = self.core.served(name)?.now.policy;
+        let policy = self.core.ports.catalogue.load(&chosen).await?;
         let alone = slot.alone().await;
-        let serving = self.served(name)?.now.policy;
+        let serving = self.core.served(name)?.now.policy;
         if serving != chosen {
             return Err(Error::new(
                 ErrorCode::StateChanged,
@@ -69,24 +62,24 @@ impl Engine {
                 "policy {serving}, which serves network {name}, keeps no state"
             )));
         }
-        let before = self.remembered(name, policy.as_ref());
+        let before = self.core.remembered(name, policy.as_ref());
         if let Some(version) = replace.if_version.filter(|version| *version != before.version) {
             let cause =
                 format_args!("the state of network {name} has version {}, not {version}", before.version);
             return Err(Error::new(ErrorCode::StateChanged, cause));
         }
-        self.ports.journal.health()?;
-        let (at, version) = (self.now(), before.version + 1);
+        self.core.ports.journal.health()?;
+        let (at, version) = (self.core.now(), before.version + 1);
         let bytes = replace.bytes.clone().into();
         let state = PolicyState { policy: serving, version, bytes, at };
         let why = format!("by an operator: version {version}, {} B", replace.bytes.len());
-        let step = self.step(name, &state.policy, StepKind::StateReplaced, why);
+        let step = self.core.step(name, &state.policy, StepKind::StateReplaced, why);
         let kept = StateFact::Kept { network: name.clone(), state: state.clone() };
         let ticket = self.change_state(&alone, kept, step)?;
         if let Err(error) = ticket.durable().await {
             let why = "the state could not be made durable".to_owned();
-            let step = self.step(name, &state.policy, StepKind::Undone, why);
-            let undone = undone(&self.committer.node().states, name, before);
+            let step = self.core.step(name, &state.policy, StepKind::Undone, why);
+            let undone = undone(&self.core.committer.node().states, name, before);
             // No need to wait for the ticket: later facts are staged after it.
             drop(self.change_state(&alone, undone, step)?);
             return Err(error);
@@ -99,6 +92,6 @@ impl Engine {
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(|| unknown_network(fact.network()))?;
         let facts: [Fact; 2] = [fact.into(), step.into()];
-        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+        self.core.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 }

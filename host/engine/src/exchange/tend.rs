@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_types::{Moment, NetworkName};
 
-use crate::engine::Engine;
+use super::PolicyExchange;
 
 /// How often watches are looked at when nothing happens.
 const EVERY: Duration = Duration::from_secs(1);
@@ -13,13 +13,13 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How often to look whether there is a watch at all.
 const EVERY_IDLE: Duration = Duration::from_secs(2);
 
-impl Engine {
-    /// Does what is due, and returns how long to wait before the next call, unless [`due`](Self::due) ends sooner.
-    pub async fn tend(&self) -> Duration {
+impl PolicyExchange {
+    /// Serves [`Engine::tend`](crate::Engine::tend).
+    pub(crate) async fn tend(&self) -> Duration {
         let mut runs = self.tending.lock().await;
         let mut longest = EVERY_IDLE;
-        for network in self.networks.names() {
-            if self.committer.choice(&network).is_some_and(|choice| choice.watched) {
+        for network in self.core.networks.names() {
+            if self.core.committer.choice(&network).is_some_and(|choice| choice.watched) {
                 self.tend_watch(&network).await;
                 longest = EVERY;
             }
@@ -27,16 +27,16 @@ impl Engine {
         self.tend_shadows(&mut runs).await.min(longest)
     }
 
-    /// Waits until there may be something to do.
-    pub async fn due(&self) {
+    /// Serves [`Engine::due`](crate::Engine::due).
+    pub(crate) async fn due(&self) {
         self.due.notified().await;
     }
 
     /// Rolls a network back whose policy does worse than the one before, or ends its watch when the time is over.
     async fn tend_watch(&self, name: &NetworkName) {
-        let settings = self.settings().exchange.clone();
-        let Some(choice) = self.committer.choice(name).filter(|choice| choice.watched) else { return };
-        let Some(slot) = self.networks.get(name) else { return };
+        let settings = self.core.settings().exchange.clone();
+        let Some(choice) = self.core.committer.choice(name).filter(|choice| choice.watched) else { return };
+        let Some(slot) = self.core.networks.get(name) else { return };
         let (over, told) = {
             let mut state = slot.state();
             let Some(served) = state.as_mut() else { return };
@@ -48,11 +48,11 @@ impl Engine {
             self.roll_back_by_itself(name, &choice, &told).await;
             return;
         }
-        if has_passed(choice.at, self.now(), settings.watch) {
+        if has_passed(choice.at, self.core.now(), settings.watch) {
             if let Some(served) = slot.state().as_mut() {
                 served.watch = None;
             }
-            self.note_kept(name, &choice, &told);
+            self.core.note_kept(name, &choice, &told);
         }
     }
 }

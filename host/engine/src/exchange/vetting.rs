@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyStamp, Result};
 
+use super::PolicyExchange;
 use super::conformance::conformance;
 use super::vetted::{Check, Standing};
-use crate::engine::Engine;
 use crate::ports::{CatalogueEntry, Policy, on_trial};
 
 /// The configuration with which a policy is tried before any network names it.
@@ -22,7 +22,7 @@ const GENERAL: &str = r#"{ "ranges": [[{ "subnet": "10.1.0.0/24" }]] }"#;
 /// The name of the network made up for that.
 const MADE_UP: &str = "check";
 
-impl Engine {
+impl PolicyExchange {
     /// Whether a policy that a network's configuration names may begin to serve it.
     ///
     /// # Errors
@@ -74,20 +74,20 @@ impl Engine {
         }
     }
 
-    /// Makes the next check that waits; returns whether there was one.
-    pub async fn make_check(&self) -> bool {
+    /// Serves [`Engine::make_check`](crate::Engine::make_check).
+    pub(crate) async fn make_check(&self) -> bool {
         let Some(check) = self.vetting.next() else { return false };
         self.make(&check).await;
         true
     }
 
-    /// Checks again what has not passed, and what is activated: what policies may use has changed.
-    pub fn check_again(&self) {
+    /// Serves [`Engine::check_again`](crate::Engine::check_again).
+    pub(crate) fn check_again(&self) {
         self.vetting.forget();
     }
 
-    /// Waits until there may be a check to make.
-    pub async fn check_due(&self) {
+    /// Serves [`Engine::check_due`](crate::Engine::check_due).
+    pub(crate) async fn check_due(&self) {
         self.vetting.due().await;
     }
 
@@ -102,7 +102,7 @@ impl Engine {
                 Some(Standing::Waiting) => be_checked(entry),
                 None => {
                     if let Some(check) =
-                        self.ports.catalogue.find_pinned(&entry.stamp).ok().as_ref().and_then(in_general)
+                        self.core.ports.catalogue.find_pinned(&entry.stamp).ok().as_ref().and_then(in_general)
                     {
                         self.vetting.begin(check);
                         be_checked(entry);
@@ -114,7 +114,7 @@ impl Engine {
 
     /// Returns a policy's standing; a policy that has served a network, or needs no check, has passed.
     fn known(&self, policy: &PolicyStamp) -> Option<Standing> {
-        if !self.ports.catalogue.needs_vetting(policy) {
+        if !self.core.ports.catalogue.needs_vetting(policy) {
             return Some(Standing::Passed);
         }
         let known = self.vetting.standing(&policy.digest);
@@ -137,7 +137,7 @@ impl Engine {
 
     /// Whether a component serves a network, or has served one.
     fn has_served(&self, policy: &PolicyStamp) -> bool {
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         node.choices.all().any(|(_, served)| {
             let mut choices = [&served.now].into_iter().chain(&served.before);
             choices.any(|choice| choice.policy.digest == policy.digest)

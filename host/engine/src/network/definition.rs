@@ -9,11 +9,11 @@ use tenure_types::{
 
 use super::bounds::Bounds;
 use super::redefine::{Redefined, Wanted};
-use crate::engine::Engine;
+use crate::core::EngineCore;
 use crate::policy::calls::DEFINITION;
 use crate::ports::Policy;
 
-impl Engine {
+impl EngineCore {
     /// The policy that a name stands for. If loading it has failed before, it is tried again; a compilation that is under way is not
     /// waited for, since it may take minutes in which a caller would be told nothing.
     ///

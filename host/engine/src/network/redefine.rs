@@ -8,7 +8,7 @@ use tenure_types::{Definer, Definition, NetworkConfig, NetworkName, PolicyStamp,
 use super::ranges::ranges;
 use super::slot::Served;
 use crate::core::strikes::Requester;
-use crate::engine::{Defining, Engine};
+use crate::core::{Defining, EngineCore};
 use crate::policy::calls::DEFINITION;
 use crate::policy::watch::Watch;
 use crate::ports::{Policy, Ticket};
@@ -44,7 +44,7 @@ pub struct Redefined {
     pub removed: Vec<String>,
 }
 
-impl Engine {
+impl EngineCore {
     /// Computes what would change.
     pub(crate) fn compare(
         &self,
@@ -91,7 +91,7 @@ impl Engine {
     }
 
     /// Whether a policy that is chosen by this one is watched.
-    pub(crate) fn watches(&self, by: Chooser) -> bool {
+    fn watches(&self, by: Chooser) -> bool {
         by != Chooser::RollBack && !self.settings().exchange.watch.is_zero()
     }
 

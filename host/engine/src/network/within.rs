@@ -7,9 +7,9 @@ use tenure_types::{Error, ErrorCode, NetworkName, Range, Result};
 
 use super::bounds::Bounds;
 use super::slot::Alone;
-use crate::engine::Engine;
+use crate::core::EngineCore;
 
-impl Engine {
+impl EngineCore {
     /// Refuses a network whose ranges or policy are out of bounds. A network that passes is checked again only after
     /// the bounds change.
     pub(crate) fn check_within(&self, alone: &Alone<'_>, bounds: &Arc<Bounds>) -> Result<()> {

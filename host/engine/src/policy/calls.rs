@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use tenure_ledger::Choice;
-use tenure_types::{Error, ErrorCode, NetworkName, PolicyFailure, Result};
+use tenure_types::{DelegateName, Error, ErrorCode, NetworkName, PolicyFailure, Result};
 
+use crate::core::EngineCore;
 use crate::core::strikes::Requester;
-use crate::engine::Engine;
 use crate::network::slot::Served;
 use crate::ports::{Answer, Policy};
 
 /// The rule that an invalid definition breaks.
 pub(crate) const DEFINITION: &str = "definition";
 
-impl Engine {
+impl EngineCore {
     /// Calls a policy on behalf of a network and its pods, unless it is benched there, and reports the duration and the
     /// outcome to the observer.
     pub(crate) async fn ask<'a, A>(
@@ -69,5 +69,12 @@ impl Engine {
             Some(policy) => Ok(Arc::clone(policy)),
             None => self.ports.catalogue.find_pinned(&choice.policy),
         }
+    }
+
+    /// The delegate that serves a network, if one does.
+    pub(crate) fn delegate_of(&self, network: &NetworkName) -> Option<DelegateName> {
+        let choice = self.committer.choice(network)?;
+        let policy = self.ports.catalogue.find_pinned(&choice.policy).ok()?;
+        policy.delegate().cloned()
     }
 }

@@ -5,14 +5,13 @@ use tenure_ledger::{Choice, ChoiceFact, Step, StepKind};
 use tenure_types::{NetworkName, PolicyStamp, Result};
 
 use super::words::shortened;
-use crate::engine::Engine;
+use crate::core::EngineCore;
 use crate::network::networks::unknown_network;
 use crate::ports::Ticket;
 
-impl Engine {
+impl EngineCore {
     /// The policies of a network: the present one, the earlier ones, the one in its shadow, and its history.
-    #[must_use]
-    pub fn policies_of(&self, network: &NetworkName) -> Option<Served> {
+    pub(crate) fn policies_of(&self, network: &NetworkName) -> Option<Served> {
         self.committer.node().choices.of(network).cloned()
     }
 

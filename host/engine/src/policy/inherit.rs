@@ -16,12 +16,12 @@ use tenure_ledger::{Book, Chooser, PolicyState, StateFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
 use super::words::shortened;
-use crate::engine::Engine;
+use crate::core::EngineCore;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::Wanted;
 use crate::network::slot::Alone;
 
-impl Engine {
+impl EngineCore {
     /// Finds out what the policy that is wanted begins with, and adds it to the reason of the exchange. `None` if the
     /// network's state stays as it is. The caller has the network's turn.
     pub(crate) async fn inherited(

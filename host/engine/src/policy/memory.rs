@@ -4,10 +4,10 @@ use tenure_ledger::PolicyState;
 use tenure_types::{Moment, NetworkName};
 
 use super::states::{nothing, present};
-use crate::engine::Engine;
+use crate::core::EngineCore;
 use crate::ports::Policy;
 
-impl Engine {
+impl EngineCore {
     /// The state that a serving policy is asked with: empty if it has kept none, or keeps none at all. The caller has the
     /// network's turn.
     pub(crate) fn remembered(&self, network: &NetworkName, policy: &dyn Policy) -> PolicyState {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure_ledger::Book;
 use tenure_types::{Error, ErrorCode, Outcome, Request, Result};
 
-use super::difference::{Difference, Verdict};
+use crate::difference::{Difference, Verdict};
 use crate::ports::Again;
 
 /// How many differences are kept as examples.

@@ -22,19 +22,19 @@ impl Engine {
         (name, policy, config): (&NetworkName, &PolicyName, &Arc<NetworkConfig>),
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
-        let bounds = self.bounds();
+        let bounds = self.core.bounds();
         let (policy, by, up_to_date) = {
             let state = alone.state();
-            let choice = self.committer.choice(name).filter(|_| state.is_some());
+            let choice = self.core.committer.choice(name).filter(|_| state.is_some());
             let network = state.as_ref().map(|served| served.book.network());
             // A caller's configuration never changes a network that tenured.toml or an operator has defined.
-            let is_fixed = self.is_fixed(&bounds, name, network)?;
+            let is_fixed = self.core.is_fixed(&bounds, name, network)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let policy = match (&*state, &choice) {
                 (Some(served), Some(choice)) if is_fixed || by.overrides() => {
-                    self.policy_of(served, choice)?
+                    self.core.policy_of(served, choice)?
                 }
-                _ => self.named(name, policy, config, choice.as_ref())?,
+                _ => self.exchange.named(name, policy, config, choice.as_ref())?,
             };
             let is_same = network.is_some_and(|network| is_fixed || network.config == *config)
                 && choice.is_some_and(|choice| choice.policy == **policy.stamp());
@@ -50,19 +50,19 @@ impl Engine {
             requester: Requester::Node,
         };
         if up_to_date {
-            self.check_within(alone, &bounds)?;
+            self.core.check_within(alone, &bounds)?;
         } else {
-            let definition = self.defined(name, &wanted).await?;
-            let inherited = self.inherited(alone, name, &mut wanted).await?;
-            let defining = self.defining();
+            let definition = self.core.defined(name, &wanted).await?;
+            let inherited = self.core.inherited(alone, name, &mut wanted).await?;
+            let defining = self.core.defining();
             // No need to wait for the ticket: the grant is staged after it, so its own ticket covers both.
-            drop(self.redefine(&defining, &mut alone.state(), name, &wanted, &definition, inherited)?);
+            drop(self.core.redefine(&defining, &mut alone.state(), name, &wanted, &definition, inherited)?);
         }
-        self.restore_claims(alone, name, now)?;
+        self.claims.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
         served.policy = Some(Arc::clone(&policy));
-        self.expire(served, now);
+        self.core.expire(served, now);
         Ok((policy, Arc::clone(&served.book)))
     }
 }

@@ -36,10 +36,10 @@ impl Engine {
         // Others are served while the delegate runs; requests for the same key wait.
         drop(alone);
         turn.leave_place();
-        let obtained = self.obtain(slot, wanting).await?;
+        let obtained = self.delegates.obtain(slot, wanting).await?;
         let alone = slot.alone().await;
         turn.place().await?;
-        let recorded = self.record(alone, &request, &obtained, policy, |allocation| {
+        let recorded = self.delegates.record(alone, &request, &obtained, policy, |allocation| {
             fits(&allocation.addresses)?;
             Ok(Vec::new())
         });
@@ -48,15 +48,15 @@ impl Engine {
             Err(error) => {
                 // The ledger does not have it, so the delegate must not, either.
                 turn.leave_place();
-                self.settle_quietly(&request.network, &request.owner).await;
+                self.delegates.settle_quietly(&request.network, &request.owner).await;
                 return Err(error);
             }
         };
         drop(obtained);
         let (slot, generation) = (Arc::clone(&slot.slot), allocation.generation);
-        let undo = Undo::new(&self.undo, slot, request.owner, generation, turn, None);
+        let undo = Undo::new(&self.core.undo, slot, request.owner, generation, turn, None);
         ticket.durable().await?;
-        let granted = self.connected(&allocation).await?;
+        let granted = self.links.connected(&allocation).await?;
         undo.disarm();
         Ok(granted)
     }

@@ -24,23 +24,23 @@ impl Engine {
     /// # Errors
     /// As an ADD, except for those of its request.
     pub async fn foresee(&self, foreseen: &Foreseen) -> Result<bool> {
-        self.observed("define", &foreseen.network, None, self.serve_foreseen(foreseen)).await
+        self.core.observed("define", &foreseen.network, None, self.serve_foreseen(foreseen)).await
     }
 
     async fn serve_foreseen(&self, foreseen: &Foreseen) -> Result<bool> {
         let Foreseen { network, policy, config } = foreseen;
-        let slot = self.networks.get_or_create(network)?;
+        let slot = self.core.networks.get_or_create(network)?;
         let alone = slot.alone().await;
-        self.admits()?;
-        self.admits_beside_moves(alone.state().as_ref())?;
-        self.admits_beside_others(network, Some(config), Some(policy)).await?;
+        self.core.admits()?;
+        self.imports.admits_beside_moves(alone.state().as_ref())?;
+        self.imports.admits_beside_others(network, Some(config), Some(policy)).await?;
         let defined = || alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let before = defined();
-        self.define(&alone, (network, policy, config), self.now()).await?;
+        self.define(&alone, (network, policy, config), self.core.now()).await?;
         let changed = defined() != before;
         drop(alone);
         // It may have been changed by a request that is not durable yet.
-        self.ports.journal.barrier().durable().await?;
+        self.core.ports.journal.barrier().durable().await?;
         Ok(changed)
     }
 }

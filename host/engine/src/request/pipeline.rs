@@ -41,18 +41,18 @@ impl Engine {
         let mut add = add;
         let answer = async {
             loop {
-                let supply = self.demands.seen(&network);
-                add.request.supply_full = self.demands.is_full(&network);
+                let supply = self.effects.demands.seen(&network);
+                add.request.supply_full = self.effects.demands.is_full(&network);
                 match self.serve_add(&mut add, &fits).await {
                     // It holds nothing while it waits, and starts again from the beginning, so that a DEL meanwhile is told from one before.
                     Err(error) if error.code == ErrorCode::NotYet => {
-                        self.demands.wait(&network, supply, error).await?;
+                        self.effects.demands.wait(&network, supply, error).await?;
                     }
                     answer => return answer,
                 }
             }
         };
-        self.observed("add", &network, Some(&owner), answer).await
+        self.core.observed("add", &network, Some(&owner), answer).await
     }
 
     async fn serve_add(
@@ -61,29 +61,29 @@ impl Engine {
         fits: impl Fn(&[AssignedAddress]) -> Result<()>,
     ) -> Result<Grant> {
         // Admission: FIFO per key, with a bounded queue.
-        let mut turn = self.admission.enter(&add.request.network, &add.request.owner).await?;
-        let now = self.now();
+        let mut turn = self.core.admission.enter(&add.request.network, &add.request.owner).await?;
+        let now = self.core.now();
         add.request.requested_at = not_in_future(add.request.requested_at, now);
         turn.check_alive(add.request.requested_at, now)?;
 
         // The network: one request at a time until the decision is staged. Other networks do not wait.
-        let slot = self.networks.get_or_create(&add.request.network)?;
+        let slot = self.core.networks.get_or_create(&add.request.network)?;
         let alone = slot.alone().await;
         turn.place().await?;
         // An older state may say that the caller has what another has by now.
-        self.has_state()?;
+        self.core.has_state()?;
         let repeated = self.repeat(alone.state().as_mut(), &add.request)?;
         if let Some((held, ticket)) = repeated {
             drop(alone);
             ticket.durable().await?;
-            return self.connected(&held).await;
+            return self.links.connected(&held).await;
         }
         check_owner(&add.request.owner)?;
-        self.admits()?;
+        self.core.admits()?;
         let Sandbox { pod, link, .. } = &add.request.sandbox;
-        self.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
-        self.admits_beside_moves(alone.state().as_ref())?;
-        self.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
+        self.links.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
+        self.imports.admits_beside_moves(alone.state().as_ref())?;
+        self.imports.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
         let called = (&add.request.network, &add.policy, &add.config);
         let (policy, book) = self.define(&alone, called, now).await?;
         if let Some(delegate) = policy.delegate() {
@@ -95,21 +95,23 @@ impl Engine {
 
         // The policy proposes, the ledger disposes.
         let name = &add.request.network;
-        let remembered = self.remembered(name, policy.as_ref());
-        let began = self.ports.clock.monotonic();
+        let remembered = self.core.remembered(name, policy.as_ref());
+        let began = self.core.ports.clock.monotonic();
         let outcome = self
+            .core
             .ask(name, policy.as_ref(), || {
                 policy.propose(&add.request, Arc::clone(&book), Arc::clone(&remembered.bytes))
             })
             .await;
-        let Outcome { proposal, state } = self.judged(&alone, &add.request, book, began, outcome).await?;
+        let Outcome { proposal, state } =
+            self.exchange.judged(&alone, &add.request, book, began, outcome).await?;
         let (allocation, ticket, changed) = {
             let mut held = alone.hold();
             let served = held.as_mut().ok_or_else(no_book)?;
             let admitted = served.book.admit(&add.request, &proposal, policy.stamp(), now);
             let allocation = admitted.map_err(|violation| {
                 let why = format_args!("made an invalid proposal for network {name}: {violation}");
-                self.rejected(policy.as_ref(), violation.rule(), why)
+                self.core.rejected(policy.as_ref(), violation.rule(), why)
             })?;
             fits(&allocation.addresses)?;
             let allocation = Arc::new(allocation);
@@ -120,23 +122,23 @@ impl Engine {
             let kept = kept(name, &remembered, state, now);
             let is_changed = kept.is_some();
             let facts: Vec<Fact> = [allocated].into_iter().chain(kept.map(Fact::from)).collect();
-            let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
+            let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
             let changed = is_changed.then(|| Changed { before: remembered, turn: held.look().into_turn() });
             (allocation, ticket, changed)
         };
         let (owner, generation) = (add.request.owner.clone(), allocation.generation);
-        let mut undo = Undo::new(&self.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
+        let mut undo = Undo::new(&self.core.undo, Arc::clone(&slot.slot), owner, generation, turn, changed);
         ticket.durable().await?;
 
         // The kernel: only what is durable is connected, so that after a crash the ledger knows each link.
         undo.durable();
-        let granted = self.connected(&allocation).await?;
+        let granted = self.links.connected(&allocation).await?;
         undo.disarm();
         Ok(granted)
     }
 
     /// Returns an owner's existing allocation. A repeat that began later renews the allocation, durably.
-    pub(crate) fn repeat(
+    fn repeat(
         &self,
         served: Option<&mut Served>,
         request: &Request,
@@ -146,8 +148,8 @@ impl Engine {
         same_link(held, request)?;
         let ticket = match served.book.repeat(request) {
             Some(Repeat::Renews(fact)) => {
-                self.ports.journal.health()?;
-                self.committer.commit_one(&mut served.book, fact)?
+                self.core.ports.journal.health()?;
+                self.core.committer.commit_one(&mut served.book, fact)?
             }
             Some(Repeat::Outdated) => {
                 let (owner, network) = (&request.owner, &request.network);
@@ -157,7 +159,7 @@ impl Engine {
                 return Err(Error::new(ErrorCode::Superseded, cause));
             }
             // The allocation may come from an import that is not durable yet.
-            Some(Repeat::Same) | None => self.ports.journal.barrier(),
+            Some(Repeat::Same) | None => self.core.ports.journal.barrier(),
         };
         Ok(served.book.owned_by(&request.owner).map(|held| (Arc::clone(held), ticket)))
     }

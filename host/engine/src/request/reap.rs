@@ -17,15 +17,17 @@ impl Engine {
             (reason, "") => reason.to_owned(),
             (reason, words) => format!("{reason}: {words}"),
         };
-        self.observed("reap", &gone.network, Some(&gone.owner), self.serve_reap(gone, end, &reason)).await
+        self.core
+            .observed("reap", &gone.network, Some(&gone.owner), self.serve_reap(gone, end, &reason))
+            .await
     }
 
     async fn serve_reap(&self, gone: &Allocation, end: End, reason: &str) -> Result<bool> {
         if !end.ends(&gone.owner) {
             return Ok(false);
         }
-        let mut turn = self.admission.enter(&gone.network, &gone.owner).await?;
-        let Some(slot) = self.networks.known(&gone.network) else { return Ok(false) };
+        let mut turn = self.core.admission.enter(&gone.network, &gone.owner).await?;
+        let Some(slot) = self.core.networks.known(&gone.network) else { return Ok(false) };
         let alone = slot.alone().await;
         turn.place().await?;
         let ticket = {
@@ -38,8 +40,8 @@ impl Engine {
             self.release(served, &gone.owner, gone.requested_at, reason)?
         };
         ticket.durable().await?;
-        self.is_untidy();
-        self.unlinked.notify_one();
+        self.delegates.is_untidy();
+        self.links.may_be_left();
         Ok(true)
     }
 }

@@ -38,22 +38,24 @@ impl Engine {
     /// # Errors
     /// `CheckpointFailed` when the release is not durable: the caller has to retry. `Overloaded`, as for an ADD.
     pub async fn del(&self, del: Del) -> Result<()> {
-        self.observed("del", &del.network, Some(&del.owner), self.serve_del(&del)).await
+        self.core.observed("del", &del.network, Some(&del.owner), self.serve_del(&del)).await
     }
 
     async fn serve_del(&self, del: &Del) -> Result<()> {
-        let mut turn = self.admission.enter(&del.network, &del.owner).await?;
-        let now = self.now();
+        let mut turn = self.core.admission.enter(&del.network, &del.owner).await?;
+        let now = self.core.now();
         let requested_at = not_in_future(del.requested_at, now);
         turn.bury(requested_at, now);
-        let Some(slot) = self.networks.known(&del.network) else {
+        let Some(slot) = self.core.networks.known(&del.network) else {
             turn.place().await?;
             return self.remember_deleted(&del.network, &del.owner, requested_at).durable().await;
         };
         let alone = slot.alone().await;
         turn.place().await?;
-        let meant =
-            self.allocation_of(&del.network, &del.owner).filter(|held| held.requested_at <= requested_at);
+        let meant = self
+            .core
+            .allocation_of(&del.network, &del.owner)
+            .filter(|held| held.requested_at <= requested_at);
         let ticket = match alone.hold().as_mut() {
             Some(served) if served.book.owned_by(&del.owner).is_some() => {
                 self.release(served, &del.owner, requested_at, "del")?
@@ -61,25 +63,26 @@ impl Engine {
             _ => self.remember_deleted(&del.network, &del.owner, requested_at),
         };
         ticket.durable().await?;
-        self.disconnect(meant.as_deref()).await;
+        self.links.disconnect(meant.as_deref()).await;
         // What its delegate gave goes back, now or later.
         turn.leave_place();
-        self.settle_quietly(&del.network, &del.owner).await;
+        self.delegates.settle_quietly(&del.network, &del.owner).await;
         Ok(())
     }
 
     /// Remembers a DEL of an attachment that the ledger does not have: an import may bring it later. A checkpoint that cannot
     /// be written forgets it, which is safe, and the DEL succeeds.
     fn remember_deleted(&self, network: &NetworkName, owner: &Owner, began: Moment) -> Ticket {
-        let deleted = self.deleted(network, owner, began).filter(|_| self.ports.journal.health().is_ok());
-        let ticket = deleted.and_then(|fact| self.committer.commit_node(|_| Some(fact)));
-        ticket.unwrap_or_else(|| self.ports.journal.barrier())
+        let deleted =
+            self.deleted(network, owner, began).filter(|_| self.core.ports.journal.health().is_ok());
+        let ticket = deleted.and_then(|fact| self.core.committer.commit_node(|_| Some(fact)));
+        ticket.unwrap_or_else(|| self.core.ports.journal.barrier())
     }
 
     /// The fact that an attachment was deleted, by a request that began then.
-    pub(crate) fn deleted(&self, network: &NetworkName, owner: &Owner, began: Moment) -> Option<MoveFact> {
+    fn deleted(&self, network: &NetworkName, owner: &Owner, began: Moment) -> Option<MoveFact> {
         owner.attachment()?;
-        let now = self.now();
+        let now = self.core.now();
         let ago = u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX);
         // Its start by the wall clock, which is all that the files of other IPAMs have.
         let at = Moment { wall_ms: now.wall_ms.saturating_sub(ago), ..began };
@@ -92,12 +95,12 @@ impl Engine {
     /// # Errors
     /// `CheckpointFailed` when a release is not durable.
     pub async fn gc(&self, gc: Gc) -> Result<usize> {
-        self.observed("gc", &gc.network, None, self.serve_gc(&gc)).await
+        self.core.observed("gc", &gc.network, None, self.serve_gc(&gc)).await
     }
 
     async fn serve_gc(&self, gc: &Gc) -> Result<usize> {
-        let requested_at = not_in_future(gc.requested_at, self.now());
-        let freed = match self.networks.known(&gc.network) {
+        let requested_at = not_in_future(gc.requested_at, self.core.now());
+        let freed = match self.core.networks.known(&gc.network) {
             Some(slot) => match slot.lock().await.as_mut() {
                 Some(served) => self.collect(served, gc, requested_at)?,
                 None => 0,
@@ -105,15 +108,15 @@ impl Engine {
             None => 0,
         };
         // It covers each release; and if there is no such network, its removal, which may not be durable yet.
-        self.ports.journal.barrier().durable().await?;
-        self.is_untidy();
-        self.unlinked.notify_one();
-        self.gc_at_delegates(&gc.network, &gc.valid).await;
+        self.core.ports.journal.barrier().durable().await?;
+        self.delegates.is_untidy();
+        self.links.may_be_left();
+        self.delegates.gc_at_delegates(&gc.network, &gc.valid).await;
         Ok(freed)
     }
 
     /// Stages and applies the ends of the attachments that the runtime no longer lists; returns how many.
-    pub(crate) fn collect(&self, served: &mut Served, gc: &Gc, requested_at: Moment) -> Result<usize> {
+    fn collect(&self, served: &mut Served, gc: &Gc, requested_at: Moment) -> Result<usize> {
         let gone: Vec<Owner> = served
             .book
             .allocations()
@@ -143,19 +146,19 @@ impl Engine {
     ) -> Result<Ticket> {
         let meant = served.book.owned_by(owner).is_some_and(|held| held.requested_at <= requested_at);
         if !meant {
-            return Ok(self.ports.journal.barrier());
+            return Ok(self.core.ports.journal.barrier());
         }
         let facts: Vec<Fact> = match ClaimKey::of(served.book.name(), owner) {
-            Some(claim) => self.ending(&served.book, &claim, self.now(), reason),
+            Some(claim) => self.claims.ending(&served.book, &claim, self.core.now(), reason),
             None => {
                 let held = served.book.owned_by(owner);
                 let is_imported = held.is_some_and(|held| held.origin.is_some());
                 // The book forgets it with the network; where it came from does not.
                 let deleted = is_imported.then(|| self.deleted(served.book.name(), owner, requested_at));
-                let released = served.book.release(owner, self.now(), reason).map(Fact::from);
+                let released = served.book.release(owner, self.core.now(), reason).map(Fact::from);
                 released.into_iter().chain(deleted.flatten().map(Fact::from)).collect()
             }
         };
-        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+        self.core.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 }

@@ -16,12 +16,12 @@ impl Engine {
     /// `NetworkInUse` when it has allocations, an unfinished import or unfinished effects, `OutOfBounds` when the daemon's configuration
     /// defines it.
     pub async fn remove_network(&self, network: &NetworkName, apply: bool) -> Result<bool> {
-        self.observed("remove", network, None, self.serve_remove(network, apply)).await
+        self.core.observed("remove", network, None, self.serve_remove(network, apply)).await
     }
 
     async fn serve_remove(&self, name: &NetworkName, apply: bool) -> Result<bool> {
-        self.bounds().check_operator(name)?;
-        let (existed, ticket) = match self.networks.known(name) {
+        self.core.bounds().check_operator(name)?;
+        let (existed, ticket) = match self.core.networks.known(name) {
             None => self.removed_before(),
             Some(slot) => self.stage_removal(name, &mut *slot.lock().await, apply)?,
         };
@@ -33,7 +33,7 @@ impl Engine {
 
     /// There is no such network; its removal may not be durable yet.
     fn removed_before(&self) -> (bool, Option<Ticket>) {
-        (false, Some(self.ports.journal.barrier()))
+        (false, Some(self.core.ports.journal.barrier()))
     }
 
     /// Stages a network's removal; without `apply`, only checks it. Returns whether the network existed, and what to wait for.
@@ -54,7 +54,7 @@ impl Engine {
             };
             return Err(Error::new(ErrorCode::NetworkInUse, cause));
         }
-        let open = self.committer.node().effects.of(name).len();
+        let open = self.core.committer.node().effects.of(name).len();
         if open > 0 {
             let cause = format_args!("{open} effects of network {name} are under way");
             return Err(Error::new(ErrorCode::NetworkInUse, cause));
@@ -62,20 +62,20 @@ impl Engine {
         if !apply {
             return Ok((true, None));
         }
-        self.ports.journal.health()?;
-        let (network, at) = (name.clone(), self.now());
+        self.core.ports.journal.health()?;
+        let (network, at) = (name.clone(), self.core.now());
         let removed = LedgerFact::Removed { network: network.clone(), at };
         let mut facts: Vec<Fact> = vec![ChoiceFact::Forgotten { network, at }.into(), removed.into()];
         {
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             facts.extend(forgotten(&node.states, name, at).map(Fact::from));
             facts.extend(reopened(&node.delegations, name));
             if node.moves.sources(name).next().is_some() || node.moves.open(name).next().is_some() {
                 facts.push(MoveFact::Forgotten { network: name.clone(), at }.into());
             }
         }
-        let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
-        self.networks.removed_one();
+        let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
+        self.core.networks.removed_one();
         *state = None;
         tracing::info!(network = %name, "removed a network");
         Ok((true, Some(ticket)))

@@ -21,7 +21,7 @@ impl Engine {
         policy: &PolicyName,
         config: &Arc<NetworkConfig>,
     ) -> Result<()> {
-        self.observed("status", network, None, self.serve_status(network, policy, config)).await
+        self.core.observed("status", network, None, self.serve_status(network, policy, config)).await
     }
 
     async fn serve_status(
@@ -32,21 +32,21 @@ impl Engine {
     ) -> Result<()> {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         self.readiness().map_err(named)?;
-        if let Some(slot) = self.networks.get(name) {
-            self.admits_beside_moves(slot.state().as_ref()).map_err(named)?;
+        if let Some(slot) = self.core.networks.get(name) {
+            self.imports.admits_beside_moves(slot.state().as_ref()).map_err(named)?;
         }
-        self.admits_beside_others(name, Some(config), Some(policy)).await.map_err(named)?;
+        self.imports.admits_beside_others(name, Some(config), Some(policy)).await.map_err(named)?;
         // Find the policy that an ADD would use, and whether it would redefine the network.
-        let bounds = self.bounds();
-        let book = self.book(name).await;
+        let bounds = self.core.bounds();
+        let book = self.core.book(name).await;
         let (policy, by, is_same, ipam) = {
-            let choice = self.committer.choice(name).filter(|_| book.is_some());
+            let choice = self.core.committer.choice(name).filter(|_| book.is_some());
             let network = book.as_ref().map(|book| book.network());
-            let is_fixed = self.is_fixed(&bounds, name, network).map_err(named)?;
+            let is_fixed = self.core.is_fixed(&bounds, name, network).map_err(named)?;
             let by = choice.as_ref().map_or(Chooser::Configuration, |choice| choice.by);
             let found = match choice.as_ref().filter(|_| is_fixed || by.overrides()) {
-                Some(choice) => self.ports.catalogue.find_pinned(&choice.policy),
-                None => self.named(name, policy, config, choice.as_ref()),
+                Some(choice) => self.core.ports.catalogue.find_pinned(&choice.policy),
+                None => self.exchange.named(name, policy, config, choice.as_ref()),
             };
             let policy = found.map_err(|error| match error.code {
                 ErrorCode::PolicyUnloadable | ErrorCode::PolicyNonconforming | ErrorCode::Preparing => {
@@ -59,15 +59,16 @@ impl Engine {
             let own = network.filter(|_| is_fixed).map(|network| network.config.ipam.clone());
             (policy, by, is_same, own.unwrap_or_else(|| config.ipam.clone()))
         };
-        self.strikes
-            .check(&Requester::Node, name, policy.stamp(), self.ports.clock.monotonic())
+        self.core
+            .strikes
+            .check(&Requester::Node, name, policy.stamp(), self.core.ports.clock.monotonic())
             .map_err(named)?;
         if let Some(delegate) = policy.delegate() {
-            self.status_of_delegate(name, delegate, &ipam).await.map_err(named)?;
+            self.delegates.status_of_delegate(name, delegate, &ipam).await.map_err(named)?;
         }
         match book.as_deref() {
             Some(book) if is_same => {
-                self.check_book(&bounds, book).map_err(named)?;
+                self.core.check_book(&bounds, book).map_err(named)?;
                 exhausted(book).map_or(Ok(()), |message| Err(unavailable(message)))
             }
             present => {
@@ -75,7 +76,7 @@ impl Engine {
                 let (definer, requester) = (Definer::Request, Requester::Node);
                 let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
                 self.would_define(name, present, &wanted).await?;
-                self.would_inherit(book.clone(), name, &mut wanted).await.map(drop).map_err(named)
+                self.core.would_inherit(book.clone(), name, &mut wanted).await.map(drop).map_err(named)
             }
         }
     }
@@ -84,13 +85,15 @@ impl Engine {
     async fn would_define(&self, name: &NetworkName, book: Option<&Book>, wanted: &Wanted) -> Result<()> {
         let named = |error: Error| unavailable(format_args!("{}: {error}", error.code));
         if book.is_none() {
-            self.networks.check_room(name).map_err(named)?;
+            self.core.networks.check_room(name).map_err(named)?;
         }
-        let definition = self.defined(name, wanted).await?;
-        self.check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges)).map_err(named)?;
+        let definition = self.core.defined(name, wanted).await?;
+        self.core
+            .check_exclusive(name, definition.pools.iter().flat_map(|pool| &pool.ranges))
+            .map_err(named)?;
         let mut draft = book.map_or_else(|| Book::empty(name), Book::clone);
-        for fact in self.ledger_facts(&draft, wanted, &definition)? {
-            self.committer.try_out(&mut draft, &fact)?;
+        for fact in self.core.ledger_facts(&draft, wanted, &definition)? {
+            self.core.committer.try_out(&mut draft, &fact)?;
         }
         // What the host has yet to supply is waited for.
         let is_supplied = definition.pools.iter().all(|pool| pool.pool.supply == Supply::Configuration);
