@@ -1,4 +1,4 @@
-//! What every owner stands on: the ports, the networks, admission, the committer, and the undo of abandoned requests.
+//! The state that all owners stand on: the ports, the networks, admission, the committer, and the undo of abandoned requests.
 //!
 //! The core has no owner in it, so nothing here can call one. Its methods stand where their subject is: about networks in `network/`,
 //! about policies in `policy/`, the rest here and in `inspect`.

@@ -13,10 +13,10 @@
 
 pub(crate) mod activate;
 pub(crate) mod changed;
+pub(crate) mod commit;
 pub(crate) mod components;
 pub(crate) mod conformance;
 pub(crate) mod define;
-pub(crate) mod exchange;
 pub(crate) mod follow;
 pub(crate) mod follower;
 pub(crate) mod judge;
