@@ -47,7 +47,7 @@ enum Task {
         #[arg(long)]
         aws: bool,
     },
-    /// Finds import cycles between modules, and files that are too long.
+    /// Finds cycles between modules, through imports or methods, and files that are too long.
     Shape,
     /// Finds prose that reads as translated, and type names that two crates define; each folder has a limit.
     Prose {

@@ -1,7 +1,9 @@
-//! Checks the shape of the source tree: no import cycles between modules, and files short enough to have one subject.
+//! Checks the shape of the source tree: no cycles between modules, whether through imports or through methods of one type, and files short
+//! enough to have one subject.
 
 mod graph;
 mod imports;
+mod methods;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +27,7 @@ const FOLDERS: [&str; 4] = ["host", "sdk", "plugins", "deploy"];
 /// Checks every source file of the workspace.
 ///
 /// # Errors
-/// Names each import cycle, and the lengths of files if they are too long.
+/// Names each cycle, and the lengths of files if they are too long.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut files = Vec::new();
     for folder in FOLDERS {

@@ -63,11 +63,6 @@ impl<W: Wing> Core<W> {
         *kept = reached;
     }
 
-    /// A wait, jittered.
-    pub(crate) async fn rest(&self, wait: Duration) {
-        self.tools.sleep(self.wing.jittered(wait)).await;
-    }
-
     /// Remembers what an intent is doing, for people.
     fn note(&self, intent: &Intent, step: &Step<W::Action, W::Change>) {
         let words = match step {

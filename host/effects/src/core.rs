@@ -11,6 +11,7 @@ use crate::begun::BegunIntents;
 use crate::ids::NumberedIds;
 use crate::status::{IntentStatus, PlanStatus, Progress};
 use crate::tools::Tools;
+use crate::wing::Wing;
 
 /// State shared by the tasks of an executor.
 pub(crate) struct Core<W> {
@@ -78,5 +79,12 @@ impl<W> Core<W> {
             plan: memory.plan.clone(),
             ends: memory.ends.clone(),
         }
+    }
+}
+
+impl<W: Wing> Core<W> {
+    /// A wait, jittered.
+    pub(crate) async fn rest(&self, wait: Duration) {
+        self.tools.sleep(self.wing.jittered(wait)).await;
     }
 }

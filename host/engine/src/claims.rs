@@ -7,47 +7,69 @@
 //! A claim is lasting: unlike an ADD, one whose caller has gone away is not undone. The caller asks again and gets the same
 //! answer.
 
-mod asking;
-mod changes;
-mod confirm;
-mod consult;
-mod declare;
-mod ensure;
-mod feed;
-mod filter;
-mod gradual;
-mod heard;
-mod lacking;
-mod lapse;
-mod optional;
-mod pieces;
-mod plan;
-mod release;
-mod restore;
-mod scope;
-mod standing;
-mod together;
-mod turns;
-mod view;
-mod witnessed;
+pub(crate) mod asking;
+pub(crate) mod changes;
+pub(crate) mod confirm;
+pub(crate) mod consult;
+pub(crate) mod declare;
+pub(crate) mod delegated;
+pub(crate) mod ensure;
+pub(crate) mod facts;
+pub(crate) mod filter;
+pub(crate) mod gradual;
+pub(crate) mod heard;
+pub(crate) mod lacking;
+pub(crate) mod lapse;
+pub(crate) mod optional;
+pub(crate) mod pieces;
+pub(crate) mod plan;
+pub(crate) mod release;
+pub(crate) mod restore;
+pub(crate) mod scope;
+pub(crate) mod standing;
+pub(crate) mod together;
+pub(crate) mod view;
+pub(crate) mod witnessed;
+
+use std::sync::Arc;
 
 use tenure_ledger::{ClaimKey, Wish};
-use tenure_types::{AgentName, ClaimName, NetworkName, ScopeName};
+use tenure_types::{AgentName, ClaimName, Moment, NetworkName, ScopeName};
 
-pub(crate) use self::asking::{check_families, claimed_fact};
-pub use self::changes::Changes;
-pub use self::declare::Declared;
-pub(crate) use self::feed::Feed;
-pub use self::filter::ClaimFilter;
-pub(crate) use self::heard::Heard;
-pub use self::heard::Watching;
-pub use self::optional::{MissingFamily, WhyMissing};
-pub use self::release::Precondition;
-pub use self::standing::{AgentStanding, ClaimFigures};
-pub(crate) use self::turns::Turns;
-pub use self::view::{Claimed, Place};
-pub(crate) use self::witnessed::Witnessed;
-pub use self::witnessed::WitnessedClaim;
+use self::heard::Heard;
+use self::witnessed::Witnessed;
+use crate::core::EngineCore;
+use crate::delegates::DelegateClient;
+use crate::exchange::PolicyExchange;
+use crate::import::NetworkImports;
+use crate::network::demand::Demands;
+
+/// Owns the claims of agents.
+pub(crate) struct AgentClaims {
+    core: Arc<EngineCore>,
+    exchange: Arc<PolicyExchange>,
+    imports: Arc<NetworkImports>,
+    delegates: Arc<DelegateClient>,
+    /// Says whether a network's supply is full; the requests of agents do not wait for it.
+    demands: Arc<Demands>,
+    heard: Arc<Heard>,
+    /// The claims of a lost state that are still to be restored.
+    witnessed: Witnessed,
+}
+
+impl AgentClaims {
+    pub(crate) fn new(
+        core: Arc<EngineCore>,
+        exchange: Arc<PolicyExchange>,
+        imports: Arc<NetworkImports>,
+        delegates: Arc<DelegateClient>,
+        demands: Arc<Demands>,
+        began: Moment,
+    ) -> Self {
+        let heard = Arc::new(Heard::new(began));
+        Self { core, exchange, imports, delegates, demands, heard, witnessed: Witnessed::default() }
+    }
+}
 
 /// An agent, as the caller's credentials and the configuration identify it.
 #[derive(Debug, Clone, PartialEq, Eq)]

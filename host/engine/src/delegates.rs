@@ -11,20 +11,30 @@
 //! derived from the facts and never recorded, so it cannot be forgotten. [`Engine::tidy`](crate::Engine::tidy) does it, and
 //! nothing else is asked for the same key before.
 
-mod add;
-mod check;
-mod claim;
-mod given;
-mod identity;
-mod obtain;
-mod report;
-mod tidy;
-mod trouble;
-mod waiting;
+pub(crate) mod check;
+pub(crate) mod given;
+pub(crate) mod identity;
+pub(crate) mod obtain;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod settle;
+pub(crate) mod tidy;
+pub(crate) mod trouble;
+pub(crate) mod waiting;
 
-pub(crate) use self::claim::ForClaims;
-pub(crate) use self::given::reopened;
-pub(crate) use self::identity::check_owner;
-pub(crate) use self::obtain::{Obtained, Wanting};
-pub use self::report::{Pending, Phase};
-pub(crate) use self::trouble::Delegates;
+use std::sync::Arc;
+
+use self::trouble::DelegateMemory;
+use crate::core::EngineCore;
+
+/// Owns the calls of delegates, and the undoing of delegations.
+pub(crate) struct DelegateClient {
+    core: Arc<EngineCore>,
+    memory: DelegateMemory,
+}
+
+impl DelegateClient {
+    pub(crate) fn new(core: Arc<EngineCore>) -> Self {
+        Self { core, memory: DelegateMemory::default() }
+    }
+}

@@ -10,17 +10,37 @@
 //!
 //! The engine carries nothing out itself. A part of the daemon plugs in as the [`Outside`](crate::ports::Outside).
 
-mod attend;
-mod begin;
-mod demand;
-mod guard;
-mod plan;
-mod progress;
-mod refusal;
+pub(crate) mod attend;
+pub(crate) mod begin;
+pub(crate) mod guard;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod refusal;
+pub(crate) mod supply;
 
-pub use self::begin::Begun;
-pub(crate) use self::demand::Demands;
-pub use self::demand::{Attending, Demand};
-pub(crate) use self::guard::taker;
-pub use self::plan::{Outlook, Planned};
-pub use self::refusal::{EffectTarget, Refusal};
+use std::sync::Arc;
+
+use crate::claims::AgentClaims;
+use crate::core::EngineCore;
+use crate::import::NetworkImports;
+use crate::network::demand::Demands;
+
+/// Owns the effects outside the ledger, and the supply that they bring.
+pub(crate) struct HostEffects {
+    core: Arc<EngineCore>,
+    imports: Arc<NetworkImports>,
+    claims: Arc<AgentClaims>,
+    /// The requests that wait for supply.
+    pub(crate) demands: Arc<Demands>,
+}
+
+impl HostEffects {
+    pub(crate) fn new(
+        core: Arc<EngineCore>,
+        imports: Arc<NetworkImports>,
+        claims: Arc<AgentClaims>,
+        demands: Arc<Demands>,
+    ) -> Self {
+        Self { core, imports, claims, demands }
+    }
+}

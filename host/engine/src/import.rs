@@ -8,11 +8,12 @@
 //!
 //! Locks: the network's turn while an import begins or ends and for each few claims; its state before the node's.
 
-mod abandon;
-mod claim;
-mod gate;
+pub(crate) mod abandon;
+pub(crate) mod claim;
+pub(crate) mod gate;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, RwLock};
 
 use tenure_ledger::{Book, Chooser, Fact, LedgerFact, Move, MoveEnd, MoveFact, StateFact};
 use tenure_types::{
@@ -20,14 +21,28 @@ use tenure_types::{
     PolicyStamp, Result,
 };
 
-pub use self::abandon::Abandon;
-use self::claim::Rules;
-pub use self::claim::{Claim, Imported, Place};
-use crate::committer::defect;
-use crate::engine::Engine;
-use crate::redefine::Wanted;
-use crate::slot::{Alone, Served};
-use crate::strikes::Requester;
+use self::claim::{Claim, Imported, Rules};
+use crate::core::EngineCore;
+use crate::core::committer::defect;
+use crate::core::strikes::Requester;
+use crate::network::redefine::Wanted;
+use crate::network::slot::{Alone, Served};
+use crate::ports::{Compared, OtherIpams};
+
+/// Owns the imports from other IPAMs, and the comparison with those that still run beside.
+pub(crate) struct NetworkImports {
+    core: Arc<EngineCore>,
+    /// A `std::sync::RwLock`, held only to copy the `Arc`.
+    others: RwLock<Option<Arc<dyn OtherIpams>>>,
+    /// Why new owners are refused beside other IPAMs, by network. A `std::sync::Mutex`, held for a look-up.
+    unaccounted: Mutex<BTreeMap<NetworkName, (Compared, String)>>,
+}
+
+impl NetworkImports {
+    pub(crate) fn new(core: Arc<EngineCore>) -> Self {
+        Self { core, others: RwLock::default(), unaccounted: Mutex::default() }
+    }
+}
 
 /// How many claims are judged per lock of the book.
 const AT_ONCE: usize = 256;
@@ -84,50 +99,44 @@ struct Wished {
     inherited: Option<StateFact>,
 }
 
-impl Engine {
-    /// Begins an import. The network's definition is durable when this returns.
-    ///
-    /// Works while ADD is refused because the state was lost: an import is one way to restore it.
-    ///
-    /// # Errors
-    /// `UnknownNetwork` when the network does not exist and `import` does not define it, `NotReady` while the policy that has to
-    /// define it is being compiled, and the policy's own errors about the configuration.
-    pub async fn begin_import(&self, import: &Import) -> Result<Importing> {
+impl NetworkImports {
+    /// Serves [`Engine::begin_import`](crate::Engine::begin_import).
+    pub(crate) async fn begin_import(&self, import: &Import) -> Result<Importing> {
         let unknown = || unknown(&import.network);
         if let Some((policy, _)) = &import.definition {
             // Load before the network's turn: only the operator waits for it. `redefinition` reports the error, if
             // the policy is needed at all.
-            drop(self.loaded_by_now(policy).await);
+            drop(self.core.loaded_by_now(policy).await);
         }
         let slot = match import.definition {
-            Some(_) => self.networks.get_or_create(&import.network)?,
-            None => self.networks.known(&import.network).ok_or_else(unknown)?,
+            Some(_) => self.core.networks.get_or_create(&import.network)?,
+            None => self.core.networks.known(&import.network).ok_or_else(unknown)?,
         };
         let alone = slot.alone().await;
         let defined = self.redefinition(&alone, import).await?;
         let (network, exclusive) = (import.network.clone(), import.exclusive);
         let source: Arc<str> = import.origin.source.as_str().into();
-        let policy = match (&defined, self.committer.choice(&network)) {
+        let policy = match (&defined, self.core.committer.choice(&network)) {
             (Some(wished), _) => Arc::clone(wished.wanted.policy.stamp()),
             (None, Some(choice)) => Arc::new(choice.policy),
             (None, None) => return Err(unknown()),
         };
         if import.apply {
-            self.ports.journal.health()?;
+            self.core.ports.journal.health()?;
             let (since, under_way) = {
-                let defining = self.defining();
+                let defining = self.core.defining();
                 let mut state = alone.hold();
                 if let Some(Wished { wanted, definition, inherited }) = &defined {
                     // Covered by the barrier below.
                     let inherited = inherited.clone();
-                    drop(self.redefine(&defining, &mut state, &network, wanted, definition, inherited)?);
+                    drop(self.core.redefine(&defining, &mut state, &network, wanted, definition, inherited)?);
                 }
                 let served = state.as_mut().ok_or_else(unknown)?;
                 let begun = self.begun(&served.book, import, &source);
-                drop(self.committer.commit(&mut served.book, &begun)?);
+                drop(self.core.committer.commit(&mut served.book, &begun)?);
                 (served.book.next_generation(), Some(served.import_from(&source)))
             };
-            self.ports.journal.barrier().durable().await?;
+            self.core.ports.journal.barrier().durable().await?;
             return Ok(Importing {
                 network,
                 exclusive,
@@ -148,30 +157,32 @@ impl Engine {
             (None, None) => return Err(unknown()),
         };
         if let Some(Wished { wanted, definition, .. }) = &defined {
-            for fact in self.ledger_facts(&draft, wanted, definition)? {
-                self.committer.try_out(&mut draft, &fact)?;
+            for fact in self.core.ledger_facts(&draft, wanted, definition)? {
+                self.core.committer.try_out(&mut draft, &fact)?;
             }
         }
-        draft.expire(self.now(), self.settings().cooldown);
+        draft.expire(self.core.now(), self.core.settings().cooldown);
         let (since, draft) = (draft.next_generation(), Some(Box::new(draft)));
         Ok(Importing { network, exclusive, source, reached: 0, policy, since, draft, _under_way: None })
     }
 
-    /// Judges a part of the claims and returns the outcome of each, in order. Outcomes are durable when this returns.
-    ///
-    /// # Errors
-    /// `CheckpointFailed` and `DiskFull`; claims taken over before the error stay taken over.
-    pub async fn import(&self, importing: &mut Importing, part: &[Claim]) -> Result<Vec<Result<Imported>>> {
+    /// Serves [`Engine::import`](crate::Engine::import).
+    pub(crate) async fn import(
+        &self,
+        importing: &mut Importing,
+        part: &[Claim],
+    ) -> Result<Vec<Result<Imported>>> {
         let policy = Arc::clone(&importing.policy);
         let network = importing.network.clone();
-        let is_over =
-            |owner: &Owner, claimed_at_ms| gate::is_over(&self.committer, &network, owner, claimed_at_ms);
+        let is_over = |owner: &Owner, claimed_at_ms| {
+            gate::is_over(&self.core.committer, &network, owner, claimed_at_ms)
+        };
         let rules = Rules {
             is_over: &is_over,
             exclusive: importing.exclusive,
             since: importing.since,
             policy: &policy,
-            now: self.now(),
+            now: self.core.now(),
         };
         if let Some(draft) = &mut importing.draft {
             let mut commit = |book: &mut Box<Book>, fact: LedgerFact| {
@@ -180,26 +191,28 @@ impl Engine {
             return Ok(part.iter().map(|claim| claim.take(draft, rules, &mut commit)).collect());
         }
         let reached = importing.reached.saturating_add(part.len() as u64);
-        let outcomes = self.observed("import", &network, None, async {
-            let slot = self.networks.get(&network).ok_or_else(|| unknown(&network))?;
+        let outcomes = self.core.observed("import", &network, None, async {
+            let slot = self.core.networks.get(&network).ok_or_else(|| unknown(&network))?;
             let mut outcomes = Vec::with_capacity(part.len());
             for some in part.chunks(AT_ONCE) {
                 let mut slot = slot.lock().await;
                 let served = slot.as_mut().ok_or_else(|| unknown(&network))?;
-                self.ports.journal.health()?;
-                self.expire(served, rules.now);
+                self.core.ports.journal.health()?;
+                self.core.expire(served, rules.now);
                 outcomes.extend(some.iter().map(|claim| {
                     let mut commit = |book: &mut Arc<Book>, fact: LedgerFact| {
                         // Covered by the barrier below.
-                        self.committer.commit_one(book, fact).map(drop)
+                        self.core.committer.commit_one(book, fact).map(drop)
                     };
                     claim.take(&mut served.book, rules, &mut commit)
                 }));
             }
             let (network, source, at) = (network.clone(), Arc::clone(&importing.source), rules.now);
             // Covered by the barrier below.
-            drop(self.committer.commit_node(|_| Some(MoveFact::Reached { network, source, reached, at })));
-            self.ports.journal.barrier().durable().await?;
+            drop(
+                self.core.committer.commit_node(|_| Some(MoveFact::Reached { network, source, reached, at })),
+            );
+            self.core.ports.journal.barrier().durable().await?;
             Ok(outcomes)
         });
         let outcomes = outcomes.await?;
@@ -207,41 +220,37 @@ impl Engine {
         Ok(outcomes)
     }
 
-    /// Ends an import after its last part. The network serves new owners from then on, durably, unless another import of it is
-    /// in progress.
-    ///
-    /// # Errors
-    /// `CheckpointFailed` and `DiskFull`; the import then counts as interrupted.
-    pub async fn end_import(&self, importing: Importing) -> Result<()> {
+    /// Serves [`Engine::end_import`](crate::Engine::end_import).
+    pub(crate) async fn end_import(&self, importing: Importing) -> Result<()> {
         if importing.draft.is_some() {
             return Ok(());
         }
         let Importing { network, source, _under_way: under_way, .. } = importing;
-        let Some(slot) = self.networks.get(&network) else { return Ok(()) };
+        let Some(slot) = self.core.networks.get(&network) else { return Ok(()) };
         let ticket = {
             let mut slot = slot.lock().await;
             drop(under_way);
             let ends =
                 |served: &&mut Served| served.book.is_importing() && !served.is_importing_from(&source);
             let Some(served) = slot.as_mut().filter(ends) else { return Ok(()) };
-            let at = self.now();
+            let at = self.core.now();
             let is_last = {
-                let node = self.committer.node();
+                let node = self.core.committer.node();
                 !served.has_imports() && node.moves.open(&network).all(|open| open.source == source)
             };
             let (end, why) = (MoveEnd::Finished, Box::default());
             let ended = MoveFact::Ended { network: network.clone(), source, end, why, at };
             let opened = is_last.then_some(LedgerFact::Importing { network, under_way: false, at });
             let facts: Vec<Fact> = [Fact::from(ended)].into_iter().chain(opened.map(Fact::from)).collect();
-            self.committer.commit(&mut served.book, &facts)?.1
+            self.core.committer.commit(&mut served.book, &facts)?.1
         };
         ticket.durable().await
     }
 
     /// The facts by which an import begins.
     fn begun(&self, book: &Book, import: &Import, source: &Arc<str>) -> Vec<Fact> {
-        let (network, at) = (&import.network, self.now());
-        let node = self.committer.node();
+        let (network, at) = (&import.network, self.core.now());
+        let node = self.core.committer.node();
         let mut facts: Vec<Fact> = Vec::new();
         for source in gate::ended_elsewhere(book, &node.moves) {
             let (network, end, why) = (network.clone(), MoveEnd::Finished, "by an older program".into());
@@ -268,21 +277,21 @@ impl Engine {
         let (policy, by) = {
             let state = alone.state();
             let network = state.as_ref().map(|served| served.book.network());
-            let is_fixed = self.is_fixed(&self.bounds(), name, network)?;
+            let is_fixed = self.core.is_fixed(&self.core.bounds(), name, network)?;
             if network.is_some_and(|network| is_fixed || network.config == *config) {
                 return Ok(None);
             }
-            let choice = self.committer.choice(name).filter(|choice| choice.by.overrides());
+            let choice = self.core.committer.choice(name).filter(|choice| choice.by.overrides());
             match (&*state, &choice) {
-                (Some(served), Some(choice)) => (self.policy_of(served, choice)?, choice.by),
-                _ => (self.ports.catalogue.find(policy)?, Chooser::Configuration),
+                (Some(served), Some(choice)) => (self.core.policy_of(served, choice)?, choice.by),
+                _ => (self.core.ports.catalogue.find(policy)?, Chooser::Configuration),
             }
         };
         let (config, why) = (Arc::clone(config), String::new());
         let (definer, requester) = (Definer::Request, Requester::Operator);
         let mut wanted = Wanted { policy, by, why, empty_state: false, config, definer, requester };
-        let definition = self.defined(name, &wanted).await?;
-        let inherited = self.inherited(alone, name, &mut wanted).await?;
+        let definition = self.core.defined(name, &wanted).await?;
+        let inherited = self.core.inherited(alone, name, &mut wanted).await?;
         Ok(Some(Wished { wanted, definition, inherited }))
     }
 }

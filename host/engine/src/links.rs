@@ -19,48 +19,61 @@ use futures_util::StreamExt as _;
 use tenure_types::{
     Allocation, Attributes, Error, ErrorCode, Grant, Link, NetworkName, Owner, PodIdentity, Request, Result,
 };
+use tokio::sync::Notify;
 
-use crate::engine::Engine;
+use crate::core::EngineCore;
 use crate::ports::LinkKey;
+
+/// Owns when the links of pods are made and removed.
+pub(crate) struct PodLinks {
+    core: Arc<EngineCore>,
+    /// Notified when links of ended allocations may be left.
+    unlinked: Notify,
+}
+
+impl PodLinks {
+    pub(crate) fn new(core: Arc<EngineCore>) -> Self {
+        Self { core, unlinked: Notify::new() }
+    }
+
+    /// Allocations have ended, whose links may be left.
+    pub(crate) fn may_be_left(&self) {
+        self.unlinked.notify_one();
+    }
+}
 
 /// How many links are looked at at once.
 const AT_ONCE: usize = 32;
 
-impl Engine {
-    /// The link to ask for in an attachment's request, with this MTU in bytes if its caller asks for one.
-    #[must_use]
-    pub fn link(
+impl PodLinks {
+    /// Serves [`Engine::link`](crate::Engine::link).
+    pub(crate) fn link(
         &self,
         network: &NetworkName,
         owner: &Owner,
         pod: Option<&PodIdentity>,
         mtu: Option<u32>,
     ) -> Link {
-        let slot = self.networks.get(network);
+        let slot = self.core.networks.get(network);
         let state = slot.as_ref().map(|slot| slot.state());
         let served = state.as_ref().and_then(|state| state.as_ref());
         let defined = served.map(|served| Arc::clone(served.book.network()));
         let attributes = defined.as_ref().map(|network| &network.attributes);
-        self.ports.links.link(owner, pod, mtu, attributes.unwrap_or(&Attributes::default()))
+        self.core.ports.links.link(owner, pod, mtu, attributes.unwrap_or(&Attributes::default()))
     }
 
-    /// Whether a link could be made now.
-    ///
-    /// # Errors
-    /// `Unavailable` when it could not.
-    pub fn status_of_links(&self) -> Result<()> {
+    /// Serves [`Engine::status_of_links`](crate::Engine::status_of_links).
+    pub(crate) fn status_of_links(&self) -> Result<()> {
         let unavailable =
             |error: Error| Error::new(ErrorCode::Unavailable, format_args!("{}: {error}", error.code));
-        self.ports.links.health().map_err(unavailable)
+        self.core.ports.links.health().map_err(unavailable)
     }
 
-    /// The allocations that have a link, in the order in which they were made. Of those of one pod that name the same link, such as
-    /// after its sandbox was replaced, only the latest has it; of several pods, the first.
-    #[must_use]
-    pub fn linked(&self) -> Vec<Arc<Allocation>> {
+    /// Serves [`Engine::linked`](crate::Engine::linked).
+    pub(crate) fn linked(&self) -> Vec<Arc<Allocation>> {
         let mut all: Vec<Arc<Allocation>> = Vec::new();
-        for name in self.networks.names() {
-            let Some(slot) = self.networks.get(&name) else { continue };
+        for name in self.core.networks.names() {
+            let Some(slot) = self.core.networks.get(&name) else { continue };
             let state = slot.state();
             let allocations = state.iter().flat_map(|served| served.book.allocations());
             all.extend(allocations.filter(|held| held.link().is_some()).cloned());
@@ -83,19 +96,21 @@ impl Engine {
         linked
     }
 
-    /// Makes every link whole that an allocation has and the kernel lacks, as after a crash. A pod whose network namespace is gone
-    /// has no link any more, and keeps its address until its DEL.
-    pub async fn restore_links(&self) {
+    /// Serves [`Engine::restore_links`](crate::Engine::restore_links).
+    pub(crate) async fn restore_links(&self) {
         let restore = |allocation: Arc<Allocation>| async move {
-            let Ok(_turn) = self.admission.enter(&allocation.network, &allocation.owner).await else {
+            let Ok(_turn) = self.core.admission.enter(&allocation.network, &allocation.owner).await else {
                 return;
             };
             let (owner, network) = (&allocation.owner, &allocation.network);
-            if self.allocation_of(network, owner).is_none_or(|held| held.generation != allocation.generation)
+            if self
+                .core
+                .allocation_of(network, owner)
+                .is_none_or(|held| held.generation != allocation.generation)
             {
                 return;
             }
-            if let Err(error) = self.ports.links.connect(&allocation).await {
+            if let Err(error) = self.core.ports.links.connect(&allocation).await {
                 let (code, cause) = (error.code.name(), error.cause);
                 tracing::warn!(%owner, %network, code, cause, "cannot restore a link");
             }
@@ -103,28 +118,23 @@ impl Engine {
         futures_util::stream::iter(self.linked()).for_each_concurrent(AT_ONCE, restore).await;
     }
 
-    /// Removes the links of allocations that have ended. Returns how many.
-    ///
-    /// While the state is not known, nothing is removed: the allocation may only be forgotten.
-    ///
-    /// # Errors
-    /// `LinkFailed` and `LinkForbidden`; the rest is removed all the same.
-    pub async fn sweep_links(&self) -> Result<usize> {
-        if self.has_state().is_err() {
+    /// Serves [`Engine::sweep_links`](crate::Engine::sweep_links).
+    pub(crate) async fn sweep_links(&self) -> Result<usize> {
+        if self.core.has_state().is_err() {
             return Ok(0);
         }
         // An allocation is made before its link: what is shown now and has none has had one.
-        let mut shown = self.ports.links.list().await?;
+        let mut shown = self.core.ports.links.list().await?;
         shown.retain(|link| !self.is_linked(link));
-        let remove = |link: LinkKey| async move { self.ports.links.disconnect(&link).await };
+        let remove = |link: LinkKey| async move { self.core.ports.links.disconnect(&link).await };
         let outcomes: Vec<Result<()>> =
             futures_util::stream::iter(shown).map(remove).buffer_unordered(AT_ONCE).collect().await;
         let removed = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         outcomes.into_iter().collect::<Result<()>>().map(|()| removed)
     }
 
-    /// Waits until an allocation may have ended without its link.
-    pub async fn unlinked(&self) {
+    /// Serves [`Engine::unlinked`](crate::Engine::unlinked).
+    pub(crate) async fn unlinked(&self) {
         self.unlinked.notified().await;
     }
 
@@ -133,7 +143,7 @@ impl Engine {
         if allocation.link().is_some() {
             // Two that came at the same time, on two networks.
             self.has_a_name_of_its_own(allocation.link(), attached(allocation))?;
-            self.ports.links.connect(allocation).await?;
+            self.core.ports.links.connect(allocation).await?;
         }
         Ok(self.grant(allocation))
     }
@@ -145,7 +155,7 @@ impl Engine {
         let is_anothers =
             |held: &Arc<Allocation>| is_named_so(held) && !is_same_pod(self::attached(held), attached);
         let is_shared =
-            self.networks.names().iter().filter_map(|name| self.networks.get(name)).any(|slot| {
+            self.core.networks.names().iter().filter_map(|name| self.core.networks.get(name)).any(|slot| {
                 slot.state().iter().flat_map(|served| served.book.allocations()).any(is_anothers)
             });
         if is_shared && self.linked().iter().any(is_anothers) {
@@ -162,49 +172,44 @@ impl Engine {
         Grant {
             generation: allocation.generation,
             addresses: allocation.addresses.to_vec(),
-            link: self.ports.links.describe(allocation),
+            link: self.core.ports.links.describe(allocation),
         }
     }
 
     /// Removes the link of an allocation that has ended; what fails is tried again by the sweep, and delays no DEL.
     pub(crate) async fn disconnect(&self, ended: Option<&Allocation>) {
         let Some(link) = ended.and_then(LinkKey::of) else { return };
-        if let Err(error) = self.ports.links.disconnect(&link).await {
+        if let Err(error) = self.core.ports.links.disconnect(&link).await {
             let (code, cause) = (error.code.name(), error.cause);
             tracing::warn!(link = %link.host, code, cause, "cannot remove a link; trying again later");
         }
     }
+}
 
-    /// Refuses a repeated ADD by another plugin than the first: what the runtime was told about the link would be wrong.
-    pub(crate) fn same_link(held: &Allocation, request: &Request) -> Result<()> {
-        let (network, owner) = (&held.network, &held.owner);
-        match (held.link(), &request.sandbox.link) {
-            (Some(_), Some(_)) | (None, None) => Ok(()),
-            (Some(link), None) => Err(Error::new(
-                ErrorCode::LinkDiffers,
-                format_args!(
-                    "{owner} on {network} has link {}, and another plugin now wants to make one",
-                    link.host
-                ),
-            )),
-            (None, Some(_)) => Err(Error::new(
-                ErrorCode::LinkDiffers,
-                format_args!(
-                    "{owner} on {network} got its address through another plugin, without a link of ours"
-                ),
-            )),
-        }
+/// Refuses a repeated ADD by another plugin than the first: what the runtime was told about the link would be wrong.
+pub(crate) fn same_link(held: &Allocation, request: &Request) -> Result<()> {
+    let (network, owner) = (&held.network, &held.owner);
+    match (held.link(), &request.sandbox.link) {
+        (Some(_), Some(_)) | (None, None) => Ok(()),
+        (Some(link), None) => Err(Error::new(
+            ErrorCode::LinkDiffers,
+            format_args!(
+                "{owner} on {network} has link {}, and another plugin now wants to make one",
+                link.host
+            ),
+        )),
+        (None, Some(_)) => Err(Error::new(
+            ErrorCode::LinkDiffers,
+            format_args!(
+                "{owner} on {network} got its address through another plugin, without a link of ours"
+            ),
+        )),
     }
+}
 
-    /// Returns an owner's allocation.
-    pub(crate) fn allocation_of(&self, network: &NetworkName, owner: &Owner) -> Option<Arc<Allocation>> {
-        let slot = self.networks.get(network)?;
-        let state = slot.state();
-        state.as_ref()?.book.owned_by(owner).cloned()
-    }
-
+impl PodLinks {
     fn is_linked(&self, link: &LinkKey) -> bool {
-        let Some(slot) = self.networks.get(&link.network) else { return false };
+        let Some(slot) = self.core.networks.get(&link.network) else { return false };
         let before = tenure_types::Generation(link.generation.0.saturating_sub(1));
         let state = slot.state();
         let held = state.as_ref().and_then(|served| served.book.allocations_after(before).next());

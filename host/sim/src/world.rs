@@ -25,7 +25,7 @@ use self::effects::{Cloud, Told};
 use crate::beside::{All, Beside, Shared, WithBeside};
 use crate::executor::Executor;
 use crate::foreign::Foreign;
-use crate::oracle::{Asked, Held, Key, Oracle, Picture, RESERVED};
+use crate::oracle::{Asked, Held, Key, Oracle, Picture, RESERVED, Whole};
 use crate::policies;
 
 /// The boot clock advances by this before each request and each start, so that no two begin at the same time.
@@ -434,6 +434,18 @@ impl World {
             return Ok(());
         }
         self.check_pictures(daemon).context("after a change of the supply alone")
+    }
+
+    /// The work beside the requests, which rolls networks back.
+    fn send_tend(&mut self, daemon: &mut Daemon) -> Result<()> {
+        let engine = Arc::clone(&daemon.engine);
+        let id = daemon.executor.spawn(async move {
+            engine.tend().await;
+            Outcome::Other
+        });
+        names()?.iter().for_each(|network| self.oracle.change_sent(id, network, Whole::Tend));
+        daemon.asked.insert(id, Request::Tend);
+        Ok(())
     }
 
     /// The daemon gives back to the delegate what nobody uses.

@@ -1,6 +1,7 @@
-//! The modules of a crate and their imports, each resolved to the module that defines the imported item.
+//! The modules of a crate and what they use of each other: their imports, each resolved to the module that defines the imported item, and
+//! the methods that a type's `impl` in one module calls of its `impl` in another.
 //!
-//! Imports from an ancestor module are not counted: a module and its ancestors form one unit, whose boundaries the compiler enforces.
+//! What is used of an ancestor module is not counted: a module and its ancestors form one unit, whose boundaries the compiler enforces.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,6 +9,12 @@ use super::imports::Module;
 
 /// A module's path in its crate.
 type Path = Vec<String>;
+
+/// The modules that a module uses; for each, a method that it calls there, unless it imports something from it.
+type Used<'a> = BTreeMap<&'a Path, Option<String>>;
+
+/// The modules that define each method of each type, which is named with its own module.
+type Definers<'a> = BTreeMap<(&'a Path, &'a str), BTreeMap<&'a str, BTreeSet<&'a Path>>>;
 
 /// The modules of one crate.
 #[derive(Debug, Default)]
@@ -21,26 +28,76 @@ impl Graph {
         self.modules.insert(module.path.clone(), module);
     }
 
-    /// Each import cycle, as `a -> b -> a`; cycles through the same modules are listed once.
+    /// Each cycle, as `a -> b -> a`, with a method where it is called without an import; cycles through the same modules are listed once.
     pub(super) fn circles(&self) -> Vec<String> {
-        let edges: BTreeMap<&Path, BTreeSet<&Path>> =
-            self.modules.iter().map(|(path, module)| (path, self.imported(module))).collect();
+        let definers = self.definers();
+        let edges: BTreeMap<&Path, Used<'_>> =
+            self.modules.iter().map(|(path, module)| (path, self.used(module, &definers))).collect();
         let mut seen: BTreeSet<BTreeSet<&Path>> = BTreeSet::new();
         let mut circles = Vec::new();
         for start in self.modules.keys() {
             if let Some(circle) = back_to(start, &edges)
                 && seen.insert(circle.iter().copied().collect())
             {
-                circles.push(circle.into_iter().map(shown).collect::<Vec<_>>().join(" -> "));
+                circles.push(told(&circle, &edges));
             }
         }
         circles
     }
 
-    /// The sibling and descendant modules that a module imports from.
-    fn imported<'a>(&'a self, module: &'a Module) -> BTreeSet<&'a Path> {
-        let found = module.imports.iter().filter_map(|path| self.find(&module.path, path, 0));
-        found.filter(|path| !module.path.starts_with(path)).collect()
+    /// The sibling and descendant modules that a module imports from, or calls methods of its own types in.
+    fn used<'a>(&'a self, module: &'a Module, definers: &Definers<'a>) -> Used<'a> {
+        let mut used: Used<'a> = self.called(module, definers);
+        let imported = module.imports.iter().filter_map(|path| self.find(&module.path, path, 0));
+        used.extend(imported.map(|path| (path, None)));
+        used.retain(|path, _| !module.path.starts_with(path));
+        used
+    }
+
+    /// The modules in which the methods are defined that a module calls on `self`.
+    fn called<'a>(&'a self, module: &'a Module, definers: &Definers<'a>) -> Used<'a> {
+        let mut used = Used::new();
+        for block in &module.impls {
+            let Some(own) = self.own_type(module, &block.target) else { continue };
+            let Some(methods) = definers.get(&own) else { continue };
+            for called in &block.called {
+                let Some(defined_in) = methods.get(called.as_str()) else { continue };
+                // Of several traits' methods of one name, its own file's is meant.
+                if !defined_in.contains(&module.path) {
+                    let method = format!("{}::{called}", own.1);
+                    used.extend(defined_in.iter().map(|path| (*path, Some(method.clone()))));
+                }
+            }
+        }
+        used
+    }
+
+    fn definers(&self) -> Definers<'_> {
+        let mut definers = Definers::new();
+        for (path, module) in &self.modules {
+            for block in &module.impls {
+                let Some(own) = self.own_type(module, &block.target) else { continue };
+                let methods = definers.entry(own).or_default();
+                for method in &block.defined {
+                    methods.entry(method).or_default().insert(path);
+                }
+            }
+        }
+        definers
+    }
+
+    /// The type of the crate that an `impl` in a module is of, with the module that defines it: types of one name are told apart.
+    fn own_type<'a>(&'a self, module: &'a Module, target: &[String]) -> Option<(&'a Path, &'a str)> {
+        let name = target.last()?;
+        let of = |module: &'a Module| module.types.get(name).map(|name| (&module.path, name.as_str()));
+        if target.len() > 1 {
+            return self.modules.get(self.find(&module.path, target, 0)?).and_then(of);
+        }
+        let imported = || {
+            let found = module.imports.iter().filter_map(|path| self.find(&module.path, path, 0));
+            found.filter_map(|path| self.modules.get(path)).find_map(of)
+        };
+        of(module).or_else(imported)
     }
 
     /// The module that defines what a path names, as seen from a module. Follows re-exports to their origin.
@@ -81,11 +138,11 @@ impl Graph {
 }
 
 /// The shortest path from a module back to itself, with the module at both ends.
-fn back_to<'a>(start: &'a Path, edges: &BTreeMap<&'a Path, BTreeSet<&'a Path>>) -> Option<Vec<&'a Path>> {
+fn back_to<'a>(start: &'a Path, edges: &BTreeMap<&'a Path, Used<'a>>) -> Option<Vec<&'a Path>> {
     let mut came_from: BTreeMap<&Path, &Path> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);
     while let Some(at) = waiting.pop_front() {
-        for next in edges.get(at).into_iter().flatten().copied() {
+        for next in edges.get(at).into_iter().flat_map(BTreeMap::keys).copied() {
             if next == start {
                 let way = std::iter::successors(Some(at), |module| came_from.get(module).copied());
                 let mut circle: Vec<_> = std::iter::once(start).chain(way).collect();
@@ -99,6 +156,20 @@ fn back_to<'a>(start: &'a Path, edges: &BTreeMap<&'a Path, BTreeSet<&'a Path>>) 
         }
     }
     None
+}
+
+/// A circle in words.
+fn told(circle: &[&Path], edges: &BTreeMap<&Path, Used<'_>>) -> String {
+    let mut told = String::new();
+    for (at, next) in circle.iter().zip(circle.iter().skip(1)) {
+        told.push_str(&shown(at));
+        match edges.get(*at).and_then(|used| used.get(*next)) {
+            Some(Some(method)) => told.push_str(&format!(" -({method})-> ")),
+            _ => told.push_str(" -> "),
+        }
+    }
+    told.extend(circle.last().map(|last| shown(last)));
+    told
 }
 
 fn shown(path: &Path) -> String {
@@ -131,6 +202,38 @@ mod tests {
         let child = ("a::b", "use super::C; use crate::d::E;");
         assert_eq!(circles(&[("a", "mod b; fn f() { b::g() }"), child, ("d", "")]), [""; 0]);
         assert_eq!(circles(&[("a", ""), child, ("d", "use crate::a::b::F;")]), ["a::b -> d -> a::b"]);
+    }
+
+    /// The engine was one such circle of fifteen modules, which no import showed.
+    #[test]
+    fn a_circle_through_methods_of_one_type_is_found_without_an_import() {
+        let engine = ("engine", "pub struct Engine;");
+        let file = |calls: &str, defines: &str| {
+            format!(
+                "use crate::engine::Engine;\nimpl Engine {{\n    pub(crate) fn {defines}(&self) {{\n        {calls}\n    }}\n}}\n"
+            )
+        };
+        let (a, b) = (file("self.two();", "one"), file("self.one();", "two"));
+        assert_eq!(circles(&[engine, ("a", &a), ("b", &b)]), ["a -(Engine::two)-> b -(Engine::one)-> a"]);
+        let b = file("self.field.one(); other.one();", "two");
+        assert_eq!(circles(&[engine, ("a", &a), ("b", &b)]), [""; 0], "methods of others");
+        let mixed = format!("use crate::a::Thing;\n{}", file("", "two"));
+        assert_eq!(circles(&[engine, ("a", &a), ("b", &mixed)]), ["a -(Engine::two)-> b -> a"]);
+        let own = format!("{}impl Engine {{\n    fn one(&self) {{}}\n}}\n", file("self.one();", "two"));
+        assert_eq!(
+            circles(&[engine, ("a", &a), ("b", &own)]),
+            [""; 0],
+            "it has a method of that name itself"
+        );
+    }
+
+    #[test]
+    fn types_of_one_name_are_told_apart() {
+        let state = |calls: &str, defines: &str| {
+            format!("struct State;\nimpl State {{\n    fn {defines}(&self) {{\n        {calls}\n    }}\n}}\n")
+        };
+        let (a, b) = (state("self.two();", "one"), state("self.one();", "two"));
+        assert_eq!(circles(&[("a", &a), ("b", &b)]), [""; 0]);
     }
 
     #[test]

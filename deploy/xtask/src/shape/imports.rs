@@ -1,8 +1,12 @@
-//! Reads a module's imports from its source: `use` of its own crate, and paths that begin with `crate` or `super`.
+//! Reads a module's imports from its source: `use` of its own crate, and paths that begin with `crate` or `super`; and its methods.
 //!
 //! This is not a Rust parser. It relies on the formatting of our own code, and ignores everything after `mod tests`.
 
-/// A module: its path in the crate, its imports and its re-exports.
+use std::collections::BTreeSet;
+
+use super::methods::{self, ImplBlock};
+
+/// A module: its path in the crate, its imports, its re-exports, and its types' methods.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     /// Empty for the crate's root.
@@ -11,13 +15,18 @@ pub(super) struct Module {
     pub(super) imports: Vec<Vec<String>>,
     /// The names that it re-exports, each with its path as written.
     pub(super) exports: Vec<(String, Vec<String>)>,
+    /// The types that it defines.
+    pub(super) types: BTreeSet<String>,
+    /// The `impl` blocks that it contains.
+    pub(super) impls: Vec<ImplBlock>,
 }
 
 impl Module {
     /// Reads a module's source.
     pub(super) fn read(path: Vec<String>, text: &str) -> Self {
-        let mut module = Self { path, ..Self::default() };
         let code: String = text.lines().take_while(|line| !line.starts_with("mod tests")).map(code).collect();
+        let (types, impls) = (methods::types(&code), methods::impls(&code));
+        let mut module = Self { path, types, impls, ..Self::default() };
         for statement in code.split(';') {
             let (before, used) = match word(statement, "use") {
                 Some(at) => statement.split_at(at),

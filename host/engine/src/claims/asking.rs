@@ -3,22 +3,19 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tenure_ledger::{
-    Book, Claim, ClaimFact, ClaimKey, Fact, LedgerFact, PolicyState, Presence, StateFact, Violation, Wish,
-};
+use tenure_ledger::{Book, ClaimFact, ClaimKey, PolicyState, Presence, StateFact, Violation, Wish};
 use tenure_types::{
     Allocation, AssignedAddress, End, Error, ErrorCode, Moment, NetworkName, Outcome, PolicyStamp, Proposal,
     Request, Result, Sandbox,
 };
 
-use super::Agent;
+use super::facts::claim;
 use super::lacking::Offered;
-use crate::engine::Engine;
-use crate::pipeline::no_book;
+use super::{Agent, AgentClaims};
+use crate::core::strikes::Requester;
+use crate::network::slot::{Alone, no_book};
+use crate::policy::states::kept;
 use crate::ports::Policy;
-use crate::slot::Alone;
-use crate::states::kept;
-use crate::strikes::Requester;
 
 /// A policy's proposal for a claim, and the question. The ledger has accepted it on the book that the policy saw.
 pub(super) struct Proposed {
@@ -46,7 +43,7 @@ pub(super) enum Held {
     Differs(String),
 }
 
-impl Engine {
+impl AgentClaims {
     /// Compares what a claim holds with what its agent asks for.
     pub(super) fn held(&self, book: &Book, key: &ClaimKey, wish: &Wish, now: Moment) -> Held {
         let Some(held) = book.owned_by(&key.owner()) else { return Held::Nothing };
@@ -57,7 +54,7 @@ impl Engine {
         if let Err(missing) = check_families(wish, &held.addresses) {
             return Held::Differs(format!("{key}: {missing}"));
         }
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         let known = node.claims.get(key).filter(|claim| claim.generation == held.generation);
         Held::Agrees(match known {
             Some(claim) if claim.wish == *wish => match claim.presence {
@@ -78,16 +75,16 @@ impl Engine {
         name: &NetworkName,
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
-        self.admits()?;
-        self.admits_beside_moves(alone.state().as_ref())?;
-        self.check_within(alone, &self.bounds())?;
-        let choice = self.committer.choice(name).ok_or_else(|| unknown(name))?;
+        self.core.admits()?;
+        self.imports.admits_beside_moves(alone.state().as_ref())?;
+        self.core.check_within(alone, &self.core.bounds())?;
+        let choice = self.core.committer.choice(name).ok_or_else(|| unknown(name))?;
         self.restore_claims(alone, name, now)?;
         let mut state = alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
-        let policy = self.policy_of(served, &choice)?;
+        let policy = self.core.policy_of(served, &choice)?;
         served.policy = Some(Arc::clone(&policy));
-        self.expire(served, now);
+        self.core.expire(served, now);
         Ok((policy, Arc::clone(&served.book)))
     }
 
@@ -116,12 +113,12 @@ impl Engine {
             supply_full: self.demands.is_full(name),
             requested_at: now,
         };
-        let began = self.ports.clock.monotonic();
+        let began = self.core.ports.clock.monotonic();
         let state = || Arc::clone(&remembered.bytes);
         let requester = Requester::Agent(key.agent.clone());
         let question = || policy.propose(&request, Arc::clone(&book), state());
-        let outcome = self.ask_for(&requester, name, policy, question).await;
-        let outcome = self.judged(alone, &request, Arc::clone(&book), began, outcome).await;
+        let outcome = self.core.ask_for(&requester, name, policy, question).await;
+        let outcome = self.exchange.judged(alone, &request, Arc::clone(&book), began, outcome).await;
         let Offered { outcome: Outcome { proposal, state }, without } = match outcome {
             Err(error) if error.code == ErrorCode::PoolExhausted => {
                 let asking = (policy, book.as_ref(), state());
@@ -134,7 +131,7 @@ impl Engine {
             // It may name the owners of other addresses.
             tracing::warn!(network = %name, policy = %policy.stamp(), %violation, "the ledger refused a proposal for a claim");
             let why = format_args!("made an invalid proposal for network {name}; the daemon's log has it");
-            self.rejected(policy, violation.rule(), why)
+            self.core.rejected(policy, violation.rule(), why)
         })?;
         check_families(wish, &allocation.addresses)
             .map_err(|missing| Error::new(ErrorCode::AddressUnavailable, format_args!("{key}: {missing}")))?;
@@ -144,44 +141,6 @@ impl Engine {
         }
         Ok((allocation, proposed, kept))
     }
-
-    /// The facts that end a claim with its allocation; none if it has ended already.
-    pub(crate) fn ending(&self, book: &Book, key: &ClaimKey, at: Moment, reason: &str) -> Vec<Fact> {
-        let known = self.committer.node().claims.get(key).map(|claim| claim.generation);
-        let released = book.release(&key.owner(), at, reason);
-        let unclaimed = known.map(|generation| {
-            ClaimFact::Released { key: key.clone(), generation, at, reason: reason.into() }.into()
-        });
-        released.map(Fact::from).into_iter().chain(unclaimed).collect()
-    }
-}
-
-/// The facts of a new claim and its allocation, which become durable together.
-pub(super) fn beginning(
-    key: &ClaimKey,
-    wish: &Wish,
-    allocation: Allocation,
-    made_at: Moment,
-    now: Moment,
-) -> [Fact; 2] {
-    let claimed = claimed_fact(key, wish, &allocation, made_at, now);
-    [LedgerFact::Allocated(Arc::new(allocation)).into(), claimed]
-}
-
-/// The fact of a new claim, to be staged with its allocation.
-pub(crate) fn claimed_fact(
-    key: &ClaimKey,
-    wish: &Wish,
-    held: &Allocation,
-    made_at: Moment,
-    now: Moment,
-) -> Fact {
-    ClaimFact::Claimed(claim(key, wish, held, made_at, now)).into()
-}
-
-fn claim(key: &ClaimKey, wish: &Wish, held: &Allocation, made_at: Moment, now: Moment) -> Claim {
-    let (generation, presence) = (held.generation, Presence::Here(now));
-    Claim { key: key.clone(), wish: wish.clone(), generation, made_at, presence }
 }
 
 /// The reason of the release of a claim by its agent.

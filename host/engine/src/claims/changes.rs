@@ -4,9 +4,9 @@ use tenure_ledger::ClaimKey;
 use tenure_types::{AgentName, Result};
 use tokio::sync::watch;
 
-use super::feed::Since;
+use super::AgentClaims;
 use super::view::Claimed;
-use crate::engine::Engine;
+use crate::core::feed::Since;
 
 /// What has changed about an agent's claims.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,27 +21,22 @@ pub struct Changes {
     pub released: Vec<(ClaimKey, Box<str>)>,
 }
 
-impl Engine {
-    /// Notified when a claim of this agent, or any network's definition, has changed.
-    #[must_use]
-    pub fn claim_changes(&self, agent: &AgentName) -> watch::Receiver<u64> {
-        self.committer.feed.subscribe(agent)
+impl AgentClaims {
+    /// Serves [`Engine::claim_changes`](crate::Engine::claim_changes).
+    pub(crate) fn claim_changes(&self, agent: &AgentName) -> watch::Receiver<u64> {
+        self.core.committer.feed.subscribe(agent)
     }
 
-    /// Notified when any network's definition has changed.
-    #[must_use]
-    pub fn network_changes(&self) -> watch::Receiver<u64> {
-        self.committer.feed.subscribe_to_networks()
+    /// Serves [`Engine::network_changes`](crate::Engine::network_changes).
+    pub(crate) fn network_changes(&self) -> watch::Receiver<u64> {
+        self.core.committer.feed.subscribe_to_networks()
     }
 
-    /// What has changed about an agent's claims since a version, or all of them; durable when this returns.
-    ///
-    /// # Errors
-    /// `NotReady` while the state is lost, `CheckpointFailed` and `DiskFull`.
-    pub async fn changes(&self, agent: &AgentName, version: Option<&str>) -> Result<Changes> {
-        self.has_state()?;
+    /// Serves [`Engine::changes`](crate::Engine::changes).
+    pub(crate) async fn changes(&self, agent: &AgentName, version: Option<&str>) -> Result<Changes> {
+        self.core.has_state()?;
         self.restore_claims_of(agent).await?;
-        let feed = &self.committer.feed;
+        let feed = &self.core.committer.feed;
         // The version comes first: what changes after it is told again, rather than missed.
         let Since { version, is_all, is_quiet, after, mut released } = feed.since(agent, version);
         let keys = if is_quiet { Vec::new() } else { self.keys_of(agent) };
@@ -51,12 +46,12 @@ impl Engine {
         released.retain(|(key, _)| claims.iter().all(|claimed| claimed.claim.key != *key));
         // An agent that resumes and has missed nothing was told what is durable, and needs not wait for what others have staged since.
         if is_all || !claims.is_empty() || !released.is_empty() {
-            self.ports.journal.barrier().durable().await?;
+            self.core.ports.journal.barrier().durable().await?;
         }
         Ok(Changes { version, is_all, claims, released })
     }
 
     fn keys_of(&self, agent: &AgentName) -> Vec<ClaimKey> {
-        self.committer.node().claims.of(agent).map(|claim| claim.key.clone()).collect()
+        self.core.committer.node().claims.of(agent).map(|claim| claim.key.clone()).collect()
     }
 }

@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use tenure_types::Result;
 
+use super::AgentClaims;
+use super::delegated::ForClaims;
 use super::pieces::{LONGEST_PIECE, MOST_IN_A_PIECE};
 use super::plan::{Layout, Plan, Portion};
 use super::together::{Together, together};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
-use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::slot::Alone;
+use crate::core::committer::defect;
+use crate::network::networks::Entered;
+use crate::network::slot::Alone;
 
 /// How often what is missing is asked for in several turns before the turn is kept to the end.
 const PATIENCE: usize = 3;
@@ -31,7 +31,7 @@ struct Consulted<'slot> {
     plan: Plan,
 }
 
-impl Engine {
+impl AgentClaims {
     /// Has each network's policy propose what is missing, and lays out what is done on all of them, with the turns of all;
     /// `None` if the networks have changed meanwhile, so that more is missing.
     pub(super) async fn agree<'slot>(
@@ -52,7 +52,7 @@ impl Engine {
         let Some(Together { turns, waited }) = together(slots, (index, alone)).await else { return Ok(None) };
         // Nobody has changed that network since.
         let mut plan = Some(plan).filter(|_| !waited);
-        let (now, mut plans) = (self.now(), Vec::new());
+        let (now, mut plans) = (self.core.now(), Vec::new());
         for (place, (alone, portion)) in turns.iter().zip(portions.iter_mut()).enumerate() {
             if place == index
                 && let Some(plan) = plan.take()
@@ -78,22 +78,22 @@ impl Engine {
         let mut alone = slot.alone().await;
         let mut round = 0;
         loop {
-            let now = self.now();
+            let now = self.core.now();
             let Layout { mut plan, missing } = self.lay_out(&alone, portion, given, now)?;
             let Some((policy, missing)) = missing else { return Ok(Consulted { alone, plan }) };
-            self.admits_beside_others(portion.network, None, None).await?;
+            self.imports.admits_beside_others(portion.network, None, None).await?;
             // A change of a policy's state voids its proposals, so a policy with a state is asked in one turn.
             let in_one_turn = round >= PATIENCE || policy.keeps_state();
             let base = through(&alone);
-            let (mut asked, mut began) = (0, self.ports.clock.monotonic());
+            let (mut asked, mut began) = (0, self.core.ports.clock.monotonic());
             for one in missing {
-                let held = self.ports.clock.monotonic().saturating_sub(began);
+                let held = self.core.ports.clock.monotonic().saturating_sub(began);
                 if !in_one_turn && asked > 0 && (asked >= MOST_IN_A_PIECE || held >= LONGEST_PIECE) {
                     // The draft is a copy from here on, so that others change the book without copying it.
                     plan.book()?;
                     drop(alone);
                     alone = slot.alone().await;
-                    (asked, began) = (0, self.ports.clock.monotonic());
+                    (asked, began) = (0, self.core.ports.clock.monotonic());
                 }
                 let book = Arc::clone(plan.book()?);
                 let state =

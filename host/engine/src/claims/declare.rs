@@ -8,17 +8,15 @@ use tenure_ledger::{ClaimKey, Presence};
 use tenure_types::{Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::asking::{Held, check_number, unknown};
+use super::delegated::ForClaims;
 use super::gradual::CarriedOut;
 use super::pieces::MOST_IN_A_PIECE;
 use super::plan::{Plan, Portion, Proposals};
-use super::view::{after, shown};
-use super::{Agent, Ask, Claimed};
-use crate::delegates::ForClaims;
-use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::pipeline::no_book;
+use super::view::{Claimed, after, shown};
+use super::{Agent, AgentClaims, Ask};
+use crate::network::networks::Entered;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
-use crate::slot::Alone;
 
 /// How often the policies are asked for what no longer fits.
 const MOST_ROUNDS: usize = 16;
@@ -47,19 +45,10 @@ struct Own {
     changes: usize,
 }
 
-impl Engine {
-    /// Brings the claims of an agent's scope in line with its declaration; durable when this returns. Without `apply`, only says what
-    /// it would do.
-    ///
-    /// The policies are asked in their own networks' turns, some claims at a time; then everything is carried out in the turns of
-    /// all networks, if what was proposed still fits, and asked for again as far as it does not. More than [`MOST_AT_ONCE`] changes are
-    /// carried out some at a time instead, so that no network is kept for long.
-    ///
-    /// # Errors
-    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed, or the
-    /// error says that some of many changes were carried out. `NotReady` if the networks change too fast.
-    pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
-        self.has_state()?;
+impl AgentClaims {
+    /// Serves [`Engine::declare`](crate::Engine::declare).
+    pub(crate) async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
+        self.core.has_state()?;
         self.restore_claims_of(&agent.name).await?;
         let Some(network) = asks.first().map(|ask| ask.network.clone()).or_else(|| self.first_of(agent))
         else {
@@ -68,20 +57,20 @@ impl Engine {
                     .retain(|key, claim| key.agent != agent.name || claim.claimant.scope != agent.scope);
             }
             // What ended the agent's last claim may not be durable yet.
-            self.ports.journal.barrier().durable().await?;
+            self.core.ports.journal.barrier().durable().await?;
             return Ok(Declared::default());
         };
-        self.observed("declare", &network, None, self.serve_declare(agent, asks, apply)).await
+        self.core.observed("declare", &network, None, self.serve_declare(agent, asks, apply)).await
     }
 
     fn first_of(&self, agent: &Agent) -> Option<NetworkName> {
-        self.committer.node().claims.of(&agent.name).next().map(|claim| claim.key.network.clone())
+        self.core.committer.node().claims.of(&agent.name).next().map(|claim| claim.key.network.clone())
     }
 
     async fn serve_declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
         let wanted = by_key(agent, asks)?;
         let _asking = self.heard.asking(wanted.keys().filter(|_| apply).cloned());
-        let _turn = self.turns.enter(&agent.name).await?;
+        let _turn = self.core.turns.enter(&agent.name).await?;
         wanted.keys().try_for_each(|key| self.check_scope(agent, key))?;
         let Own { known, elsewhere, changes } = self.own(agent, &wanted);
         if wanted.keys().any(|key| !known.contains(key)) {
@@ -91,7 +80,7 @@ impl Engine {
             known.iter().chain(wanted.keys()).map(|key| &key.network).collect();
         let (mut slots, mut portions) = (Vec::new(), Vec::new());
         for network in names {
-            slots.push(self.networks.known(network).ok_or_else(|| unknown(network))?);
+            slots.push(self.core.networks.known(network).ok_or_else(|| unknown(network))?);
             let of = |key: &&ClaimKey| key.network == *network;
             let gone = known.iter().filter(of).filter(|key| !wanted.contains_key(*key)).collect();
             let wanted = wanted.iter().filter(|(key, _)| of(key)).map(|(key, ask)| (key, *ask)).collect();
@@ -113,13 +102,13 @@ impl Engine {
                 key.agent != agent.name || claim.claimant.scope != agent.scope || wanted.contains_key(key)
             });
             let is_heard = || {
-                let now = self.now();
+                let now = self.core.now();
                 wanted.keys().for_each(|key| self.heard.asked(key, now));
             };
             // The turns and the disk may have taken a while.
             is_heard();
             for key in &declared.released {
-                self.settle_quietly(&key.network, &key.owner()).await;
+                self.delegates.settle_quietly(&key.network, &key.owner()).await;
             }
             // And so may delegates, for whom not every caller waits.
             is_heard();
@@ -129,7 +118,7 @@ impl Engine {
 
     /// What a declaration of an agent is about: the claims of the scope that declares, and those that it takes over.
     fn own(&self, agent: &Agent, wanted: &BTreeMap<ClaimKey, &Ask>) -> Own {
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         let mut own = Own::default();
         for claim in node.claims.of(&agent.name) {
             let ask = wanted.get(&claim.key);
@@ -157,8 +146,8 @@ impl Engine {
         for (slot, portion) in slots.iter().zip(portions) {
             plans.push(self.foresee_claims(slot, portion, given).await?);
         }
-        self.ports.journal.barrier().durable().await?;
-        self.would_do(plans, self.now())
+        self.core.ports.journal.barrier().durable().await?;
+        self.would_do(plans, self.core.now())
     }
 
     /// Carries many changes out, some at a time, unless it is foreseen that one is refused; durable when this returns.
@@ -206,10 +195,10 @@ impl Engine {
         let mut given = ForClaims::new();
         for (key, ask) in wanted {
             let slot = slots.iter().find(|slot| *slot.name() == key.network);
-            let (Some(slot), Some(delegate)) = (slot, self.delegate_of(&key.network)) else { continue };
+            let (Some(slot), Some(delegate)) = (slot, self.core.delegate_of(&key.network)) else { continue };
             let book = slot.state().as_ref().map(|served| Arc::clone(&served.book));
             let book = book.ok_or_else(|| unknown(&key.network))?;
-            match self.held(&book, key, &ask.wish, self.now()) {
+            match self.held(&book, key, &ask.wish, self.core.now()) {
                 Held::Agrees(_) => {}
                 Held::Differs(cause) => return Err(Error::new(ErrorCode::ClaimDiffers, cause)),
                 Held::Nothing if !apply => {
@@ -232,22 +221,22 @@ impl Engine {
         portions: &[Portion<'_>],
         plans: &mut [Plan],
     ) -> Result<Ticket> {
-        let (now, mut facts) = (self.now(), Vec::new());
+        let (now, mut facts) = (self.core.now(), Vec::new());
         for (portion, plan) in portions.iter().zip(plans) {
             facts.append(&mut plan.take_facts());
             facts.extend(portion.proposals.kept(portion.network, now));
         }
         if facts.is_empty() {
-            return Ok(self.ports.journal.barrier());
+            return Ok(self.core.ports.journal.barrier());
         }
         // Whoever holds the states of several networks has this.
-        let _defining = self.defining();
+        let _defining = self.core.defining();
         let mut states: Vec<_> = turns.into_iter().map(Alone::hold).collect();
         let mut books = BTreeMap::new();
         for (portion, state) in portions.iter().zip(&mut states) {
             books.insert(portion.network.clone(), &mut state.as_mut().ok_or_else(no_book)?.book);
         }
-        let ticket = self.committer.commit_across(&mut books, &facts)?;
+        let ticket = self.core.committer.commit_across(&mut books, &facts)?;
         // In the turns: a claim of the same name that is made next has been heard of.
         let gone = portions.iter().flat_map(|portion| &portion.gone);
         gone.for_each(|key| self.heard.forget(key));

@@ -3,40 +3,38 @@
 use tenure_ledger::{ClaimKey, Fact};
 use tenure_types::{Error, ErrorCode, Result};
 
-use super::asking::{Held, beginning, check_number, unknown};
-use super::{Agent, Ask, Claimed};
-use crate::engine::Engine;
-use crate::pipeline::no_book;
+use super::asking::{Held, check_number, unknown};
+use super::facts::beginning;
+use super::view::Claimed;
+use super::{Agent, AgentClaims, Ask};
+use crate::network::slot::no_book;
 use crate::ports::Ticket;
 
-impl Engine {
-    /// Makes a claim, or returns the one that exists; durable when this returns. The same agent gets the same addresses,
-    /// until the claim ends.
-    ///
-    /// # Errors
-    /// `NotReady` while the state is lost, `UnknownNetwork` while the network does not exist, `ClaimDiffers` if the claim holds other addresses than it asks
-    /// for now, `ClaimOfAnotherScope` if another component has it, `ClaimDenied` if the agent has too many; otherwise as an ADD.
-    pub async fn ensure(&self, agent: &Agent, ask: &Ask) -> Result<Claimed> {
+impl AgentClaims {
+    /// Serves [`Engine::ensure`](crate::Engine::ensure).
+    pub(crate) async fn ensure(&self, agent: &Agent, ask: &Ask) -> Result<Claimed> {
         let key = ask.key(&agent.name);
-        self.observed("ensure", &ask.network, Some(&key.owner()), self.serve_ensure(agent, &key, ask)).await
+        self.core
+            .observed("ensure", &ask.network, Some(&key.owner()), self.serve_ensure(agent, &key, ask))
+            .await
     }
 
     async fn serve_ensure(&self, agent: &Agent, key: &ClaimKey, ask: &Ask) -> Result<Claimed> {
         let _asking = self.heard.asking([key.clone()]);
-        let _turn = self.turns.enter(&agent.name).await?;
-        self.has_state()?;
+        let _turn = self.core.turns.enter(&agent.name).await?;
+        self.core.has_state()?;
         let ticket = self.make_or_keep(agent, key, ask).await?;
         ticket.durable().await?;
-        self.heard.asked(key, self.now());
+        self.heard.asked(key, self.core.now());
         self.claimed(key).ok_or_else(|| {
             Error::new(ErrorCode::Superseded, format_args!("{key} was released while it was made"))
         })
     }
 
     async fn make_or_keep(&self, agent: &Agent, key: &ClaimKey, ask: &Ask) -> Result<Ticket> {
-        let slot = self.networks.known(&ask.network).ok_or_else(|| unknown(&ask.network))?;
+        let slot = self.core.networks.known(&ask.network).ok_or_else(|| unknown(&ask.network))?;
         let alone = slot.alone().await;
-        let now = self.now();
+        let now = self.core.now();
         self.restore_claims(&alone, &ask.network, now)?;
         self.check_scope(agent, key)?;
         let held = match alone.state().as_ref() {
@@ -46,22 +44,22 @@ impl Engine {
         let facts: Vec<Fact> = match held {
             Held::Differs(cause) => return Err(Error::new(ErrorCode::ClaimDiffers, cause)),
             // The allocation may not be durable yet.
-            Held::Agrees(None) => return Ok(self.ports.journal.barrier()),
+            Held::Agrees(None) => return Ok(self.core.ports.journal.barrier()),
             Held::Agrees(Some(fact)) => {
-                self.ports.journal.health()?;
+                self.core.ports.journal.health()?;
                 vec![fact.into()]
             }
             Held::Nothing => {
-                let number = self.committer.node().claims.count(&agent.name);
+                let number = self.core.committer.node().claims.count(&agent.name);
                 check_number(agent, number + 1)?;
-                self.admits_beside_others(&ask.network, None, None).await?;
+                self.imports.admits_beside_others(&ask.network, None, None).await?;
                 let (policy, book) = self.deciding(&alone, &ask.network, now)?;
                 if let Some(delegate) = policy.delegate() {
                     drop((book, alone));
                     let proposer = (policy.as_ref(), delegate.clone());
                     return self.claim_delegated(&slot, (key, &ask.wish), proposer).await;
                 }
-                let mut remembered = self.remembered(&ask.network, policy.as_ref());
+                let mut remembered = self.core.remembered(&ask.network, policy.as_ref());
                 let (policy, state) = (policy.as_ref(), (&mut remembered, now));
                 let (decided, _, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
                 let begun = beginning(key, &ask.wish, decided, now, now);
@@ -70,6 +68,6 @@ impl Engine {
         };
         let mut state = alone.hold();
         let served = state.as_mut().ok_or_else(no_book)?;
-        self.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
+        self.core.committer.commit(&mut served.book, &facts).map(|(_, ticket)| ticket)
     }
 }

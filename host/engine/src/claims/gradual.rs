@@ -14,16 +14,16 @@ use std::sync::Arc;
 use tenure_ledger::{Book, ClaimKey, Fact};
 use tenure_types::{Error, Result};
 
-use super::asking::{BY_AGENT, Held, beginning, unknown};
+use super::AgentClaims;
+use super::asking::{BY_AGENT, Held, unknown};
+use super::delegated::ForClaims;
+use super::facts::beginning;
 use super::pieces::TurnPiece;
 use super::plan::{Missing, Plan, Portion, Proposals, changed};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
-use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::pipeline::no_book;
+use crate::core::committer::defect;
+use crate::network::networks::Entered;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::Ticket;
-use crate::slot::Alone;
 
 /// The part that was carried out of a declaration.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl CarriedOut {
     }
 }
 
-impl Engine {
+impl AgentClaims {
     /// Lays out what a declaration does on one network, on a copy of its present book: has the policy propose what is missing. Others
     /// are served between the pieces, so that some of it may not fit any more in the end.
     pub(super) async fn foresee_claims(
@@ -70,21 +70,21 @@ impl Engine {
             let book = alone.state().as_ref().map(|served| Book::clone(&served.book));
             book.ok_or_else(|| unknown(portion.network))?
         };
-        let now = self.now();
+        let now = self.core.now();
         let (mut plan, missing) = self.compare_claims(Arc::new(copy), portion, now)?;
         if missing.is_empty() {
             return Ok(plan);
         }
-        plan.expire(now, self.settings().cooldown);
+        plan.expire(now, self.core.settings().cooldown);
         plan.book()?;
         let mut piece = self.piece(slot).await;
         let (policy, _) = self.deciding(&piece.alone, portion.network, now)?;
-        self.admits_beside_others(portion.network, None, None).await?;
+        self.imports.admits_beside_others(portion.network, None, None).await?;
         if policy.delegate().is_some() {
             self.plan_delegated(&mut plan, &missing, policy.as_ref(), (given, now))?;
             return Ok(plan);
         }
-        portion.proposals = Proposals::of(self.remembered(portion.network, policy.as_ref()));
+        portion.proposals = Proposals::of(self.core.remembered(portion.network, policy.as_ref()));
         for one in missing {
             piece = self.next_step(slot, piece).await;
             let book = Arc::clone(plan.book()?);
@@ -127,7 +127,7 @@ impl Engine {
         let mut missing = Vec::new();
         for (key, ask) in std::mem::take(&mut portion.wanted) {
             piece = self.next_step(slot, piece).await;
-            let now = self.now();
+            let now = self.core.now();
             let book = book_of(&piece.alone)?;
             match self.held(&book, key, &ask.wish, now) {
                 Held::Agrees(fact) => {
@@ -137,7 +137,7 @@ impl Engine {
                 }
                 Held::Nothing => missing.push(Missing { key, ask, made_at: now }),
                 Held::Differs(_) => {
-                    let made_at = self.committer.node().claims.get(key).map(|claim| claim.made_at);
+                    let made_at = self.core.committer.node().claims.get(key).map(|claim| claim.made_at);
                     missing.push(Missing { key, ask, made_at: made_at.unwrap_or(now) });
                     drop(book);
                     self.end_in(&piece, key, done)?;
@@ -147,7 +147,7 @@ impl Engine {
         if missing.is_empty() {
             return Ok(());
         }
-        self.admits_beside_others(portion.network, None, None).await?;
+        self.imports.admits_beside_others(portion.network, None, None).await?;
         for one in missing {
             piece = self.next_step(slot, piece).await;
             let facts = self.making(&piece.alone, portion, &one, given).await?;
@@ -158,7 +158,7 @@ impl Engine {
     }
 
     fn end_in(&self, piece: &TurnPiece<'_>, key: &ClaimKey, done: &mut CarriedOut) -> Result<()> {
-        let facts = self.ending(&*book_of(&piece.alone)?, key, self.now(), BY_AGENT.reason());
+        let facts = self.ending(&*book_of(&piece.alone)?, key, self.core.now(), BY_AGENT.reason());
         self.stage_in(piece, &facts, done)
     }
 
@@ -169,7 +169,7 @@ impl Engine {
         }
         let mut state = piece.alone.state();
         let served = state.as_mut().ok_or_else(no_book)?;
-        done.ticket = Some(self.committer.commit(&mut served.book, facts)?.1);
+        done.ticket = Some(self.core.committer.commit(&mut served.book, facts)?.1);
         Ok(())
     }
 
@@ -181,14 +181,14 @@ impl Engine {
         missing: &Missing<'_>,
         given: &ForClaims,
     ) -> Result<Vec<Fact>> {
-        let (Missing { key, ask, made_at }, now) = (*missing, self.now());
+        let (Missing { key, ask, made_at }, now) = (*missing, self.core.now());
         let (policy, book) = self.deciding(alone, portion.network, now)?;
         if policy.delegate().is_some() {
             let obtained = given.get(key).ok_or_else(|| changed(key))?;
             let wanted = (key, &ask.wish);
             return self.declared_delegated(&book, wanted, obtained, policy.as_ref(), (made_at, now));
         }
-        let mut remembered = self.remembered(portion.network, policy.as_ref());
+        let mut remembered = self.core.remembered(portion.network, policy.as_ref());
         let proposed = portion.proposals.take(key, &remembered);
         let admitted = proposed.and_then(|proposed| proposed.admit(&book, now).ok());
         let (allocation, kept) = match admitted {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tenure_ledger::{Book, Wish};
 use tenure_types::{Error, Outcome, Proposal, Request, Result};
 
-use crate::engine::Engine;
+use super::AgentClaims;
+use crate::core::strikes::Requester;
 use crate::ports::Policy;
-use crate::strikes::Requester;
 
 /// A policy's answer, and the pools that it was not shown.
 pub(super) struct Offered {
@@ -19,7 +19,7 @@ pub(super) struct Offered {
     pub(super) without: Vec<usize>,
 }
 
-impl Engine {
+impl AgentClaims {
     /// Asks a policy again that has refused a claim with this error, without the pools that the claim can do without. The caller has
     /// the network's turn.
     pub(super) async fn ask_without(
@@ -35,7 +35,8 @@ impl Engine {
         }
         let rest = Arc::new(book.without_pools(&without));
         let question = || policy.propose(request, rest, state);
-        let Outcome { proposal, state } = self.ask_for(requester, &request.network, policy, question).await?;
+        let Outcome { proposal, state } =
+            self.core.ask_for(requester, &request.network, policy, question).await?;
         let proposal = renumbered(proposal, book.pools().len(), &without);
         Ok(Offered { outcome: Outcome { proposal, state }, without })
     }

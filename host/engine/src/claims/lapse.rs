@@ -7,21 +7,15 @@ use futures_util::future::join_all;
 use tenure_ledger::{Claim, ClaimKey, Presence};
 use tenure_types::{End, NetworkName, Result};
 
-use super::{ClaimFilter, Watching};
-use crate::engine::Engine;
+use super::AgentClaims;
+use super::filter::ClaimFilter;
+use super::heard::Watching;
 
-impl Engine {
-    /// Ends the claims that have lapsed, and returns how many. Call it regularly.
-    ///
-    /// Two witnesses are needed: the time is over, and the agent neither watches nor is asking for the claim. Neither the
-    /// agents' turns nor delegates are waited for, and no network waits for another: an agent's calls in progress do not delay the end of
-    /// other agents' claims. What delegates have to take back is left to [`tidy`](Self::tidy).
-    ///
-    /// # Errors
-    /// `CheckpointFailed` when a release is not durable; the next call tries again.
-    pub async fn lapse(&self) -> Result<usize> {
+impl AgentClaims {
+    /// Serves [`Engine::lapse`](crate::Engine::lapse).
+    pub(crate) async fn lapse(&self) -> Result<usize> {
         // A lost state may come back with claims that were renewed.
-        if self.has_state().is_err() {
+        if self.core.has_state().is_err() {
             return Ok(0);
         }
         let mut by_network: BTreeMap<NetworkName, Vec<ClaimKey>> = BTreeMap::new();
@@ -37,7 +31,7 @@ impl Engine {
         let mut ended = 0;
         for key in keys {
             ended += usize::from(self.end_claim(&key, || self.reason_to_lapse(&key)).await?);
-            self.is_untidy();
+            self.delegates.is_untidy();
         }
         Ok(ended)
     }
@@ -45,19 +39,19 @@ impl Engine {
     /// The reason to end a claim now, if it has lapsed.
     fn reason_to_lapse(&self, key: &ClaimKey) -> Option<String> {
         // Its agent may have asked for it while this waited for the network's turn.
-        let claim = self.committer.node().claims.get(key).cloned()?;
+        let claim = self.core.committer.node().claims.get(key).cloned()?;
         let why = self.why_lapsed(&claim)?;
         tracing::warn!(claim = %key, why, "releasing a claim whose agent is gone");
         Some(format!("{}: {why}", End::Lapsed.reason()))
     }
 
     fn lapsed(&self) -> Vec<Claim> {
-        let claims: Vec<Claim> = self.committer.node().claims.all().cloned().collect();
+        let claims: Vec<Claim> = self.core.committer.node().claims.all().cloned().collect();
         claims.into_iter().filter(|claim| self.why_lapsed(claim).is_some()).collect()
     }
 
     fn why_lapsed(&self, claim: &Claim) -> Option<String> {
-        self.lapses_at(claim).filter(|at| at.boot_ns <= self.now().boot_ns)?;
+        self.lapses_at(claim).filter(|at| at.boot_ns <= self.core.now().boot_ns)?;
         Some(match (claim.presence, claim.wish.lease) {
             (Presence::Reserved(_), _) => "its agent did not return after the reboot".to_owned(),
             (Presence::Here(_), Some(lease)) => format!("its lease of {} s was not renewed", lease.as_secs()),
@@ -65,16 +59,14 @@ impl Engine {
         })
     }
 
-    /// Counts an agent as present, as far as these of its claims are concerned, until this is dropped.
-    #[must_use]
-    pub fn watching(&self, agent: &tenure_types::AgentName, filter: ClaimFilter) -> Watching {
-        let clock = std::sync::Arc::clone(&self.ports.clock);
+    /// Serves [`Engine::watching`](crate::Engine::watching).
+    pub(crate) fn watching(&self, agent: &tenure_types::AgentName, filter: ClaimFilter) -> Watching {
+        let clock = std::sync::Arc::clone(&self.core.ports.clock);
         self.heard.watch((agent.clone(), filter), move || clock.now())
     }
 
-    /// The number of an agent's open watches.
-    #[must_use]
-    pub fn open_watches(&self, agent: &tenure_types::AgentName) -> usize {
+    /// Serves [`Engine::open_watches`](crate::Engine::open_watches).
+    pub(crate) fn open_watches(&self, agent: &tenure_types::AgentName) -> usize {
         self.heard.watches(agent)
     }
 }

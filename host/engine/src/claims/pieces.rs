@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::networks::Entered;
-use crate::slot::Alone;
+use super::AgentClaims;
+use crate::network::networks::Entered;
+use crate::network::slot::Alone;
 
 /// The most steps of a piece: claims that a policy is asked for, or that begin or end.
 pub(super) const MOST_IN_A_PIECE: usize = 32;
@@ -19,11 +19,11 @@ pub(super) struct TurnPiece<'slot> {
     began: Duration,
 }
 
-impl Engine {
+impl AgentClaims {
     /// Waits for the turn, and begins a piece.
     pub(super) async fn piece<'slot>(&self, slot: &'slot Entered<'_>) -> TurnPiece<'slot> {
         let alone = slot.alone().await;
-        TurnPiece { alone, steps: 0, began: self.ports.clock.monotonic() }
+        TurnPiece { alone, steps: 0, began: self.core.ports.clock.monotonic() }
     }
 
     /// The piece for the next step: this one, or if it has lasted long enough, another after those who wait for the turn.
@@ -32,7 +32,7 @@ impl Engine {
         slot: &'slot Entered<'_>,
         piece: TurnPiece<'slot>,
     ) -> TurnPiece<'slot> {
-        let lasted = self.ports.clock.monotonic().saturating_sub(piece.began);
+        let lasted = self.core.ports.clock.monotonic().saturating_sub(piece.began);
         let is_over = piece.steps >= MOST_IN_A_PIECE || (piece.steps > 0 && lasted >= LONGEST_PIECE);
         let mut piece = match is_over {
             true => {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, PolicyState};
 use tenure_types::{Allocation, Error, ErrorCode, Moment, NetworkName, Result};
 
-use super::Ask;
-use super::asking::{BY_AGENT, Held, Proposed, beginning, unknown};
-use crate::committer::defect;
-use crate::delegates::ForClaims;
-use crate::engine::Engine;
+use super::asking::{BY_AGENT, Held, Proposed, unknown};
+use super::delegated::ForClaims;
+use super::facts::beginning;
+use super::{AgentClaims, Ask};
+use crate::core::committer::defect;
+use crate::network::slot::Alone;
+use crate::policy::states::kept;
 use crate::ports::Policy;
-use crate::slot::Alone;
-use crate::states::kept;
 
 /// The part of a declaration that is about one network.
 pub(super) struct Portion<'a> {
@@ -149,7 +149,7 @@ impl Plan {
     }
 }
 
-impl Engine {
+impl AgentClaims {
     /// Lays out what is done on one network, on its present book; proposals that do not fit that any more are dropped.
     pub(super) fn lay_out<'a>(
         &self,
@@ -172,7 +172,7 @@ impl Engine {
             self.plan_delegated(&mut plan, &missing, policy.as_ref(), (given, now))?;
             return Ok(Layout { plan, missing: None });
         }
-        let state = self.remembered(portion.network, policy.as_ref());
+        let state = self.core.remembered(portion.network, policy.as_ref());
         if !portion.proposals.stand(&state) {
             portion.proposals = Proposals::of(state.clone());
         }
@@ -239,7 +239,7 @@ impl Engine {
                 }
                 Held::Nothing => missing.push(Missing { key, ask, made_at: now }),
                 Held::Differs(_) => {
-                    let made_at = self.committer.node().claims.get(key).map(|claim| claim.made_at);
+                    let made_at = self.core.committer.node().claims.get(key).map(|claim| claim.made_at);
                     plan.facts.extend(self.ending(&plan.draft, key, now, reason));
                     missing.push(Missing { key, ask, made_at: made_at.unwrap_or(now) });
                 }

@@ -3,9 +3,9 @@
 use tenure_ledger::ClaimKey;
 use tenure_types::{Error, ErrorCode, Generation, HolderName, Result, ScopeName};
 
+use super::AgentClaims;
 use super::asking::BY_AGENT;
 use super::scope::of_another;
-use crate::engine::Engine;
 
 /// The precondition of a release. An agent that terminates must not release a claim that its successor uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,22 +18,19 @@ pub struct Precondition {
     pub holder: Option<HolderName>,
 }
 
-impl Engine {
-    /// As [`release_claim`](Self::release_claim), if the claim is still the one that is meant.
-    ///
-    /// # Errors
-    /// `ClaimOfAnotherScope` and `ClaimSuperseded` if it is not; then nothing is changed.
-    pub async fn release_claim_if(&self, key: &ClaimKey, precondition: &Precondition) -> Result<bool> {
+impl AgentClaims {
+    /// Serves [`Engine::release_claim_if`](crate::Engine::release_claim_if).
+    pub(crate) async fn release_claim_if(&self, key: &ClaimKey, precondition: &Precondition) -> Result<bool> {
         // The claim changes in its agent's turn only, except that it may end.
-        let _turn = self.turns.enter(&key.agent).await?;
-        self.has_state()?;
+        let _turn = self.core.turns.enter(&key.agent).await?;
+        self.core.has_state()?;
         self.restore_claims_of(&key.agent).await?;
         self.check_precondition(key, precondition)?;
         self.release_in_turn(key).await
     }
 
     fn check_precondition(&self, key: &ClaimKey, precondition: &Precondition) -> Result<()> {
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         let Some(claim) = node.claims.get(key) else { return Ok(()) };
         let Precondition { scope, generation, holder } = precondition;
         let claimant = &claim.wish.claimant;
@@ -57,20 +54,17 @@ impl Engine {
         }
     }
 
-    /// Ends an agent's claim; durable when this returns. Returns whether there was one.
-    ///
-    /// # Errors
-    /// `CheckpointFailed` when the release is not durable: the caller has to retry. `NotReady` while the state is lost.
-    pub async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
-        let _turn = self.turns.enter(&key.agent).await?;
-        self.has_state()?;
+    /// Serves [`Engine::release_claim`](crate::Engine::release_claim).
+    pub(crate) async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
+        let _turn = self.core.turns.enter(&key.agent).await?;
+        self.core.has_state()?;
         self.release_in_turn(key).await
     }
 
     /// The caller has the agent's turn.
     async fn release_in_turn(&self, key: &ClaimKey) -> Result<bool> {
         let existed = self.end_claim(key, || Some(BY_AGENT.reason().to_owned())).await?;
-        self.settle_quietly(&key.network, &key.owner()).await;
+        self.delegates.settle_quietly(&key.network, &key.owner()).await;
         self.witnessed.retain(|other, _| other != key);
         Ok(existed)
     }
@@ -81,23 +75,23 @@ impl Engine {
         key: &ClaimKey,
         reason: impl FnOnce() -> Option<String>,
     ) -> Result<bool> {
-        self.observed("unclaim", &key.network, Some(&key.owner()), self.serve_end(key, reason)).await
+        self.core.observed("unclaim", &key.network, Some(&key.owner()), self.serve_end(key, reason)).await
     }
 
     async fn serve_end(&self, key: &ClaimKey, reason: impl FnOnce() -> Option<String>) -> Result<bool> {
         // A release that is not durable yet may have ended it, and a removal its network.
-        let ended = || (false, self.ports.journal.barrier());
-        let (existed, ticket) = match self.networks.known(&key.network) {
+        let ended = || (false, self.core.ports.journal.barrier());
+        let (existed, ticket) = match self.core.networks.known(&key.network) {
             None => ended(),
             Some(slot) => match slot.lock().await.as_mut() {
                 None => ended(),
                 Some(served) => {
                     let reason = reason();
-                    let facts = reason.map(|reason| self.ending(&served.book, key, self.now(), &reason));
+                    let facts = reason.map(|reason| self.ending(&served.book, key, self.core.now(), &reason));
                     match facts.unwrap_or_default() {
                         facts if facts.is_empty() => ended(),
                         facts => {
-                            let ticket = self.committer.commit(&mut served.book, &facts)?.1;
+                            let ticket = self.core.committer.commit(&mut served.book, &facts)?.1;
                             // In the turn: a claim of this name that is made next has been heard of.
                             self.heard.forget(key);
                             (true, ticket)

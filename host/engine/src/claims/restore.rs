@@ -20,14 +20,13 @@ use tenure_types::{
     Sandbox,
 };
 
-use super::WitnessedClaim;
-use super::witnessed::AwaitedClaim;
-use crate::engine::Engine;
-use crate::slot::Alone;
+use super::AgentClaims;
+use super::witnessed::{AwaitedClaim, WitnessedClaim};
+use crate::network::slot::Alone;
 
-impl Engine {
-    /// Has these claims restored once their networks serve a request, unless the ledger has them.
-    pub fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
+impl AgentClaims {
+    /// Serves [`Engine::await_claims`](crate::Engine::await_claims).
+    pub(crate) fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
         let awaited = |claim: WitnessedClaim| {
             let WitnessedClaim { key, addresses, claimant, .. } = claim;
             (key, AwaitedClaim { addresses, claimant })
@@ -35,18 +34,17 @@ impl Engine {
         self.witnessed.change(|all| all.extend(claims.into_iter().map(awaited)));
     }
 
-    /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.
-    #[must_use]
-    pub fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
+    /// Serves [`Engine::witnessed_claims`](crate::Engine::witnessed_claims).
+    pub(crate) fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
         let awaited = self.witnessed.any().map(|all| all.clone()).unwrap_or_default();
         // Each durable change of claims asks, before anybody is answered: each network is locked once.
         let mut by_network: BTreeMap<NetworkName, Vec<Claim>> = BTreeMap::new();
-        for claim in self.committer.node().claims.all() {
+        for claim in self.core.committer.node().claims.all() {
             by_network.entry(claim.key.network.clone()).or_default().push(claim.clone());
         }
         let mut all = BTreeMap::new();
         for (network, claims) in by_network {
-            let Some(slot) = self.networks.get(&network) else { continue };
+            let Some(slot) = self.core.networks.get(&network) else { continue };
             let state = slot.state();
             let Some(served) = state.as_ref() else { continue };
             for Claim { key, wish, generation, .. } in claims {
@@ -64,10 +62,9 @@ impl Engine {
         all.into_values().collect()
     }
 
-    /// Differs from before whenever [`witnessed_claims`](Self::witnessed_claims) may.
-    #[must_use]
-    pub fn witnessed_version(&self) -> (u64, u64) {
-        (self.committer.node().claims.through(), self.witnessed.version())
+    /// Serves [`Engine::witnessed_version`](crate::Engine::witnessed_version).
+    pub(crate) fn witnessed_version(&self) -> (u64, u64) {
+        (self.core.committer.node().claims.through(), self.witnessed.version())
     }
 
     /// Restores the awaited claims of an agent, as far as their networks exist.
@@ -78,8 +75,8 @@ impl Engine {
             all.iter().flat_map(|all| all.keys().filter(own).map(|key| key.network.clone())).collect()
         };
         for network in networks {
-            let Some(slot) = self.networks.known(&network) else { continue };
-            self.restore_claims(&slot.alone().await, &network, self.now())?;
+            let Some(slot) = self.core.networks.known(&network) else { continue };
+            self.restore_claims(&slot.alone().await, &network, self.core.now())?;
         }
         Ok(())
     }
@@ -88,14 +85,14 @@ impl Engine {
     /// still has another owner, stays awaited.
     pub(crate) fn restore_claims(&self, alone: &Alone<'_>, network: &NetworkName, now: Moment) -> Result<()> {
         let awaited = self.witnessed.of(network);
-        if awaited.is_empty() || self.has_state().is_err() {
+        if awaited.is_empty() || self.core.has_state().is_err() {
             return Ok(());
         }
-        if self.delegate_of(network).is_some() {
+        if self.core.delegate_of(network).is_some() {
             self.witnessed.retain(|key, _| key.network != *network);
             return Ok(());
         }
-        let Some(choice) = self.committer.choice(network) else { return Ok(()) };
+        let Some(choice) = self.core.committer.choice(network) else { return Ok(()) };
         let stamp = Arc::new(choice.policy);
         let mut state = alone.state();
         let Some(served) = state.as_mut() else { return Ok(()) };
@@ -104,7 +101,7 @@ impl Engine {
             let held = served.book.owned_by(&key.owner());
             if held.is_some_and(|held| !has_all(held, addresses)) {
                 let outdated = self.ending(&served.book, key, now, "lost");
-                drop(self.committer.commit(&mut served.book, &outdated)?);
+                drop(self.core.committer.commit(&mut served.book, &outdated)?);
             }
         }
         for (key, claim) in awaited {
@@ -115,7 +112,7 @@ impl Engine {
             }
             match restored(&served.book, &key, &claim, &stamp, now) {
                 Ok(facts) => {
-                    drop(self.committer.commit(&mut served.book, &facts)?);
+                    drop(self.core.committer.commit(&mut served.book, &facts)?);
                     self.witnessed.retain(|other, _| *other != key);
                     tracing::warn!(claim = %key, ?addresses, "restored a claim of the state that was lost");
                 }

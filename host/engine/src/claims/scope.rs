@@ -6,13 +6,12 @@
 use tenure_ledger::ClaimKey;
 use tenure_types::{Error, ErrorCode, Result, ScopeName};
 
-use super::Agent;
-use crate::engine::Engine;
+use super::{Agent, AgentClaims};
 
-impl Engine {
+impl AgentClaims {
     /// Refuses a claim that belongs to another scope than the one that calls, unless that takes it over.
     pub(super) fn check_scope(&self, agent: &Agent, key: &ClaimKey) -> Result<()> {
-        let scope = self.committer.node().claims.get(key).map(|claim| claim.wish.claimant.scope.clone());
+        let scope = self.core.committer.node().claims.get(key).map(|claim| claim.wish.claimant.scope.clone());
         match scope {
             Some(scope) if scope != agent.scope && agent.from_scope.as_ref() != Some(&scope) => {
                 Err(of_another(key, scope.as_ref()))

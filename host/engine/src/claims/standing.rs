@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tenure_ledger::{Claim, Presence};
 use tenure_types::{AgentName, ConditionName, Moment};
 
-use crate::engine::Engine;
+use super::AgentClaims;
 
 /// How a claim's agent stands to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,23 +28,21 @@ pub struct ClaimFigures {
     pub watches: BTreeMap<AgentName, usize>,
 }
 
-impl Engine {
-    /// How a claim's agent stands to it.
-    #[must_use]
-    pub fn standing(&self, claim: &Claim) -> AgentStanding {
+impl AgentClaims {
+    /// Serves [`Engine::standing`](crate::Engine::standing).
+    pub(crate) fn standing(&self, claim: &Claim) -> AgentStanding {
         AgentStanding {
-            last_heard: self.heard.since_the_start(claim, self.now()),
+            last_heard: self.heard.since_the_start(claim, self.core.now()),
             watches: self.heard.watches_about(claim),
-            is_orphaned: !self.settings().has_agent(&claim.key.agent),
+            is_orphaned: !self.core.settings().has_agent(&claim.key.agent),
         }
     }
 
-    /// The numbers of claims and watches.
-    #[must_use]
-    pub fn claim_figures(&self) -> ClaimFigures {
-        let settings = self.settings();
+    /// Serves [`Engine::claim_figures`](crate::Engine::claim_figures).
+    pub(crate) fn claim_figures(&self) -> ClaimFigures {
+        let settings = self.core.settings();
         let mut figures = ClaimFigures { watches: self.heard.all_watches(), ..ClaimFigures::default() };
-        for claim in self.committer.node().claims.all() {
+        for claim in self.core.committer.node().claims.all() {
             let state = match claim.presence {
                 _ if !settings.has_agent(&claim.key.agent) => "orphaned",
                 Presence::Here(_) => "held",
@@ -64,6 +62,6 @@ impl Engine {
                 format!("{number} claims of agent {agent}, which is not in the configuration any more");
             (agent.to_string(), message)
         });
-        self.conditions.replace(ConditionName::ClaimsOrphaned, orphaned);
+        self.core.conditions.replace(ConditionName::ClaimsOrphaned, orphaned);
     }
 }

@@ -1,8 +1,8 @@
 //! The turns of several networks at once, of which none is held while another is waited for: a network whose policy works keeps
 //! no other network waiting.
 
-use crate::networks::Entered;
-use crate::slot::Alone;
+use crate::network::networks::Entered;
+use crate::network::slot::Alone;
 
 /// How many networks in turn are waited for.
 const MOST_WAITS: usize = 64;

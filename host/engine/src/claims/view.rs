@@ -7,8 +7,8 @@ use std::time::Duration;
 use tenure_ledger::{Book, Claim, ClaimKey, Presence};
 use tenure_types::{AgentName, Allocation, AssignedAddress, Moment, Network, Source};
 
+use super::AgentClaims;
 use super::optional::{MissingFamily, missing};
-use crate::engine::Engine;
 
 /// A claim with its addresses.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,12 +44,11 @@ impl Place {
     }
 }
 
-impl Engine {
-    /// The claims of an agent, or of all agents, by agent, network and name.
-    #[must_use]
-    pub fn claims_of(&self, agent: Option<&AgentName>) -> Vec<Claimed> {
+impl AgentClaims {
+    /// Serves [`Engine::claims_of`](crate::Engine::claims_of).
+    pub(crate) fn claims_of(&self, agent: Option<&AgentName>) -> Vec<Claimed> {
         let claims: Vec<Claim> = {
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             match agent {
                 Some(agent) => node.claims.of(agent).cloned().collect(),
                 None => node.claims.all().cloned().collect(),
@@ -58,13 +57,12 @@ impl Engine {
         claims.into_iter().filter_map(|claim| self.claimed(&claim.key)).collect()
     }
 
-    /// A claim; `None` if there is none, or it has just ended.
-    #[must_use]
-    pub fn claimed(&self, key: &ClaimKey) -> Option<Claimed> {
-        let slot = self.networks.get(&key.network)?;
+    /// Serves [`Engine::claimed`](crate::Engine::claimed).
+    pub(crate) fn claimed(&self, key: &ClaimKey) -> Option<Claimed> {
+        let slot = self.core.networks.get(&key.network)?;
         let state = slot.state();
         let book = &state.as_ref()?.book;
-        let claim = self.committer.node().claims.get(key).cloned()?;
+        let claim = self.core.committer.node().claims.get(key).cloned()?;
         let held = book.owned_by(&key.owner()).filter(|held| held.generation == claim.generation)?;
         let lapses_at = self.lapses_at(&claim);
         Some(shown(book, claim, held, lapses_at))
@@ -72,12 +70,12 @@ impl Engine {
 
     /// Returns the end of a claim's lease without further contact.
     pub(super) fn lapses_at(&self, claim: &Claim) -> Option<Moment> {
-        let heard = self.heard.last(claim, self.now());
+        let heard = self.heard.last(claim, self.core.now());
         let lease = claim.wish.lease.map(|lease| after(heard, lease));
         let reserved = match claim.presence {
             Presence::Here(_) => None,
             // Nobody could return while the daemon was away, so this counts from its start, which comes after the boot.
-            Presence::Reserved(_) => Some(after(heard, self.settings().reserved)),
+            Presence::Reserved(_) => Some(after(heard, self.core.settings().reserved)),
         };
         [lease, reserved].into_iter().flatten().min_by_key(|at| at.boot_ns)
     }

@@ -7,10 +7,10 @@ use tenure_types::{
     AssignedAddress, ContainerId, DelegateName, DelegateVerb, InterfaceName, NetworkName, Owner, Result,
 };
 
+use super::DelegateClient;
 use super::identity::{call, is_of_claims};
-use crate::engine::Engine;
 
-impl Engine {
+impl DelegateClient {
     /// Has the delegate check that an owner has what it gave.
     pub(crate) async fn check_at_delegate(
         &self,
@@ -18,7 +18,7 @@ impl Engine {
         owner: &Owner,
         held: &[AssignedAddress],
     ) -> Result<()> {
-        let known = self.committer.node().delegations.get(network, owner).cloned();
+        let known = self.core.committer.node().delegations.get(network, owner).cloned();
         let Some(delegation) = known else { return Ok(()) };
         let port = self.delegate(&delegation.delegate)?;
         let given = Success::of(held.to_vec());
@@ -32,10 +32,10 @@ impl Engine {
         network: &NetworkName,
         valid: &HashSet<(ContainerId, InterfaceName)>,
     ) {
-        let Some(slot) = self.networks.known(network) else { return };
+        let Some(slot) = self.core.networks.known(network) else { return };
         // Nobody is asked for anything meanwhile that is not on the list.
         let _asking = slot.asking.write().await;
-        let known: Vec<_> = self.committer.node().delegations.of(network).cloned().collect();
+        let known: Vec<_> = self.core.committer.node().delegations.of(network).cloned().collect();
         let ours = known.iter().map(|asked| (asked.container.clone(), asked.interface.clone()));
         // A runtime does not know claims: an attachment with such a name is not one, and would be kept for ever.
         let pods = valid.iter().filter(|(container, _)| !is_of_claims(container));

@@ -7,10 +7,10 @@ use tenure_types::cni::Success;
 use tenure_types::{DelegateName, ErrorCode, NetworkName, Owner, PodIdentity, Result};
 use tokio::sync::Notify;
 
+use super::DelegateClient;
 use super::identity::{call, names};
-use crate::engine::Engine;
+use crate::network::slot::Slot;
 use crate::ports::DelegateFailure;
-use crate::slot::Slot;
 
 /// A request to a delegate.
 pub(crate) struct Wanting {
@@ -40,7 +40,7 @@ impl Drop for Open {
     }
 }
 
-impl Engine {
+impl DelegateClient {
     /// Has a network's delegate give addresses to an owner. The caller has the key's turn, and neither the network's nor a
     /// place: this takes as long as the delegate does.
     ///
@@ -50,11 +50,11 @@ impl Engine {
     /// `DelegateUnavailable` and `DelegateFailed`, and those of the checkpoint. What the delegate may have given is given back,
     /// now or later.
     pub(crate) async fn obtain(&self, slot: &Slot, wanting: Wanting) -> Result<Obtained> {
-        let _waiting = self.delegates.waiting.enter(&wanting.delegate, &wanting.network)?;
+        let _waiting = self.memory.waiting.enter(&wanting.delegate, &wanting.network)?;
         let Wanting { network, owner, delegate, ipam, netns, pod, requested } = wanting;
         self.settle(&network, &owner).await?;
         let (container, interface) = names(&network, &owner)?;
-        let since = self.now();
+        let since = self.core.now();
         let delegation = Delegation {
             network,
             owner,
@@ -69,13 +69,13 @@ impl Engine {
         let mut asked = call(&delegation, pod);
         asked.requested = requested;
         let port = self.delegate(&delegate)?;
-        self.ports.journal.health()?;
-        let open = Open(Arc::clone(&self.delegates.due));
+        self.core.ports.journal.health()?;
+        let open = Open(Arc::clone(&self.memory.due));
         let note = DelegationFact::Asked(delegation.clone());
         let ticket = {
             // While a GC runs, nobody may be given anything that is not on its list; from this fact on, it is.
             let _asking = slot.asking.read().await;
-            self.committer.commit_node(|_| Some(note))
+            self.core.committer.commit_node(|_| Some(note))
         };
         if let Some(ticket) = ticket {
             ticket.durable().await?;
@@ -110,8 +110,8 @@ impl Engine {
         answer: Result<Success, DelegateFailure>,
     ) -> Result<Success, DelegateFailure> {
         match &answer {
-            Err(failure) if !failure.is_refusal => self.delegates.fails(delegate, &failure.error),
-            _ => self.delegates.works(delegate),
+            Err(failure) if !failure.is_refusal => self.memory.fails(delegate, &failure.error),
+            _ => self.memory.works(delegate),
         }
         answer
     }

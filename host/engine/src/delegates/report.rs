@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tenure_ledger::Delegation;
 use tenure_types::{ConditionName, DelegateCall, DelegateName, DelegateVerb, InterfaceName, NetworkName};
 
-use crate::engine::Engine;
+use super::DelegateClient;
 
 /// How far a delegation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,18 +45,17 @@ pub struct Pending {
     pub why: String,
 }
 
-impl Engine {
-    /// Lists the delegations, by network and owner.
-    #[must_use]
-    pub fn delegations(&self) -> Vec<Pending> {
-        let all: Vec<_> = self.committer.node().delegations.all().cloned().collect();
+impl DelegateClient {
+    /// Serves [`Engine::delegations`](crate::Engine::delegations).
+    pub(crate) fn delegations(&self) -> Vec<Pending> {
+        let all: Vec<_> = self.core.committer.node().delegations.all().cloned().collect();
         let pending = |delegation: Arc<Delegation>| {
             let phase = match &delegation.given {
                 _ if self.is_in_use(&delegation) => Phase::InUse,
                 None => Phase::Open,
                 Some(_) => Phase::Leaving,
             };
-            let retry = self.delegates.retry(&(delegation.network.clone(), delegation.owner.clone()));
+            let retry = self.memory.retry(&(delegation.network.clone(), delegation.owner.clone()));
             let (attempts, why) = retry.map_or((0, String::new()), |retry| (retry.attempts, retry.why));
             Pending { delegation, phase, attempts, why }
         };
@@ -65,10 +64,10 @@ impl Engine {
 
     /// Asks the delegates that fail whether they work again, and updates the condition.
     pub(super) async fn look_at_delegates(&self) {
-        let asked = self.delegates.failing().into_iter().map(|(name, _)| async move {
+        let asked = self.memory.failing().into_iter().map(|(name, _)| async move {
             let (Ok(port), Some(call)) = (self.delegate(&name), question()) else { return };
             if port.tell(&call, &DelegateVerb::Status).await.is_ok() {
-                self.delegates.works(&name);
+                self.memory.works(&name);
             }
         });
         join_all(asked).await;
@@ -80,13 +79,13 @@ impl Engine {
                 entry.0 += 1;
             }
         }
-        let mut failing: BTreeMap<DelegateName, String> = self.delegates.failing().into_iter().collect();
+        let mut failing: BTreeMap<DelegateName, String> = self.memory.failing().into_iter().collect();
         for (name, (number, why)) in waiting {
             let why = failing.remove(&name).unwrap_or(why);
             failing.insert(name, format!("{why}; {number} of its allocations wait to be given back"));
         }
         let failing = failing.into_iter().map(|(name, why)| (name.to_string(), why));
-        self.conditions.replace(ConditionName::DelegateFailing, failing);
+        self.core.conditions.replace(ConditionName::DelegateFailing, failing);
     }
 }
 

@@ -4,32 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, future, stream};
-use tenure_ledger::{Delegation, DelegationFact, Fact};
-use tenure_types::{AgentName, DelegateName, DelegateVerb, Error, ErrorCode, NetworkName, Owner, Result};
+use tenure_ledger::Delegation;
+use tenure_types::{AgentName, DelegateName, Owner};
 
-use super::given::withdrawn;
-use super::identity::call;
-use crate::engine::Engine;
-use crate::ports::Delegate;
+use super::DelegateClient;
 
 /// How many delegations of one delegate are undone at once, or of one agent one after the other; how many calls of a delegate
 /// run at once is up to its own limit.
 const AT_ONCE: usize = 32;
 
-impl Engine {
-    /// Undoes at their delegates what is not in use, as far as it is due, and asks failing delegates whether they work again.
-    /// Returns how many could not be undone. Call it regularly, and when [`untidy`](Self::untidy) returns.
-    pub async fn tidy(&self) -> usize {
+impl DelegateClient {
+    /// Serves [`Engine::tidy`](crate::Engine::tidy).
+    pub(crate) async fn tidy(&self) -> usize {
         // A delegation that an older state has as left over may be in use by now.
-        if self.has_state().is_err() {
+        if self.core.has_state().is_err() {
             return 0;
         }
-        let now = self.ports.clock.monotonic();
-        let mut due: Vec<Arc<Delegation>> = self.committer.node().delegations.all().cloned().collect();
+        let now = self.core.ports.clock.monotonic();
+        let mut due: Vec<Arc<Delegation>> = self.core.committer.node().delegations.all().cloned().collect();
         due.retain(|delegation| {
             let key = (delegation.network.clone(), delegation.owner.clone());
-            !self.is_in_use(delegation)
-                && self.delegates.retry(&key).is_none_or(|retry| retry.not_before <= now)
+            !self.is_in_use(delegation) && self.memory.retry(&key).is_none_or(|retry| retry.not_before <= now)
         });
         // Each delegate by itself, and each agent: a call that hangs delays only its own group.
         let mut groups: BTreeMap<(DelegateName, Option<AgentName>), Vec<Arc<Delegation>>> = BTreeMap::new();
@@ -55,7 +50,7 @@ impl Engine {
     async fn tidy_pods(&self, due: Vec<Arc<Delegation>>) -> usize {
         let undone = stream::iter(due).map(|delegation| async move {
             let Delegation { network, owner, .. } = delegation.as_ref();
-            let _turn = self.admission.enter(network, owner).await?;
+            let _turn = self.core.admission.enter(network, owner).await?;
             self.settle(network, owner).await
         });
         undone.buffer_unordered(AT_ONCE).filter(|undone| future::ready(undone.is_err())).count().await
@@ -69,104 +64,14 @@ impl Engine {
         }
         let mut left = 0;
         for delegation in due.iter().take(AT_ONCE) {
-            let Some(Ok(_turn)) = self.turns.enter(agent).now_or_never() else { return left + 1 };
+            let Some(Ok(_turn)) = self.core.turns.enter(agent).now_or_never() else { return left + 1 };
             left += usize::from(self.settle(&delegation.network, &delegation.owner).await.is_err());
         }
         left
     }
 
-    /// Waits until there may be something to tidy up.
-    pub async fn untidy(&self) {
-        self.delegates.due.notified().await;
-    }
-
-    /// Undoes what is open for a key, if anything is. The caller has the key's turn.
-    ///
-    /// # Errors
-    /// `DelegateUnavailable` and `DelegateFailed` if it cannot be undone now, and those of the checkpoint.
-    pub(super) async fn settle(&self, network: &NetworkName, owner: &Owner) -> Result<()> {
-        let known = self.committer.node().delegations.get(network, owner).cloned();
-        let Some(delegation) = known.filter(|delegation| !self.is_in_use(delegation)) else { return Ok(()) };
-        // A crash must not bring back an allocation whose addresses the delegate has taken back: the fact that ended it may not be
-        // durable yet.
-        self.ports.journal.barrier().durable().await?;
-        self.undo(&delegation).await?;
-        self.end(&delegation).await
-    }
-
-    /// As [`settle`](Self::settle), for a caller that does not need it done: what fails is tried again later, and a delegate
-    /// that is known to fail is not waited for.
-    pub(crate) async fn settle_quietly(&self, network: &NetworkName, owner: &Owner) {
-        let known = self.committer.node().delegations.get(network, owner).cloned();
-        let Some(delegation) = known else { return };
-        if !self.delegates.is_failing(&delegation.delegate) && self.settle(network, owner).await.is_ok() {
-            return;
-        }
-        self.delegates.due.notify_one();
-    }
-
-    /// Has [`tidy`](Self::tidy) look again.
-    pub(crate) fn is_untidy(&self) {
-        self.delegates.due.notify_one();
-    }
-
-    /// Has the delegate free all addresses of the owner.
-    pub(super) async fn undo(&self, delegation: &Delegation) -> Result<()> {
-        let key = (delegation.network.clone(), delegation.owner.clone());
-        let told = match self.delegate(&delegation.delegate) {
-            Ok(port) => port.tell(&call(delegation, None), &DelegateVerb::Del).await.map(drop),
-            Err(error) => Err(error),
-        };
-        match told {
-            Ok(()) => {
-                self.delegates.works(&delegation.delegate);
-                Ok(())
-            }
-            Err(error) => {
-                self.delegates.fails(&delegation.delegate, &error);
-                self.delegates.postpone(&key, self.ports.clock.monotonic(), &error);
-                Err(error)
-            }
-        }
-    }
-
-    /// Records that the delegate has nothing for the owner any more, and removes the ranges of what it had given; durable
-    /// when this returns.
-    pub(super) async fn end(&self, delegation: &Delegation) -> Result<()> {
-        let (network, owner, now) = (&delegation.network, &delegation.owner, self.now());
-        self.delegates.settled(&(network.clone(), owner.clone()));
-        let ended = DelegationFact::Ended { network: network.clone(), owner: owner.clone(), at: now };
-        let addresses = delegation.given.as_ref().map_or(&[][..], |given| &given.addresses);
-        let ticket = match self.networks.known(network).filter(|_| !addresses.is_empty()) {
-            None => self.committer.commit_node(|_| Some(ended)),
-            Some(slot) => match slot.lock().await.as_mut() {
-                None => self.committer.commit_node(|_| Some(ended)),
-                Some(served) => {
-                    let mut facts = withdrawn(&served.book, addresses, now);
-                    facts.push(Fact::from(ended));
-                    Some(self.committer.commit(&mut served.book, &facts)?.1)
-                }
-            },
-        };
-        match ticket {
-            Some(ticket) => ticket.durable().await,
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the ledger has the allocation of a delegation.
-    pub(super) fn is_in_use(&self, delegation: &Delegation) -> bool {
-        let Some(given) = &delegation.given else { return false };
-        let Some(slot) = self.networks.get(&delegation.network) else { return false };
-        let state = slot.state();
-        let held = state.as_ref().and_then(|served| served.book.owned_by(&delegation.owner));
-        held.is_some_and(|held| held.generation == given.generation)
-    }
-
-    pub(super) fn delegate(&self, name: &DelegateName) -> Result<Arc<dyn Delegate>> {
-        self.ports.catalogue.delegate(name).ok_or_else(|| {
-            let cause = format_args!("delegates.{name} is not in the daemon's configuration");
-            Error::new(ErrorCode::DelegateUnavailable, cause)
-        })
+    /// Serves [`Engine::untidy`](crate::Engine::untidy).
+    pub(crate) async fn untidy(&self) {
+        self.memory.due.notified().await;
     }
 }

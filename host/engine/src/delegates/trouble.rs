@@ -30,7 +30,7 @@ pub(super) struct Retry {
 
 /// The engine's memory of delegates beyond the facts; lost at a restart.
 #[derive(Default)]
-pub(crate) struct Delegates {
+pub(crate) struct DelegateMemory {
     pub(super) waiting: Waiting,
     /// Notified when there may be something to tidy up.
     pub(super) due: Arc<Notify>,
@@ -40,7 +40,7 @@ pub(crate) struct Delegates {
     failing: Mutex<BTreeMap<DelegateName, String>>,
 }
 
-impl Delegates {
+impl DelegateMemory {
     pub(super) fn fails(&self, delegate: &DelegateName, error: &Error) {
         hold(&self.failing).insert(delegate.clone(), error.cause.clone());
     }

@@ -2,26 +2,22 @@
 
 use tenure_types::{Error, NetworkName};
 
-use super::demand::{Attending, Demand};
-use crate::engine::Engine;
+use super::HostEffects;
+use crate::network::demand::{Attending, Demand};
 
-impl Engine {
-    /// Announces an executor of a network's effects: requests of that network that find nothing yet wait from now on. The network need not
-    /// exist yet.
-    #[must_use]
-    pub fn attend(&self, network: &NetworkName) -> Attending {
+impl HostEffects {
+    /// Serves [`Engine::attend`](crate::Engine::attend).
+    pub(crate) fn attend(&self, network: &NetworkName) -> Attending {
         Attending::new(&self.demands, network)
     }
 
-    /// Why requests wait for a network's supply, in the words of the policy and of its last plan; `None` if none waits.
-    #[must_use]
-    pub fn why_waiting(&self, network: &NetworkName) -> Option<Error> {
+    /// Serves [`Engine::why_waiting`](crate::Engine::why_waiting).
+    pub(crate) fn why_waiting(&self, network: &NetworkName) -> Option<Error> {
         self.demands.why(network)
     }
 
-    /// The networks for whose supply requests wait.
-    #[must_use]
-    pub fn demands(&self) -> Vec<Demand> {
+    /// Serves [`Engine::demands`](crate::Engine::demands).
+    pub(crate) fn demands(&self) -> Vec<Demand> {
         self.demands.all()
     }
 }

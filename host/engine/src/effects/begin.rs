@@ -5,12 +5,11 @@ use std::sync::Arc;
 use tenure_ledger::{EffectFact, Fact, Intent, IntentOrigin, Taken};
 use tenure_types::{Attributes, Effect, Error, ErrorCode, Moment, NetworkName, Result};
 
-use super::guard;
 use super::refusal::Refusal;
-use crate::engine::Engine;
-use crate::pipeline::no_book;
+use super::{HostEffects, guard};
+use crate::network::networks::unknown_network;
+use crate::network::slot::{Alone, no_book};
 use crate::ports::{Outside, Ticket};
-use crate::slot::Alone;
 
 /// The outcome of a request to begin effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,20 +20,15 @@ pub struct Begun {
     pub refused: Vec<(Effect, Refusal)>,
 }
 
-impl Engine {
-    /// Begins effects that the host wants without a policy's plan. Each is judged by itself, as those of a plan are, and what has begun is
-    /// durable when this returns, together with the drain of the ranges that it takes: no address of them is handed out between the
-    /// check and the end of the intent.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`, those of an ADD while the ledger may not know of every owner, and those of the journal; nothing has begun then.
-    pub async fn begin_effects(
+impl HostEffects {
+    /// Serves [`Engine::begin_effects`](crate::Engine::begin_effects).
+    pub(crate) async fn begin_effects(
         &self,
         network: &NetworkName,
         effects: Vec<Effect>,
         outside: &dyn Outside,
     ) -> Result<Begun> {
-        self.observed("begin", network, None, self.serve_begin(network, effects, outside)).await
+        self.core.observed("begin", network, None, self.serve_begin(network, effects, outside)).await
     }
 
     async fn serve_begin(
@@ -43,15 +37,15 @@ impl Engine {
         effects: Vec<Effect>,
         outside: &dyn Outside,
     ) -> Result<Begun> {
-        let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let slot = self.core.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
-        let now = self.now();
+        let now = self.core.now();
         // As for a plan: the ledger must know of every owner, and what has cooled down is not cooling any more.
-        self.admits()?;
-        self.admits_beside_moves(alone.state().as_ref())?;
-        self.restore_claims(&alone, name, now)?;
+        self.core.admits()?;
+        self.imports.admits_beside_moves(alone.state().as_ref())?;
+        self.claims.restore_claims(&alone, name, now)?;
         if let Some(served) = alone.state().as_mut() {
-            self.expire(served, now);
+            self.core.expire(served, now);
         }
         let begun = self.judge_effects(&alone, name, effects, &IntentOrigin::Host, outside, now)?;
         if let Some(recorded) = self.record_effects(alone, &begun, now)? {
@@ -70,7 +64,7 @@ impl Engine {
         outside: &dyn Outside,
         since: Moment,
     ) -> Result<Begun> {
-        let mut open = self.committer.node().effects.of(name);
+        let mut open = self.core.committer.node().effects.of(name);
         let state = alone.state();
         let book = &state.as_ref().ok_or_else(no_book)?.book;
         let mut begun = Begun::default();
@@ -116,7 +110,7 @@ impl Engine {
         }
         let mut held = alone.hold();
         let served = held.as_mut().ok_or_else(no_book)?;
-        self.ports.journal.health()?;
+        self.core.ports.journal.health()?;
         let mut facts = Vec::new();
         for intent in &begun.intents {
             for Taken { pool, range, .. } in &intent.takes {
@@ -126,6 +120,6 @@ impl Engine {
             }
             facts.push(EffectFact::Intended((**intent).clone()).into());
         }
-        Ok(Some(self.committer.commit(&mut served.book, &facts)?.1))
+        Ok(Some(self.core.committer.commit(&mut served.book, &facts)?.1))
     }
 }

@@ -21,6 +21,7 @@ struct Target<'a> {
 
 /// The attributes that name a target: a range, or a label of ranges.
 const RANGE: &str = "range";
+
 const TARGETS: [&str; 3] = [RANGE, "interface", "block"];
 
 /// The ranges that an effect takes; none if it takes nothing.

@@ -8,11 +8,12 @@ use tenure_types::{
     Result, Supply,
 };
 
+use super::HostEffects;
 use super::begin::Begun;
 use super::refusal::Refusal;
-use crate::engine::Engine;
+use crate::network::networks::unknown_network;
+use crate::network::slot::Alone;
 use crate::ports::Outside;
-use crate::slot::Alone;
 
 /// The input of a plan besides the ledger and the open intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,39 +37,32 @@ pub struct Planned {
     pub lines: Vec<String>,
 }
 
-impl Engine {
-    /// Has a network's policy plan, and begins what it may: each intent is durable when this returns, together with the
-    /// drain of the ranges that it takes.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`, and whatever the policy fails with.
-    pub async fn plan_effects(
+impl HostEffects {
+    /// Serves [`Engine::plan_effects`](crate::Engine::plan_effects).
+    pub(crate) async fn plan_effects(
         &self,
         network: &NetworkName,
         outlook: Outlook,
         outside: &dyn Outside,
     ) -> Result<Planned> {
-        self.observed("plan", network, None, self.serve_plan(network, outlook, outside, true)).await
+        self.core.observed("plan", network, None, self.serve_plan(network, outlook, outside, true)).await
     }
 
-    /// Has a network's policy plan, and begins nothing.
-    ///
-    /// # Errors
-    /// As [`plan_effects`](Self::plan_effects).
-    pub async fn explain_effects(
+    /// Serves [`Engine::explain_effects`](crate::Engine::explain_effects).
+    pub(crate) async fn explain_effects(
         &self,
         network: &NetworkName,
         outlook: Outlook,
         outside: &dyn Outside,
     ) -> Result<Planned> {
-        self.observed("explain", network, None, self.serve_plan(network, outlook, outside, false)).await
+        self.core.observed("explain", network, None, self.serve_plan(network, outlook, outside, false)).await
     }
 
-    /// Whether a network's policy plans. A policy that is not loaded yet does not.
-    pub async fn plans(&self, network: &NetworkName) -> bool {
-        let Some(slot) = self.networks.known(network) else { return false };
+    /// Serves [`Engine::plans`](crate::Engine::plans).
+    pub(crate) async fn plans(&self, network: &NetworkName) -> bool {
+        let Some(slot) = self.core.networks.known(network) else { return false };
         let alone = slot.alone().await;
-        self.deciding(&alone, network, self.now()).is_ok_and(|(policy, _)| policy.plans())
+        self.claims.deciding(&alone, network, self.core.now()).is_ok_and(|(policy, _)| policy.plans())
     }
 
     async fn serve_plan(
@@ -78,9 +72,9 @@ impl Engine {
         outside: &dyn Outside,
         begins: bool,
     ) -> Result<Planned> {
-        let slot = self.networks.known(name).ok_or_else(|| Self::unknown_network(name))?;
+        let slot = self.core.networks.known(name).ok_or_else(|| unknown_network(name))?;
         let alone = slot.alone().await;
-        let now = self.now();
+        let now = self.core.now();
         let (stamp, effects, lines) = self.proposed(&alone, name, outlook, begins, now).await?;
         let origin = IntentOrigin::Policy((*stamp).clone());
         let judged = self.judge_effects(&alone, name, effects, &origin, outside, now)?;
@@ -106,14 +100,14 @@ impl Engine {
         begins: bool,
         now: Moment,
     ) -> Result<(Arc<PolicyStamp>, Vec<Effect>, Vec<String>)> {
-        let (policy, book) = self.deciding(alone, name, now)?;
-        let open = self.committer.node().effects.of(name);
+        let (policy, book) = self.claims.deciding(alone, name, now)?;
+        let open = self.core.committer.node().effects.of(name);
         let state = Arc::new(self.plan_state(name, &book, &open, outlook));
         let (effects, lines) = if begins {
-            let effects = self.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
+            let effects = self.core.ask(name, policy.as_ref(), || policy.plan(state, book)).await;
             (effects.inspect_err(|error| self.demands.found(name, Some(error)))?, Vec::new())
         } else {
-            self.ask(name, policy.as_ref(), || policy.explain(state, book)).await?
+            self.core.ask(name, policy.as_ref(), || policy.explain(state, book)).await?
         };
         Ok((Arc::clone(policy.stamp()), effects, lines))
     }

@@ -5,52 +5,43 @@ use std::sync::Arc;
 use tenure_ledger::{EffectFact, Fact, Intent, Taken};
 use tenure_types::{Attributes, Error, ErrorCode, IntentId, Object, Result};
 
-use crate::engine::Engine;
-use crate::supply::Supply;
+use super::HostEffects;
+use super::supply::Supply;
 
-impl Engine {
-    /// The open intents, by id.
-    #[must_use]
-    pub fn intents(&self) -> Vec<Arc<Intent>> {
-        self.committer.node().effects.open().cloned().collect()
+impl HostEffects {
+    /// Serves [`Engine::intents`](crate::Engine::intents).
+    pub(crate) fn intents(&self) -> Vec<Arc<Intent>> {
+        self.core.committer.node().effects.open().cloned().collect()
     }
 
-    /// Lists the known objects outside, by kind and name.
-    #[must_use]
-    pub fn objects(&self) -> Vec<Arc<Object>> {
-        self.committer.node().effects.objects().cloned().collect()
+    /// Serves [`Engine::objects`](crate::Engine::objects).
+    pub(crate) fn objects(&self) -> Vec<Arc<Object>> {
+        self.core.committer.node().effects.objects().cloned().collect()
     }
 
-    /// Keeps what the outside has answered to a step of an intent; durable when this returns.
-    ///
-    /// # Errors
-    /// `Internal` if no such intent is open.
-    pub async fn effect_reached(&self, id: &IntentId, reached: Attributes) -> Result<()> {
-        self.ports.journal.health()?;
-        let at = self.now();
-        let ticket = self.committer.commit_node(|node| {
+    /// Serves [`Engine::effect_reached`](crate::Engine::effect_reached).
+    pub(crate) async fn effect_reached(&self, id: &IntentId, reached: Attributes) -> Result<()> {
+        self.core.ports.journal.health()?;
+        let at = self.core.now();
+        let ticket = self.core.committer.commit_node(|node| {
             let network = node.effects.get(id)?.network.clone();
             Some(EffectFact::Reached { id: id.clone(), network, reached, at })
         });
         ticket.ok_or_else(|| unknown(id))?.durable().await
     }
 
-    /// Keeps what has been seen of the outside; durable when this returns. What is known already is not kept again. All is staged before
-    /// any of it is waited for, so that one sync serves it.
-    ///
-    /// # Errors
-    /// Those of the journal.
-    pub async fn objects_seen(&self, objects: &[Object], gone: &[(String, String)]) -> Result<()> {
-        let at = self.now();
+    /// Serves [`Engine::objects_seen`](crate::Engine::objects_seen).
+    pub(crate) async fn objects_seen(&self, objects: &[Object], gone: &[(String, String)]) -> Result<()> {
+        let at = self.core.now();
         let mut tickets = Vec::new();
         for object in objects {
-            tickets.extend(self.committer.commit_node(|node| {
+            tickets.extend(self.core.committer.commit_node(|node| {
                 let is_known = node.effects.objects().any(|known| **known == *object);
                 (!is_known).then(|| EffectFact::Seen { object: object.clone(), at })
             }));
         }
         for (kind, name) in gone {
-            tickets.extend(self.committer.commit_node(|node| {
+            tickets.extend(self.core.committer.commit_node(|node| {
                 let is_known = node.effects.objects().any(|known| known.kind == *kind && known.name == *name);
                 is_known.then(|| EffectFact::Gone { kind: kind.clone(), name: name.clone(), at })
             }));
@@ -61,38 +52,32 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends an intent that was done, together with the ranges that it brought or took: both or neither, and durable when
-    /// this returns. Whoever waits for supply looks again.
-    ///
-    /// # Errors
-    /// `Internal` if no such intent is open, `InvalidConfig` if a pool cannot take a range.
-    pub async fn effect_done(&self, id: &IntentId, changes: &[Supply]) -> Result<()> {
+    /// Serves [`Engine::effect_done`](crate::Engine::effect_done).
+    pub(crate) async fn effect_done(&self, id: &IntentId, changes: &[Supply]) -> Result<()> {
         let intent = self.open_intent(id)?;
         let network = &intent.network;
-        self.observed("done", network, None, self.end_effect(&intent, None, changes.to_vec())).await
+        self.core.observed("done", network, None, self.end_effect(&intent, None, changes.to_vec())).await
     }
 
-    /// Ends an intent of which nothing is left outside. The ranges that it was to take are handed out again.
-    ///
-    /// # Errors
-    /// `Internal` if no such intent is open.
-    pub async fn effect_undone(&self, id: &IntentId, why: &str) -> Result<()> {
+    /// Serves [`Engine::effect_undone`](crate::Engine::effect_undone).
+    pub(crate) async fn effect_undone(&self, id: &IntentId, why: &str) -> Result<()> {
         let intent = self.open_intent(id)?;
-        self.observed("undone", &intent.network, None, self.end_effect(&intent, Some(why), reopened(&intent)))
+        self.core
+            .observed("undone", &intent.network, None, self.end_effect(&intent, Some(why), reopened(&intent)))
             .await
     }
 
     fn open_intent(&self, id: &IntentId) -> Result<Arc<Intent>> {
-        self.committer.node().effects.get(id).cloned().ok_or_else(|| unknown(id))
+        self.core.committer.node().effects.get(id).cloned().ok_or_else(|| unknown(id))
     }
 
     async fn end_effect(&self, intent: &Intent, undone: Option<&str>, changes: Vec<Supply>) -> Result<()> {
-        let (id, network, at) = (intent.id.clone(), intent.network.clone(), self.now());
+        let (id, network, at) = (intent.id.clone(), intent.network.clone(), self.core.now());
         let ended = match undone {
             None => EffectFact::Done { id, network, at },
             Some(why) => EffectFact::Undone { id, network, why: why.into(), at },
         };
-        let slot = self.networks.known(&intent.network);
+        let slot = self.core.networks.known(&intent.network);
         let alone = match &slot {
             Some(slot) => Some(slot.alone().await),
             None => None,
@@ -100,15 +85,17 @@ impl Engine {
         // Another caller may have ended it meanwhile.
         self.open_intent(&intent.id)?;
         let ticket = {
-            let defining = self.defining();
-            let mut held = alone.map(crate::slot::Alone::hold);
+            let defining = self.core.defining();
+            let mut held = alone.map(crate::network::slot::Alone::hold);
             match held.as_mut().and_then(|held| held.as_mut()) {
                 Some(served) => {
                     let ended = Some(Fact::from(ended));
                     self.change_supply(&defining, &intent.network, &mut served.book, &changes, ended)?
                 }
                 // Its network was removed: nobody's supply changes.
-                None => self.committer.commit_node(|_| Some(ended)).ok_or_else(|| unknown(&intent.id))?,
+                None => {
+                    self.core.committer.commit_node(|_| Some(ended)).ok_or_else(|| unknown(&intent.id))?
+                }
             }
         };
         ticket.durable().await?;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tenure_ledger::{Fact, LedgerFact, Move, MoveEnd, MoveFact};
 use tenure_types::{Error, ErrorCode, NetworkName, Result};
 
-use super::unknown;
-use crate::engine::Engine;
+use super::{NetworkImports, unknown};
 
 /// Which moves to abandon.
 #[derive(Debug, Clone)]
@@ -21,27 +20,22 @@ pub struct Abandon {
     pub apply: bool,
 }
 
-impl Engine {
-    /// Abandons moves that were cut off: the operator says that nothing of them is missing. What came over stays with its owners,
-    /// and the network serves new owners if no other move of it is open; durable when this returns. Returns the moves that were
-    /// abandoned, or would be.
-    ///
-    /// # Errors
-    /// `UnknownNetwork`; `NetworkInUse` while such an import is in progress; `CheckpointFailed` and `DiskFull`.
-    pub async fn abandon_moves(&self, abandon: &Abandon) -> Result<Vec<Move>> {
-        self.observed("import", &abandon.network, None, self.serve_abandon(abandon)).await
+impl NetworkImports {
+    /// Serves [`Engine::abandon_moves`](crate::Engine::abandon_moves).
+    pub(crate) async fn abandon_moves(&self, abandon: &Abandon) -> Result<Vec<Move>> {
+        self.core.observed("import", &abandon.network, None, self.serve_abandon(abandon)).await
     }
 
     async fn serve_abandon(&self, abandon: &Abandon) -> Result<Vec<Move>> {
         let Abandon { network, source, reason, apply } = abandon;
-        let slot = self.networks.known(network).ok_or_else(|| unknown(network))?;
+        let slot = self.core.networks.known(network).ok_or_else(|| unknown(network))?;
         let (ended, ticket) = {
             let mut state = slot.lock().await;
             let served = state.as_mut().ok_or_else(|| unknown(network))?;
             if !served.book.is_importing() {
                 return Ok(Vec::new());
             }
-            let mut open: Vec<Move> = self.committer.node().moves.open(network).cloned().collect();
+            let mut open: Vec<Move> = self.core.committer.node().moves.open(network).cloned().collect();
             if open.is_empty() {
                 open.push(super::gate::by_an_older_program(network));
             }
@@ -56,8 +50,8 @@ impl Engine {
             if !apply || ended.is_empty() {
                 return Ok(ended);
             }
-            self.ports.journal.health()?;
-            let at = self.now();
+            self.core.ports.journal.health()?;
+            let at = self.core.now();
             let abandoned = |open: &Move| {
                 let (network, source) = (network.clone(), Arc::clone(&open.source));
                 let (end, why) = (MoveEnd::Abandoned, reason.as_str().into());
@@ -68,7 +62,7 @@ impl Engine {
                 let network = network.clone();
                 facts.push(LedgerFact::Importing { network, under_way: false, at }.into());
             }
-            let (_, ticket) = self.committer.commit(&mut served.book, &facts)?;
+            let (_, ticket) = self.core.committer.commit(&mut served.book, &facts)?;
             tracing::info!(%network, moves = ended.len(), reason, "an operator abandoned what was not imported");
             (ended, ticket)
         };

@@ -11,10 +11,9 @@
 //!     └────▶ released: it was taken over earlier, and has ended since; or a DEL that began after it was made was answered
 //! ```
 
+use std::borrow::Borrow;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-use std::borrow::Borrow;
 
 use tenure_ledger::{Book, LedgerFact};
 use tenure_types::{

@@ -11,25 +11,25 @@ use tenure_types::{
     Allocation, ConditionName, Error, ErrorCode, NetworkConfig, NetworkName, Owner, PolicyName, Result,
 };
 
-use crate::committer::Committer;
-use crate::engine::Engine;
+use super::NetworkImports;
+use crate::core::committer::Committer;
 use crate::lock::hold;
+use crate::network::slot::Served;
 use crate::ports::{Compared, IsKnown, OtherIpams, Reservation};
-use crate::slot::Served;
 
 /// By how much the time of a file may lag behind the clock. A reservation this close to a DEL counts as later, which is safe.
 const FILE_TICK_MS: u64 = 10;
 
-impl Engine {
-    /// Compares networks with these other IPAMs from now on.
-    pub fn compare_with_others(&self, others: Arc<dyn OtherIpams>) {
+impl NetworkImports {
+    /// Serves [`Engine::compare_with_others`](crate::Engine::compare_with_others).
+    pub(crate) fn compare_with_others(&self, others: Arc<dyn OtherIpams>) {
         *self.others.write().unwrap_or_else(PoisonError::into_inner) = Some(others);
     }
 
     /// Refuses a new owner while a move of the network is open: an address that has not come over yet may be in use.
     pub(crate) fn admits_beside_moves(&self, served: Option<&Served>) -> Result<()> {
         let Some(served) = served.filter(|served| served.book.is_importing()) else { return Ok(()) };
-        let (name, node) = (served.book.name(), self.committer.node());
+        let (name, node) = (served.book.name(), self.core.committer.node());
         let worst = node.moves.open(name).min_by_key(|open| served.is_importing_from(&open.source));
         let cause = match worst {
             Some(open) => told(name, open, served.is_importing_from(&open.source)),
@@ -61,8 +61,8 @@ impl Engine {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Compares the networks again that were refused, so that their conditions end once an operator has seen to them.
-    pub async fn compare_again(&self) {
+    /// Serves [`Engine::compare_again`](crate::Engine::compare_again).
+    pub(crate) async fn compare_again(&self) {
         let Some(others) = self.others() else { return };
         let refused: Vec<Compared> = hold(&self.unaccounted).values().map(|(of, _)| of.clone()).collect();
         for before in refused {
@@ -75,10 +75,10 @@ impl Engine {
     /// Updates the conditions about open moves, and about networks that another IPAM has addresses of.
     pub(crate) fn look_at_moves(&self) {
         let mut unfinished: Vec<(String, String)> = Vec::new();
-        for (name, slot) in self.networks.all() {
+        for (name, slot) in self.core.networks.all() {
             let state = slot.state();
             let Some(served) = state.as_ref().filter(|served| served.book.is_importing()) else { continue };
-            let node = self.committer.node();
+            let node = self.core.committer.node();
             let mut open: Vec<Move> = node.moves.open(&name).cloned().collect();
             drop(node);
             if open.is_empty() {
@@ -92,7 +92,7 @@ impl Engine {
         let unaccounted = hold(&self.unaccounted);
         unfinished.extend(unaccounted.iter().map(|(name, (_, why))| (name.to_string(), why.clone())));
         drop(unaccounted);
-        self.conditions.replace(ConditionName::MoveUnfinished, unfinished);
+        self.core.conditions.replace(ConditionName::MoveUnfinished, unfinished);
     }
 
     fn others(&self) -> Option<Arc<dyn OtherIpams>> {
@@ -103,15 +103,15 @@ impl Engine {
     fn compared(&self, name: &NetworkName, config: Option<&Arc<NetworkConfig>>) -> Option<Compared> {
         let config = match config {
             Some(config) => Arc::clone(config),
-            None => Arc::clone(&self.networks.get(name)?.state().as_ref()?.book.network().config),
+            None => Arc::clone(&self.core.networks.get(name)?.state().as_ref()?.book.network().config),
         };
-        let node = self.committer.node();
+        let node = self.core.committer.node();
         let choice = node.choices.of(name);
         if choice.is_some_and(|served| served.now.policy.name.delegate().is_some()) {
             return None;
         }
         let sources = node.moves.sources(name).map(Arc::clone).collect();
-        let (removals, now_ms) = (self.networks.removals(), self.now().wall_ms);
+        let (removals, now_ms) = (self.core.networks.removals(), self.core.now().wall_ms);
         Some(Compared { network: name.clone(), config, sources, removals, now_ms })
     }
 
@@ -127,7 +127,7 @@ impl Engine {
     }
 
     fn is_known(&self, name: &NetworkName) -> IsKnown {
-        let (networks, committer) = (Arc::clone(&self.networks), Arc::clone(&self.committer));
+        let (networks, committer) = (Arc::clone(&self.core.networks), Arc::clone(&self.core.committer));
         let name = name.clone();
         Box::new(move |reservation| {
             let slot = networks.get(&name);

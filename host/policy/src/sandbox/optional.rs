@@ -98,12 +98,6 @@ impl WasmPolicy {
         Ok((self.read(plan::plan(&effects, book, &self.grants().effects))?, lines))
     }
 
-    /// Whether the policy keeps state, and may.
-    #[must_use]
-    pub fn keeps_state(&self) -> bool {
-        self.stateful().is_some()
-    }
-
     /// Converts another policy's state to this policy's, on the calling thread.
     ///
     /// # Errors
@@ -111,11 +105,6 @@ impl WasmPolicy {
     /// state.
     pub fn migrate(&self, state: &[u8], from: &PolicyStamp, book: &Arc<Book>) -> Result<Arc<[u8]>, Error> {
         self.migrate_watched(state, from, book, None)
-    }
-
-    /// The exports of a policy that keeps state, and may.
-    pub(super) fn stateful(&self) -> Option<&StatefulPre<CallContext>> {
-        self.abilities.stateful.as_ref().filter(|_| self.grants().stateful)
     }
 
     pub(super) fn migrate_watched(

@@ -14,6 +14,7 @@ use wasmtime::component::{Component, InstancePre};
 use super::abilities::Abilities;
 use super::answer::{self, Nonsense};
 use super::bindings::exports::tenure::ipam::{allocation, network};
+use super::bindings::stateful::StatefulPre;
 use super::bindings::tenure::ipam::types::{self, Refusal};
 use super::call::{CallContext, Patience, is_interrupted};
 use super::engine::PolicySandbox;
@@ -73,6 +74,17 @@ impl WasmPolicy {
     /// Grants it something else, and all other versions of its name that the same runtime has loaded.
     pub fn grant(&self, grants: Grants) {
         self.granted.set(grants);
+    }
+
+    /// Whether the policy keeps state, and may.
+    #[must_use]
+    pub fn keeps_state(&self) -> bool {
+        self.stateful().is_some()
+    }
+
+    /// The exports of a policy that keeps state, and may.
+    pub(super) fn stateful(&self) -> Option<&StatefulPre<CallContext>> {
+        self.abilities.stateful.as_ref().filter(|_| self.grants().stateful)
     }
 
     /// The limits of its calls.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use tenure_engine::{Activate, Define, ReplaceState, Supply as Supplied};
 use tenure_types::{Definer, NetworkConfig, NetworkName, PolicyName, PoolName};
 
-use super::{Daemon, Outcome, Request, World, names};
+use super::{Daemon, Outcome, Request, World};
 use crate::oracle::{Supply, Whole};
 use crate::policies::{BLOCKS, HOST, POLICIES, block};
 
@@ -113,18 +113,6 @@ impl World {
             Outcome::Other
         });
         self.send_tend(daemon)
-    }
-
-    /// The work beside the requests, which rolls networks back.
-    pub(super) fn send_tend(&mut self, daemon: &mut Daemon) -> Result<()> {
-        let engine = Arc::clone(&daemon.engine);
-        let id = daemon.executor.spawn(async move {
-            engine.tend().await;
-            Outcome::Other
-        });
-        names()?.iter().for_each(|network| self.oracle.change_sent(id, network, Whole::Tend));
-        daemon.asked.insert(id, Request::Tend);
-        Ok(())
     }
 
     /// An operator reads the state and writes it back, unless it has changed meanwhile. The oracle expects the same count.

@@ -1,0 +1,151 @@
+//! The claims of agents.
+
+use tenure_ledger::{Claim, ClaimKey};
+use tenure_types::{AgentName, Result};
+use tokio::sync::watch;
+
+use super::Engine;
+use crate::claims::changes::Changes;
+use crate::claims::declare::Declared;
+use crate::claims::filter::ClaimFilter;
+use crate::claims::heard::Watching;
+use crate::claims::release::Precondition;
+use crate::claims::standing::{AgentStanding, ClaimFigures};
+use crate::claims::view::Claimed;
+use crate::claims::witnessed::WitnessedClaim;
+use crate::claims::{Agent, Ask};
+
+impl Engine {
+    /// Notified when a claim of this agent, or any network's definition, has changed.
+    #[must_use]
+    pub fn claim_changes(&self, agent: &AgentName) -> watch::Receiver<u64> {
+        self.claims.claim_changes(agent)
+    }
+
+    /// Notified when any network's definition has changed.
+    #[must_use]
+    pub fn network_changes(&self) -> watch::Receiver<u64> {
+        self.claims.network_changes()
+    }
+
+    /// What has changed about an agent's claims since a version, or all of them; durable when this returns.
+    ///
+    /// # Errors
+    /// `NotReady` while the state is lost, `CheckpointFailed` and `DiskFull`.
+    pub async fn changes(&self, agent: &AgentName, version: Option<&str>) -> Result<Changes> {
+        self.claims.changes(agent, version).await
+    }
+
+    /// Notes that a claim's agent is there, after a reboot, too; durable when this returns.
+    ///
+    /// # Errors
+    /// `ClaimUnknown` if there is no such claim, `NotReady` while the state is lost.
+    pub async fn confirm(&self, key: &ClaimKey) -> Result<()> {
+        self.claims.confirm(key).await
+    }
+
+    /// Brings the claims of an agent's scope in line with its declaration; durable when this returns. Without `apply`, only says what
+    /// it would do.
+    ///
+    /// The policies are asked in their own networks' turns, some claims at a time; then everything is carried out in the turns of
+    /// all networks, if what was proposed still fits, and asked for again as far as it does not. More than 32 changes are
+    /// carried out some at a time instead, so that no network is kept for long.
+    ///
+    /// # Errors
+    /// As [`ensure`](Self::ensure), except that a claim which holds other addresses is made anew; then nothing is changed, or the
+    /// error says that some of many changes were carried out. `NotReady` if the networks change too fast.
+    pub async fn declare(&self, agent: &Agent, asks: &[Ask], apply: bool) -> Result<Declared> {
+        self.claims.declare(agent, asks, apply).await
+    }
+
+    /// Makes a claim, or returns the one that exists; durable when this returns. The same agent gets the same addresses,
+    /// until the claim ends.
+    ///
+    /// # Errors
+    /// `NotReady` while the state is lost, `UnknownNetwork` while the network does not exist, `ClaimDiffers` if the claim holds other addresses than it asks
+    /// for now, `ClaimOfAnotherScope` if another component has it, `ClaimDenied` if the agent has too many; otherwise as an ADD.
+    pub async fn ensure(&self, agent: &Agent, ask: &Ask) -> Result<Claimed> {
+        self.claims.ensure(agent, ask).await
+    }
+
+    /// Ends the claims that have lapsed, and returns how many. Call it regularly.
+    ///
+    /// Two witnesses are needed: the time is over, and the agent neither watches nor is asking for the claim. Neither the
+    /// agents' turns nor delegates are waited for, and no network waits for another: an agent's calls in progress do not delay the end of
+    /// other agents' claims. What delegates have to take back is left to [`tidy`](Self::tidy).
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when a release is not durable; the next call tries again.
+    pub async fn lapse(&self) -> Result<usize> {
+        self.claims.lapse().await
+    }
+
+    /// Counts an agent as present, as far as these of its claims are concerned, until this is dropped.
+    #[must_use]
+    pub fn watching(&self, agent: &AgentName, filter: ClaimFilter) -> Watching {
+        self.claims.watching(agent, filter)
+    }
+
+    /// The number of an agent's open watches.
+    #[must_use]
+    pub fn open_watches(&self, agent: &AgentName) -> usize {
+        self.claims.open_watches(agent)
+    }
+
+    /// As [`release_claim`](Self::release_claim), if the claim is still the one that is meant.
+    ///
+    /// # Errors
+    /// `ClaimOfAnotherScope` and `ClaimSuperseded` if it is not; then nothing is changed.
+    pub async fn release_claim_if(&self, key: &ClaimKey, precondition: &Precondition) -> Result<bool> {
+        self.claims.release_claim_if(key, precondition).await
+    }
+
+    /// Ends an agent's claim; durable when this returns. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CheckpointFailed` when the release is not durable: the caller has to retry. `NotReady` while the state is lost.
+    pub async fn release_claim(&self, key: &ClaimKey) -> Result<bool> {
+        self.claims.release_claim(key).await
+    }
+
+    /// Has these claims restored once their networks serve a request, unless the ledger has them.
+    pub fn await_claims(&self, claims: impl IntoIterator<Item = WitnessedClaim>) {
+        self.claims.await_claims(claims);
+    }
+
+    /// All claims that a witness has to know: those of the ledger, and those that are still to be restored.
+    #[must_use]
+    pub fn witnessed_claims(&self) -> Vec<WitnessedClaim> {
+        self.claims.witnessed_claims()
+    }
+
+    /// Differs from before whenever [`witnessed_claims`](Self::witnessed_claims) may.
+    #[must_use]
+    pub fn witnessed_version(&self) -> (u64, u64) {
+        self.claims.witnessed_version()
+    }
+
+    /// How a claim's agent stands to it.
+    #[must_use]
+    pub fn standing(&self, claim: &Claim) -> AgentStanding {
+        self.claims.standing(claim)
+    }
+
+    /// The numbers of claims and watches.
+    #[must_use]
+    pub fn claim_figures(&self) -> ClaimFigures {
+        self.claims.claim_figures()
+    }
+
+    /// The claims of an agent, or of all agents, by agent, network and name.
+    #[must_use]
+    pub fn claims_of(&self, agent: Option<&AgentName>) -> Vec<Claimed> {
+        self.claims.claims_of(agent)
+    }
+
+    /// A claim; `None` if there is none, or it has just ended.
+    #[must_use]
+    pub fn claimed(&self, key: &ClaimKey) -> Option<Claimed> {
+        self.claims.claimed(key)
+    }
+}

@@ -1,0 +1,210 @@
+//! The complete list of conditions: those set by other parts, and those derived from the journal, the policies and
+//! the books.
+
+use tenure_ledger::{Book, Chooser, Shelf};
+use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity};
+
+use super::Engine;
+use crate::network::gateways;
+
+/// The conditions derived from the journal's health.
+const JOURNALS: [(ConditionName, ErrorCode); 2] = [
+    (ConditionName::CheckpointFailed, ErrorCode::CheckpointFailed),
+    (ConditionName::DiskFull, ErrorCode::DiskFull),
+];
+
+impl Engine {
+    /// The node's current conditions, the worst first. Every report on the node's health is made from this list.
+    #[must_use]
+    pub fn whats_wrong(&self) -> Vec<Condition> {
+        let trouble = self.core.ports.journal.health().err();
+        for (name, code) in JOURNALS {
+            match trouble.as_ref().filter(|trouble| trouble.code == code) {
+                Some(trouble) => self.core.conditions.set(name, "", &trouble.cause),
+                None => self.core.conditions.clear(name, ""),
+            }
+        }
+        self.look_at_policies();
+        self.claims.look_at_claims();
+        self.core.conditions.list()
+    }
+
+    /// Updates the conditions about policies. Nothing is read or compiled.
+    fn look_at_policies(&self) {
+        match self.core.ports.catalogue.awaited() {
+            Some(awaited) => self.core.conditions.set(ConditionName::Starting, "", awaited),
+            None => self.core.conditions.clear(ConditionName::Starting, ""),
+        }
+        let (mut loading, mut unloadable) = (Vec::new(), Vec::new());
+        let mut refused = Vec::new();
+        for entry in self.exchange.policies() {
+            let name = entry.stamp.name;
+            if let Some(problem) = entry.file_problem {
+                refused
+                    .push((name.to_string(), format!("the file of policy {name} is not applied: {problem}")));
+            }
+            let Some(problem) = entry.problem else { continue };
+            let of = if entry.loading { &mut loading } else { &mut unloadable };
+            let source = match entry.source.as_str() {
+                "embedded" => "built in",
+                "kept on this node" => "the node's copy",
+                source => source,
+            };
+            let cannot = if entry.loading { "" } else { "cannot load " };
+            of.push((name.to_string(), format!("{cannot}policy {name} ({source}): {problem}")));
+        }
+        self.core.conditions.replace(ConditionName::PoliciesLoading, loading);
+        self.core.conditions.replace(ConditionName::PolicyUnloadable, unloadable);
+        self.core.conditions.replace(ConditionName::PolicyFileRefused, refused);
+        let benched = self.core.strikes.benched(self.core.ports.clock.monotonic());
+        self.core.conditions.replace(ConditionName::PolicyBenched, benched);
+        let node = self.core.committer.node();
+        let rolled_back = node.choices.all().filter(|(_, served)| served.now.by == Chooser::RollBack);
+        let rolled_back: Vec<_> = rolled_back
+            .map(|(network, served)| {
+                let message = format!(
+                    "network {network} was rolled back to policy {}: {}",
+                    served.now.policy, served.now.why
+                );
+                (network.to_string(), message)
+            })
+            .collect();
+        drop(node);
+        self.core.conditions.replace(ConditionName::PolicyRolledBack, rolled_back);
+    }
+
+    /// Fails if ADD fails on this node, with the reason.
+    ///
+    /// # Errors
+    /// `NotReady`, `DiskFull` or `CheckpointFailed`.
+    pub fn readiness(&self) -> Result<()> {
+        let wrong = self.whats_wrong();
+        let worst = wrong.iter().find(|condition| condition.name.severity() == Severity::NotReady);
+        worst.map_or(Ok(()), |condition| Err(tenure_conditions::error(condition)))
+    }
+
+    /// Updates the conditions about exhausted pools, held gateways and out-of-bounds networks. A busy network keeps its present
+    /// conditions.
+    pub fn look_at_networks(&self) {
+        self.imports.look_at_moves();
+        let (now, bounds) = (self.core.now(), self.core.bounds());
+        self.core.committer.expire_removed(now, self.core.settings().cooldown);
+        let before = self.core.conditions.list();
+        let as_before = |which: ConditionName, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, String)> {
+            let before =
+                before.iter().filter(|condition| condition.name == which && is_own(&condition.subject));
+            before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
+        };
+        let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, slot) in self.core.networks.all() {
+            let Some(mut held) = slot.try_lock() else {
+                let own = format!("{name}/");
+                exhausted
+                    .extend(as_before(ConditionName::PoolExhausted, &|subject| subject.starts_with(&own)));
+                for (which, of) in [
+                    (ConditionName::NetworkOutOfBounds, &mut out_of_bounds),
+                    (ConditionName::GatewayHeld, &mut gateways),
+                ] {
+                    of.extend(as_before(which, &|subject| subject == name.as_str()));
+                }
+                continue;
+            };
+            let Some(served) = held.as_mut() else { continue };
+            self.core.expire(served, now);
+            let pools = served.book.pools().iter().enumerate();
+            let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
+            exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            let moved = gateways::held(&served.book);
+            if !moved.is_empty() {
+                gateways.push((name.to_string(), format!("network {name}: {}", moved.join("; "))));
+            }
+            let alone = held.look();
+            if let Err(error) = self.core.check_within(&alone, &bounds) {
+                out_of_bounds.push((name.to_string(), error.cause));
+            }
+        }
+        self.core.conditions.replace(ConditionName::PoolExhausted, exhausted);
+        self.core.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
+        self.core.conditions.replace(ConditionName::GatewayHeld, gateways);
+    }
+}
+
+/// The message for a pool that has no address for an ADD; `None` if it has one.
+fn exhaustion(book: &Book, index: usize) -> Option<String> {
+    // How many addresses a delegate has left is not known here.
+    if !book.is_exhausted(index) || book.network().attributes.get(DELEGATED).is_some() {
+        return None;
+    }
+    let (network, pool, usage) = (book.name(), book.pools().get(index)?, book.usage(Shelf::whole(index)));
+    let name = &pool.name;
+    Some(match usage.total {
+        0 => format!("pool {name} of network {network} is exhausted: it has no addresses"),
+        total => {
+            let used = usage.held.saturating_add(usage.cooling);
+            format!("pool {name} of network {network} is exhausted: {used} of {total} in use")
+        }
+    })
+}
+
+/// Why no ADD can succeed, if so: a pool that every grant needs is exhausted, or all pools are.
+pub(crate) fn exhausted(book: &Book) -> Option<String> {
+    let pools = || book.pools().iter().enumerate();
+    let mut needed = pools().filter(|(_, pool)| pool.need == Need::Always);
+    let messages = || -> Option<Vec<String>> { pools().map(|(index, _)| exhaustion(book, index)).collect() };
+    needed
+        .find_map(|(index, _)| exhaustion(book, index))
+        .or_else(|| messages().filter(|messages| !messages.is_empty()).map(|messages| messages.join("; ")))
+}
+
+/// The STATUS error for a cause that would make an ADD fail.
+pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::Unavailable, cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tenure_ledger::Defined;
+    use tenure_types::{DefinedPool, Definer, Definition, Moment, NetworkName, Pool, PoolName, Range};
+
+    use super::*;
+
+    /// A book whose pools have these names and needs; those in `empty` have no address.
+    fn book(pools: &[(&str, Need)], empty: &[&str]) -> Book {
+        let pools = pools.iter().zip(1..).map(|((name, need), number)| {
+            let first = [10, 0, number, 1].into();
+            let range = Range::new(format!("10.0.{number}.0/24").parse().unwrap(), first, first, None, 24);
+            let ranges = Vec::from_iter(Some(range.unwrap()).filter(|_| !empty.contains(name)));
+            DefinedPool { pool: Pool { need: *need, ..Pool::new(PoolName::new(*name).unwrap()) }, ranges }
+        });
+        let definition = Definition { pools: pools.collect(), ..Definition::default() };
+        let defined = Defined { config: &Arc::default(), definition: &definition, by: Definer::Request };
+        let mut book = Book::empty(&NetworkName::new("net").unwrap());
+        for fact in book.redefine(defined, Moment::default()).unwrap() {
+            book.apply(book.through() + 1, &fact).unwrap();
+        }
+        book
+    }
+
+    #[test]
+    fn no_add_can_succeed_without_a_needed_pool_or_without_any() {
+        let zones = [("a", Need::Optional), ("b", Need::Optional)];
+        let beside = [("needed", Need::Always), ("beside", Need::Optional)];
+        for (pools, empty, told) in [
+            (&zones, &["a"][..], None),
+            (
+                &zones,
+                &["a", "b"],
+                Some(
+                    "pool a of network net is exhausted: it has no addresses; pool b of network net is exhausted: it has no addresses",
+                ),
+            ),
+            (&beside, &["beside"], None),
+            (&beside, &["needed"], Some("pool needed of network net is exhausted: it has no addresses")),
+        ] {
+            assert_eq!(exhausted(&book(pools, empty)).as_deref(), told);
+        }
+        assert_eq!(exhausted(&Book::empty(&NetworkName::new("net").unwrap())), None, "not defined yet");
+    }
+}

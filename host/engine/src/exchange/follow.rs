@@ -1,0 +1,208 @@
+//! The work of the shadow runs: each candidate follows its network, and decides the same requests on a book of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_ledger::Chooser;
+use tenure_ledger::choices::Shadow;
+use tenure_types::{Error, ErrorCode, NetworkName, PolicyStamp, Result};
+
+use super::PolicyExchange;
+use super::follower::Follower;
+use super::run::{Run, Runs, ShadowReport};
+use crate::core::strikes::Requester;
+use crate::difference::{Difference, Verdict};
+use crate::lock::hold;
+use crate::network::networks::unknown_network;
+use crate::network::redefine::Wanted;
+use crate::policy::shadows::{Asked, Item};
+use crate::policy::verdicts::told;
+use crate::ports::on_trial;
+
+/// How many of the latest allocations are asked for again when a shadow run begins.
+const REHEARSED: usize = 64;
+
+/// A candidate may use this part of one processor.
+const SHARE: u32 = 20;
+
+/// A candidate that has been idle for this long may use its share of it at once, since what waits is decided in batches.
+const MOST_SPARED: Duration = Duration::from_secs(1);
+
+/// How long a shadow waits before it begins again, after it could not.
+const AGAIN: Duration = Duration::from_secs(1);
+
+impl PolicyExchange {
+    /// Lets each shadow decide what waits for it. Returns how long to wait before more can be done.
+    pub(super) async fn tend_shadows(&self, runs: &mut Runs) -> Duration {
+        let mut pause = Duration::MAX;
+        for (network, shadow) in self.shadowed(runs) {
+            let Some(Shadow { policy, since }) = shadow else {
+                self.shadows.end(&network);
+                hold(&self.reports).remove(&network);
+                runs.remove(&network);
+                continue;
+            };
+            let run = runs.entry(network.clone()).or_default();
+            if (run.report.policy.as_ref(), run.report.since) != (Some(&policy), since) {
+                let report = ShadowReport { policy: Some(policy.clone()), since, ..ShadowReport::default() };
+                *run = Run { report, ..Run::default() };
+            }
+            pause = pause.min(self.tend_shadow(&network, &policy, run).await);
+            hold(&self.reports).insert(network, run.report.clone());
+        }
+        pause
+    }
+
+    /// The networks that have a shadow, and those that have had one until now.
+    fn shadowed(&self, runs: &Runs) -> BTreeMap<NetworkName, Option<Shadow>> {
+        let mut shadowed: BTreeMap<_, _> = runs.keys().map(|network| (network.clone(), None)).collect();
+        let node = self.core.committer.node();
+        for (network, served) in node.choices.all() {
+            if let Some(shadow) = &served.shadow {
+                shadowed.insert(network.clone(), Some(shadow.clone()));
+            }
+        }
+        shadowed
+    }
+
+    async fn tend_shadow(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) -> Duration {
+        if run.follower.is_none() {
+            let now = self.core.ports.clock.monotonic();
+            if now < run.again_at {
+                return run.again_at - now;
+            }
+            run.again_at = now + AGAIN;
+            match self.follower(network, candidate).await {
+                Ok(follower) => {
+                    run.report.problem = None;
+                    self.rehearse(&follower, run).await;
+                    self.remember(network, candidate, run).await;
+                    run.follower = Some(follower);
+                }
+                Err(error) => {
+                    run.report.problem = Some(error.cause);
+                    return AGAIN;
+                }
+            }
+        }
+        let Some((items, lost)) = self.shadows.take(network) else { return AGAIN };
+        for item in items {
+            let follows = match item {
+                Item::Asked(asked) => {
+                    self.compare_with(network, *asked, run).await;
+                    true
+                }
+                Item::Changed(place, fact) => {
+                    run.follower.as_mut().is_none_or(|follower| follower.follow(place, &fact))
+                }
+            };
+            if !follows {
+                run.follower = None;
+            }
+        }
+        if lost {
+            run.follower = None;
+        }
+        if run.follower.is_none() { Duration::ZERO } else { Duration::MAX }
+    }
+
+    /// Makes a follower of the network as it is now. From then on its queue collects what happens.
+    async fn follower(&self, network: &NetworkName, candidate: &PolicyStamp) -> Result<Follower> {
+        let policy = match self.core.ports.catalogue.find_pinned(candidate) {
+            Err(error) if error.code != ErrorCode::Preparing => {
+                self.core.ports.catalogue.load(candidate).await?
+            }
+            found => found?,
+        };
+        let policy = on_trial(policy);
+        let unknown = || unknown_network(network);
+        let slot = self.core.networks.get(network).ok_or_else(unknown)?;
+        let described =
+            slot.state().as_ref().map(|served| Arc::clone(served.book.network())).ok_or_else(unknown)?;
+        let wanted = Wanted {
+            policy: Arc::clone(&policy),
+            by: Chooser::Operator,
+            why: String::new(),
+            empty_state: false,
+            config: Arc::clone(&described.config),
+            definer: described.defined_by,
+            requester: Requester::Operator,
+        };
+        let definition = self.core.defined(network, &wanted).await?;
+        let (image, remembered) = {
+            let state = slot.state();
+            let served = state.as_ref().ok_or_else(unknown)?;
+            self.shadows.begin(network);
+            let remembered = self.core.committer.node().states.of(network).map(|memory| memory.now.clone());
+            (served.book.image(), remembered)
+        };
+        let mut follower = Follower::new(policy, image, &definition)?;
+        if let Some(remembered) = remembered {
+            follower.take_over(remembered).await?;
+        }
+        follower.expire(self.core.now(), self.core.settings().cooldown);
+        Ok(follower)
+    }
+
+    /// Puts the requests of the latest allocations to a candidate again. Every answer must be valid.
+    async fn rehearse(&self, follower: &Follower, run: &mut Run) {
+        for request in follower.recent(REHEARSED) {
+            let (decided, error) = follower.rehearse(&request).await;
+            run.report.rehearsed.0 += 1;
+            match decided {
+                Ok(_) => run.report.rehearsed.1 += 1,
+                Err(ErrorCode::PolicyFailed | ErrorCode::ProposalRejected) => {
+                    run.report.verdicts.count(Verdict::Failed, Duration::ZERO, Duration::ZERO);
+                    let served = "a rehearsal: it is allocated".to_owned();
+                    self.keep(&request, Verdict::Failed, served, &(decided, error), run);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Compares the network's recorded decisions, once in a run.
+    async fn remember(&self, network: &NetworkName, candidate: &PolicyStamp, run: &mut Run) {
+        if std::mem::replace(&mut run.remembered, true) {
+            return;
+        }
+        // Without a record there are still the live requests.
+        let again = self.core.ports.catalogue.decide_again(candidate, network).await.unwrap_or_default();
+        let compared = again.same + u64::try_from(again.different.len()).unwrap_or(u64::MAX);
+        run.report.recorded = (compared, again.unanswered);
+        run.report.verdicts.remember(again);
+    }
+
+    async fn compare_with(&self, network: &NetworkName, asked: Asked, run: &mut Run) {
+        let Some(follower) = run.follower.as_mut() else { return };
+        let began = self.core.ports.clock.monotonic();
+        if began < run.paid_until {
+            run.report.skipped += 1;
+            return;
+        }
+        follower.expire(self.core.now(), self.core.settings().cooldown);
+        let answer = follower.decide(&asked.request).await;
+        let took = self.core.ports.clock.monotonic().saturating_sub(began);
+        run.paid_until = run.paid_until.max(began.saturating_sub(MOST_SPARED)) + took * SHARE;
+        let verdict = Verdict::of(&asked.decided, &answer.0);
+        run.report.verdicts.count(verdict, asked.took, took);
+        self.core.ports.observer.shadowed(network, verdict.name());
+        if verdict != Verdict::Same {
+            self.keep(&asked.request, verdict, asked.told, &answer, run);
+        }
+    }
+
+    fn keep(
+        &self,
+        request: &tenure_types::Request,
+        verdict: Verdict,
+        served: String,
+        (decided, error): &(crate::policy::verdicts::Decided, Option<Error>),
+        run: &mut Run,
+    ) {
+        let owner = request.lasting_name().unwrap_or_else(|| request.owner.to_string());
+        let candidate = told(decided, error.as_ref());
+        run.report.verdicts.keep(Difference { at: self.core.now(), owner, verdict, served, candidate });
+    }
+}

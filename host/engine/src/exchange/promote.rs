@@ -1,0 +1,50 @@
+//! Promoting the policy that runs in a network's shadow.
+
+use tenure_ledger::Chooser;
+use tenure_types::{Error, ErrorCode, NetworkName, Result};
+
+use super::PolicyExchange;
+use super::activate::{Reason, no_shadow};
+use crate::network::redefine::Redefined;
+
+/// How many requests a shadow run must have compared before its policy can be promoted.
+const ENOUGH: u64 = 16;
+
+impl PolicyExchange {
+    /// Serves [`Engine::promote`](crate::Engine::promote).
+    pub(crate) async fn promote(
+        &self,
+        network: &NetworkName,
+        change_ranges: bool,
+        now: bool,
+    ) -> Result<Redefined> {
+        self.core.observed("promote", network, None, async {
+            let shadow = self.core.served(network)?.shadow;
+            let inconclusive = |why: std::fmt::Arguments<'_>| Error::new(ErrorCode::ShadowInconclusive, why);
+            let shadow = shadow.ok_or_else(|| no_shadow(network))?;
+            let verdicts = self.shadow_report(network).map(|report| report.verdicts).unwrap_or_default();
+            let (compared, failed) = (verdicts.compared(), verdicts.failed);
+            if failed > 0 {
+                return Err(inconclusive(format_args!(
+                    "policy {} failed {failed} of {compared} requests in the shadow of network {network}",
+                    shadow.policy
+                )));
+            }
+            if compared < ENOUGH && !now {
+                return Err(inconclusive(format_args!(
+                    "policy {} has been compared on {compared} requests of network {network}; promoting it takes {ENOUGH}",
+                    shadow.policy
+                )));
+            }
+            let policy = self.core.ports.catalogue.load(&shadow.policy).await?;
+            let others = verdicts.other_address + verdicts.other_refusal;
+            let why = format!(
+                "promoted from the shadow by an operator: {compared} requests compared, {others} decided differently"
+            );
+            let asked = "promotion by an operator";
+            let reason = Reason { by: Chooser::Operator, why, shadow: Some(shadow), asked };
+            self.put_into_service(network, policy, reason, change_ranges, false).await
+        })
+        .await
+    }
+}

@@ -1,0 +1,64 @@
+//! The work beside the requests: ending watches, rolling back, and following with the shadows. The daemon calls it; the
+//! engine itself spawns nothing and never sleeps.
+
+use std::time::Duration;
+
+use tenure_types::{Moment, NetworkName};
+
+use super::PolicyExchange;
+
+/// How often watches are looked at when nothing happens.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How often to look whether there is a watch at all.
+const EVERY_IDLE: Duration = Duration::from_secs(2);
+
+impl PolicyExchange {
+    /// Serves [`Engine::tend`](crate::Engine::tend).
+    pub(crate) async fn tend(&self) -> Duration {
+        let mut runs = self.tending.lock().await;
+        let mut longest = EVERY_IDLE;
+        for network in self.core.networks.names() {
+            if self.core.committer.choice(&network).is_some_and(|choice| choice.watched) {
+                self.tend_watch(&network).await;
+                longest = EVERY;
+            }
+        }
+        self.tend_shadows(&mut runs).await.min(longest)
+    }
+
+    /// Serves [`Engine::due`](crate::Engine::due).
+    pub(crate) async fn due(&self) {
+        self.due.notified().await;
+    }
+
+    /// Rolls a network back whose policy does worse than the one before, or ends its watch when the time is over.
+    async fn tend_watch(&self, name: &NetworkName) {
+        let settings = self.core.settings().exchange.clone();
+        let Some(choice) = self.core.committer.choice(name).filter(|choice| choice.watched) else { return };
+        let Some(slot) = self.core.networks.get(name) else { return };
+        let (over, told) = {
+            let mut state = slot.state();
+            let Some(served) = state.as_mut() else { return };
+            // After a restart it is not known whether the exchange changed more than the policy, so only failures count.
+            let watch = served.watch.get_or_insert_default();
+            (watch.is_over(settings.worse_percent), watch.told())
+        };
+        if over {
+            self.roll_back_by_itself(name, &choice, &told).await;
+            return;
+        }
+        if has_passed(choice.at, self.core.now(), settings.watch) {
+            if let Some(served) = slot.state().as_mut() {
+                served.watch = None;
+            }
+            self.core.note_kept(name, &choice, &told);
+        }
+    }
+}
+
+/// Whether a duration has passed since a moment; a reboot ends it.
+fn has_passed(since: Moment, now: Moment, duration: Duration) -> bool {
+    let passed = now.boot_ns.checked_sub(since.boot_ns).map(Duration::from_nanos);
+    passed.is_none_or(|passed| passed >= duration)
+}

@@ -1,0 +1,71 @@
+//! The count of a watch over a policy that has just begun to serve.
+
+/// Fewer than this many worse answers never roll a policy back.
+const LEAST: u64 = 3;
+
+/// The count of a watch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Watch {
+    /// All calls.
+    pub(crate) calls: u64,
+    /// Failures that the previous policy would have answered.
+    pub(crate) worse: u64,
+    /// The last of those.
+    pub(crate) last: String,
+    /// Whether the policy before answers on the present book: its definition was the same.
+    pub(crate) comparable: bool,
+}
+
+impl Watch {
+    /// A watch that begins now; `comparable` says whether the exchange changed the policy and nothing else.
+    pub(crate) fn new(comparable: bool) -> Self {
+        Self { comparable, ..Self::default() }
+    }
+
+    /// Whether the budget is exceeded: worse answers in percent of all calls.
+    pub(crate) fn is_over(&self, percent: u32) -> bool {
+        self.worse >= LEAST && self.worse * 100 > u64::from(percent) * self.calls
+    }
+
+    /// The count, in words.
+    pub(crate) fn told(&self) -> String {
+        let last = if self.last.is_empty() { String::new() } else { format!("; the last: {}", self.last) };
+        match self.comparable {
+            _ if self.calls == 0 => {
+                "nothing was compared: no request came since it was chosen, or since the daemon started"
+                    .to_owned()
+            }
+            true => format!(
+                "{} of {} requests failed that the previous policy would have answered{last}",
+                self.worse, self.calls
+            ),
+            false => format!(
+                "{} of {} requests failed, and not because of a fault that the policy before has{last}",
+                self.worse, self.calls
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_without_requests_says_so() {
+        for comparable in [false, true] {
+            let told = |calls| Watch { calls, ..Watch::new(comparable) }.told();
+            assert!(told(0).starts_with("nothing was compared"), "{}", told(0));
+            assert!(told(1).starts_with("0 of 1 requests"), "{}", told(1));
+        }
+    }
+
+    #[test]
+    fn a_budget_is_a_share_of_the_calls_and_never_fewer_than_three() {
+        let over = |calls, worse, percent| Watch { calls, worse, ..Watch::default() }.is_over(percent);
+        assert!(!over(2, 2, 1), "two are not enough");
+        assert!(over(3, 3, 1) && over(299, 3, 1) && !over(300, 3, 1));
+        assert!(over(3, 3, 0) && over(1_000_000, 3, 0));
+        assert!(!over(10, 10, 100), "100 percent never rolls back");
+    }
+}
