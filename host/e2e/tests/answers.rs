@@ -1,4 +1,4 @@
-//! What an agent is answered: rights are followed while it waits and watches, and whatever fails says why.
+//! Answers to an agent: rights are followed while it waits and watches, and every failure says why.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]

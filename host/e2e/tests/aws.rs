@@ -30,7 +30,7 @@ use tenure_e2e::{Need, Suite, wait};
 
 use self::node::{AwsNode, LIMIT};
 
-/// What every test needs.
+/// The needs of every test.
 const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX];
 
 fn main() -> ExitCode {

@@ -28,7 +28,7 @@ struct Call {
     more: &'static [(&'static str, &'static str)],
 }
 
-/// What cilium/cilium and cilium/design-cfps say. The standard input is `NetConf.PluginConfig.Bytes`: the block of `cilium-cni` in the
+/// The calls as cilium/cilium and cilium/design-cfps describe them. The standard input is `NetConf.PluginConfig.Bytes`: the block of `cilium-cni` in the
 /// configuration list, with the list's `name` and `cniVersion` (`ReadNetConf` in plugins/cilium-cni/types/types.go).
 const CALLS: [Call; 3] = [
     // daemon/infraendpoints/delegated_ipam.go at 8f95e28a5dee: newDelegatedIPAMArgs. The namespace is a descriptor of the agent.
@@ -80,7 +80,7 @@ fn config(network: &str, cilium: &str) -> String {
     format!("{network}[claims]\nsocket_mode = \"0666\"\n{agents}")
 }
 
-/// What Cilium passes on from the node's configuration list.
+/// The block of the node's configuration list that Cilium passes on.
 fn block(version: &str) -> Value {
     json!({
         "cniVersion": version,
@@ -122,7 +122,7 @@ impl Container {
         plugin.call(verb, &Attachment::in_netns(call.container, call.netns), config)
     }
 
-    /// What is allocated: the owner of each address.
+    /// The owner of each allocated address.
     fn held(&self) -> anyhow::Result<BTreeMap<String, String>> {
         let text = |value: &Value, pointer: &str| {
             value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()

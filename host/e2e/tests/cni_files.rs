@@ -67,7 +67,7 @@ fn of(network: &str, name: &str) -> ClaimSpec {
     ClaimSpec { network: network.to_owned(), ..claim(name) }
 }
 
-/// What is wrong with files of the directory.
+/// The conditions about files of the directory.
 fn conditions(daemon: &Daemon) -> anyhow::Result<Vec<String>> {
     let status = daemon.ctl_output(&["status"])?;
     let status: Value = serde_json::from_slice(&status.stdout)?;

@@ -171,7 +171,7 @@ fn compiler() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever waits for the compiler gets no hold of it from its first instruction on.
+/// Clients that wait for the compiler get no hold of it from its first instruction on.
 fn starting() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     daemon.loads_policies()?;

@@ -24,10 +24,10 @@ use tenure_e2e::{Attachment, Need, Suite, traffic, wait};
 
 use self::node::{LIMIT, Node, OWN, config, config_of, with_result};
 
-/// What every test needs.
+/// The needs of every test.
 const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX];
 
-/// What a chain with portmap needs.
+/// The needs of a chain with portmap.
 const CHAIN: &[Need] = &[
     Need::Root,
     Need::IPROUTE,
@@ -36,7 +36,7 @@ const CHAIN: &[Need] = &[
     Need::File("/usr/sbin/iptables", "iptables"),
 ];
 
-/// What a daemon without a capability needs.
+/// The needs of a daemon without a capability.
 const SETPRIV: &[Need] =
     &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::File("/usr/bin/setpriv", "util-linux")];
 

@@ -13,7 +13,7 @@ use anyhow::{Context, bail, ensure};
 use tenure_e2e::{Enclave, Need, Suite};
 use tenure_fixtures::node::binaries;
 
-/// What separates the output of one command from that of the next.
+/// A mark between the output of one command and that of the next.
 const MARK: &str = "@@next-command";
 
 /// The longest that zones may be.

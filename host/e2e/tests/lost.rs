@@ -1,4 +1,4 @@
-//! What is answered while the state is away, and what becomes of it once it is back.
+//! Answers while the state is away, and what becomes of it once it is back.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]

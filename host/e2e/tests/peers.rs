@@ -1,4 +1,4 @@
-//! Who an agent is, whatever becomes of the process that connected, and what one agent may take of the daemon.
+//! The identity of an agent, however the process that connected ends, and the most that one agent may take of the daemon.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]

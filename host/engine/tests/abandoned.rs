@@ -20,7 +20,7 @@ impl Bench {
         add
     }
 
-    /// What the policy remembers.
+    /// The policy's state.
     async fn remembered(&self) -> String {
         let now = self.engine.states_of(&network()).await.unwrap().unwrap().now;
         String::from_utf8(now.bytes.to_vec()).unwrap()

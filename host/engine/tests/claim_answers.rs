@@ -1,4 +1,4 @@
-//! What an agent is answered: the families that it wants, its gateways, what has ended since, and how many may wait.
+//! Answers to an agent: the families that it wants, its gateways, what has ended since, and how many may wait.
 
 #[cfg(test)]
 #[expect(dead_code, reason = "other tests need the rest of it")]

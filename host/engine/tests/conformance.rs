@@ -69,7 +69,7 @@ async fn of(answer: impl Fn(&Request, &Book) -> Answered + Send + Sync + 'static
     conformance(&probe, &NetworkName::new("net").unwrap(), &config).await
 }
 
-/// What the suite says of a policy that fails in some situation.
+/// The suite's verdict on a policy that fails in some situation.
 async fn stumbling(on: Situation) -> String {
     let fail = |stumbles: bool| stumbles.then(|| Err(Error::new(ErrorCode::PolicyFailed, "it stumbled")));
     of(move |request, book| fail(on(request, book))).await.failure.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What becomes of what a delegate gives: addresses of both families, routes, bounds, and ranges that are left.
+//! Results of delegates: addresses of both families, routes, bounds, and ranges that are left.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 

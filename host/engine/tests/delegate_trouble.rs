@@ -23,7 +23,7 @@ use crate::delegating::{Foreign, start};
 use crate::support::{Bench, fits, network, poll_once};
 
 impl Bench {
-    /// What operators are told of delegates that fail.
+    /// The failing delegates that operators see.
     fn failing(&self) -> Vec<String> {
         let all = self.engine.conditions().list().into_iter();
         all.filter(|condition| condition.name == ConditionName::DelegateFailing)

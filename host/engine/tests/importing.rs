@@ -1,4 +1,4 @@
-//! What an import leaves to others: the network's definition, other imports, and allocations that it made itself.
+//! Limits of an import: the network's definition, other imports, and allocations that it made itself stay as they are.
 
 #![expect(clippy::unwrap_used, reason = "clippy does not treat the helpers of tests as tests")]
 
@@ -20,7 +20,7 @@ fn first() -> PolicyName {
     PolicyName::new("first").unwrap()
 }
 
-/// Where the imports come from.
+/// The origin of the imports.
 fn files() -> ImportOrigin {
     ImportOrigin { source: "files".to_owned(), ..ImportOrigin::default() }
 }

@@ -1,4 +1,4 @@
-//! What the engine shows of its networks and policies.
+//! Views of the engine's networks and policies.
 
 #[cfg(test)]
 #[expect(dead_code, reason = "shared with the other suites, which use all of it")]

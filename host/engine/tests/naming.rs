@@ -27,7 +27,7 @@ impl Bench {
     }
 }
 
-/// What a watched file holds is exchanged by itself, with a watch over it.
+/// A watched file's content is exchanged by itself, with a watch over it.
 #[tokio::test]
 async fn a_definition_takes_another_version_of_its_policy_unless_its_file_is_watched() {
     for (watched, then) in [(false, "last"), (true, "first")] {

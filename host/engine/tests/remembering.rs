@@ -1,4 +1,4 @@
-//! Whose state a policy is asked with, and what a snapshot has of it.
+//! The state with which a policy is asked, and what a snapshot has of it.
 
 #![expect(clippy::unwrap_used, reason = "clippy does not treat the helpers of tests as tests")]
 
@@ -19,7 +19,7 @@ impl Bench {
         self.engine.states_of(&network()).await.unwrap().unwrap().now
     }
 
-    /// What a snapshot has of the network's state.
+    /// The network's state in a snapshot.
     fn snapshot(&self) -> Vec<PolicyState> {
         let pages = self.engine.images().pages(1);
         let states = pages.filter_map(|page| match page {

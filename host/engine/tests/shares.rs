@@ -64,7 +64,7 @@ async fn a_declaration_keeps_no_network_while_it_waits_for_another() {
     }
 }
 
-/// What was proposed for one network no longer fits once the other's policy has answered: only that is asked for again.
+/// A proposal for one network may no longer fit once the other's policy has answered: only that is asked for again.
 #[tokio::test]
 async fn a_declaration_over_networks_that_change_meanwhile_is_still_all_or_nothing() {
     let bench = Bench::with_network().await;

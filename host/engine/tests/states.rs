@@ -1,4 +1,4 @@
-//! What policies remember: kept together with an accepted proposal or not at all, and taken over at an exchange.
+//! States of policies: kept together with an accepted proposal or not at all, and taken over at an exchange.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 

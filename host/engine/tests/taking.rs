@@ -1,4 +1,4 @@
-//! What may be taken from a network's supply, by the name of a range or by a label, and what is known of the outside.
+//! Takes from a network's supply, by the name of a range or by a label, and knowledge of the outside.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers are part of the tests")]
 

@@ -16,7 +16,7 @@ use tenure_engine::{Claim, Gc, Import, ImportOrigin, Imported, Importing, Place}
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{ConditionName, End, ErrorCode, NetworkConfig, Owner, PolicyName, Result};
 
-/// Where the imports come from.
+/// The origin of the imports.
 fn files() -> ImportOrigin {
     ImportOrigin { source: "files".to_owned(), ..ImportOrigin::default() }
 }

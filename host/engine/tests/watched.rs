@@ -13,7 +13,7 @@ mod support;
 use claiming::ask;
 use support::{Bench, fits, network};
 
-/// What serves after three requests to a policy that has replaced another one together with the ranges.
+/// The policy that serves after three requests to one that has replaced another together with the ranges.
 async fn after_three_requests(before: &str, policy: &str, code: ErrorCode) -> String {
     let bench = Bench::new(8, 8);
     for (policy, ipam) in [(before, "10.0.0.0/29"), (policy, "10.0.1.0/29")] {

@@ -72,7 +72,7 @@ fn endless(mut to: impl Write) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What this process may still do, in words. Who it is now is seen from outside, by the end-to-end tests.
+/// Describes what this process may still do. The user it runs as is seen from outside, by the end-to-end tests.
 fn told() -> String {
     let told = |what: &str, can: bool| format!("{} {what}", if can { "a" } else { "no" });
     let process = std::process::Command::new("/proc/self/exe").spawn().is_ok();

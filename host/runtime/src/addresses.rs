@@ -17,7 +17,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Those of a runtime's pods.
+    /// Reads the addresses of a runtime's pods.
     #[must_use]
     pub fn of(runtime: Runtime) -> Self {
         Self { runtime, known: Mutex::default() }

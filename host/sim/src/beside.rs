@@ -28,7 +28,7 @@ struct Staged {
     delegation: Option<u64>,
 }
 
-/// What a group changes of a network.
+/// The changes of a group to a network.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct OfNetwork {
     /// The distance to the last fact about its book.
@@ -54,11 +54,11 @@ pub(crate) struct Beside {
     claims: u64,
     /// The place of the last fact about delegations.
     delegations: u64,
-    /// What the counting policies of each network must have counted.
+    /// The counts that the counting policies of each network must have reached.
     counts: BTreeMap<String, Counted>,
 }
 
-/// What must be in a network's state.
+/// The counts that must be in a network's state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counted {
     version: u64,

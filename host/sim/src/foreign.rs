@@ -42,7 +42,7 @@ struct State {
     has_forgotten: bool,
 }
 
-/// What a call does at some time between its beginning and its end.
+/// The action of a call at some time between its beginning and its end.
 enum Job {
     Add(Key),
     Del(Key),

@@ -25,24 +25,24 @@ pub(crate) use self::picture::Picture;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     addresses: Vec<IpAddr>,
-    /// When the latest answered ADD began.
+    /// The beginning of the latest answered ADD.
     since: u64,
     /// The network namespace that this ADD named.
     netns: String,
 }
 
-/// What an outside observer knows about an owner, within one boot.
+/// An outside observer's knowledge of an owner, within one boot.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// What it was told it has; cleared when a request is sent that may end it.
+    /// The addresses in the latest answer; cleared when a request is sent that may end it.
     holds: Option<Held>,
     /// Whether it may hold something that no reply has reported, or may have lost it to an unanswered request.
     unsure: bool,
-    /// When the latest ADD that was sent began.
+    /// The beginning of the latest ADD that was sent.
     added: Option<u64>,
-    /// When the latest DEL or GC that was sent began.
+    /// The beginning of the latest DEL or GC that was sent.
     ending: Option<u64>,
-    /// When the latest DEL that was answered began.
+    /// The beginning of the latest DEL that was answered.
     deleted: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl Asked {
 pub(crate) struct Oracle {
     owners: BTreeMap<Key, Known>,
     networks: BTreeMap<NetworkName, network::Known>,
-    /// What agents have claimed.
+    /// The claims of agents.
     pub(crate) claims: Claimed,
     /// The number of replies checked.
     pub(crate) replies: u64,

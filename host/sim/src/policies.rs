@@ -135,7 +135,7 @@ impl Policy for Plain {
     }
 }
 
-/// What stands for the delegate.
+/// A stand-in for the delegate.
 struct Standing {
     delegate: DelegateName,
     stamp: Arc<PolicyStamp>,

@@ -62,7 +62,7 @@ enum Request {
     Lapse,
     /// The work beside the requests, which nobody abandons.
     Tend,
-    /// What the delegate has to take back, which nobody abandons.
+    /// The delegate takes back what no one abandons.
     Tidy,
 }
 
@@ -73,7 +73,7 @@ struct Daemon {
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Request>,
-    /// When its engine started.
+    /// The start of its engine.
     began: Moment,
     /// The owners of abandoned or failed ADDs, which may not be undone yet when the process ends.
     given_up: Vec<Key>,
@@ -112,9 +112,9 @@ struct World {
     gone: BTreeSet<String>,
     /// The networks that an operator is emptying, with the number of steps until their removal.
     leaving: BTreeMap<NetworkName, u64>,
-    /// What agents that watch their claims were told.
+    /// The claims as agents that watch theirs know them.
     pictures: BTreeMap<AgentName, Picture>,
-    /// Who carries effects out, and what it was told to have begun.
+    /// The executor of effects, and the effects that it began.
     cloud: Arc<Cloud>,
     told: Told,
     boots: u64,
@@ -337,7 +337,7 @@ impl World {
         Ok(if self.random.below(4) == 0 { blue } else { net })
     }
 
-    /// When a request began: now or, for a duplicate or a delayed request, a while ago.
+    /// Returns the time at which a request began: now or, for a duplicate or a delayed request, a while ago.
     fn began(&mut self) -> Moment {
         self.clock.advance(TICK);
         let now = self.clock.now();
@@ -426,7 +426,7 @@ impl World {
         ensure!(daemon.asked.is_empty(), "{} requests wait for ever", daemon.asked.len());
         self.check_pictures(daemon).context("while nothing is under way")?;
         self.check_foreign(daemon).context("while nothing is under way")?;
-        // Nothing else happens that an agent would be told of, so a watch that misses this one change is noticed.
+        // No agent would be told about anything else that happens, so a watch that misses this one change is noticed.
         let network = self.network()?;
         self.send_supply(daemon, network)?;
         self.come_to_rest(daemon)?;

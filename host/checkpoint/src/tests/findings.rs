@@ -1,4 +1,4 @@
-//! What a start finds and reports.
+//! Findings of a start, and how they are reported.
 
 use std::collections::BTreeSet;
 

@@ -367,7 +367,7 @@ pub(super) fn images(books: &[Book]) -> BTreeMap<NetworkName, Image> {
     books.iter().map(|book| (book.name().clone(), book.image())).collect()
 }
 
-/// What a start has found.
+/// Everything that a start has found.
 pub(super) fn everything(found: &Recovered) -> Everything {
     Everything { books: images(&found.state.books), node: found.state.node.clone() }
 }

@@ -18,7 +18,7 @@ const LOG: &str = "log.0000000001";
 /// Set it to rewrite the golden files. Those of a released format stay as they are, and the new ones go next to them.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
-/// What a reader must find in the books: who owns which address, and what is cooling down.
+/// The contents that a reader must find in the books: who owns which address, and what is cooling down.
 type Told = String;
 
 /// A log of groups of different sizes, and the expected books at the end of each.

@@ -32,7 +32,7 @@ fn a_thread_that_is_asked_to_stop_writes_what_is_staged_and_ends() {
     assert_eq!(runtime().block_on(running.ended()), Ok(()), "asked again");
 }
 
-/// Whoever waits for the end holds nobody else up, not even in the same thread.
+/// Waiting for the end holds no one else up, not even in the same thread.
 #[test]
 fn a_thread_that_panics_says_why() {
     let (mut running, journal, memory) = running(Arc::new(OnSync(|_| panic!("the observer broke"))));

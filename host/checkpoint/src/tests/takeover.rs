@@ -1,4 +1,4 @@
-//! What is kept of another IPAM's claims: unknown owners and settled claims, in the log and in a snapshot.
+//! Claims that come from another IPAM: unknown owners and settled claims, in the log and in a snapshot.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ pub(crate) enum ClaimsVerb {
   tenurectl claims release cilium pods ingress
   tenurectl claims release cilium pods ingress --generation 7 --apply --reason 'the agent was uninstalled'
 
-An agent that is still there uses an address that another owner may get; it is told if it watches its claims, and claims anew at its
+An agent that is still there uses an address that another owner may get; it is told if it watches its claims, and claims again at its
 next request.")]
     Release {
         /// The agent.

@@ -1,4 +1,4 @@
-//! What is printed of every report: its text, and its JSON, whose names are a contract with programs.
+//! The output of every report: its text, and its JSON, whose names are a contract with programs.
 
 use serde_json::json;
 use tenure_policy::decisions::Function;

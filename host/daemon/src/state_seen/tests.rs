@@ -4,7 +4,7 @@ fn boot(id: &str) -> BootId {
     BootId(id.to_owned())
 }
 
-/// What is durable after this many facts.
+/// The durable state after this many facts.
 fn durable(fact: u64) -> Durable {
     Durable { fact, log: 1, length: 100 + fact * 10, group: 10, checksum: 1 }
 }

@@ -10,7 +10,7 @@ use tenure_types::{DelegateCall, DelegateVerb};
 use crate::support::{add, call, delegate_at, tell};
 use crate::trial;
 
-/// Where Debian's `containernetworking-plugins` puts them.
+/// The directory of Debian's `containernetworking-plugins`.
 const DIRECTORY: &str = "/usr/lib/cni";
 
 pub(crate) fn trials() -> Vec<Trial> {

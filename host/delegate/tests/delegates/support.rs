@@ -49,7 +49,7 @@ impl Script {
         DelegateSettings { timeout: Duration::from_secs(20), ..DelegateSettings::new(self.path.clone()) }
     }
 
-    /// It as a delegate of a daemon that has just started.
+    /// Makes it the delegate of a daemon that has just started.
     pub(crate) fn delegate(&self) -> Delegate {
         self.delegate_with(self.settings())
     }
@@ -59,7 +59,7 @@ impl Script {
         delegate_at(settings, self.directory.path())
     }
 
-    /// What it wrote into a file.
+    /// Reads a file that it wrote.
     pub(crate) fn wrote(&self, file: &str) -> String {
         fs::read_to_string(self.directory.path().join(file)).unwrap_or_default()
     }

@@ -104,7 +104,7 @@ impl AwsNode {
         ways.with_context(|| self.kernel())
     }
 
-    /// What the kernel has on the node and in the VPC, for a failure's reader.
+    /// The kernel's state on the node and in the VPC, for the reader of a failure.
     fn kernel(&self) -> String {
         let look = "ip -br addr; ip rule; ip route show table all type unicast; ip neigh; nft list ruleset
                     ip -n vpc -br addr; ip -n vpc route; ip -n vpc neigh";

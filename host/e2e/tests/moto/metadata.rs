@@ -11,7 +11,7 @@ use std::thread;
 use anyhow::Context;
 use tenure_e2e::traffic;
 
-/// Where it is.
+/// The address of the metadata service.
 pub(crate) const ENDPOINT: &str = "127.0.0.1:8102";
 
 /// A running service. Dropping it ends it, so that it does not keep the enclave's network.

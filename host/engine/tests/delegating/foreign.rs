@@ -25,7 +25,7 @@ pub(super) struct State {
     fails: bool,
     /// How the next ADD fails.
     failure: Option<DelegateFailure>,
-    /// Where the next call stops for ever: an ADD before it gives (0), or after (1), or a DEL before it takes back (3).
+    /// The point at which the next call stops for ever: an ADD before it gives (0), or after (1), or a DEL before it takes back (3).
     hold: Option<usize>,
     held: bool,
     pub(super) unconfigured: bool,
@@ -54,7 +54,7 @@ impl Foreign {
         self.state().gateway = gateway.parse().ok();
     }
 
-    /// What it gives from now on besides the address, and the routes.
+    /// Sets what each result has besides the address, and the routes.
     pub(crate) fn gives_also(&self, address: &str, routes: &[Route]) {
         let mut state = self.state();
         state.also = Some(AssignedAddress::plain(address.parse().unwrap(), None));
@@ -66,7 +66,7 @@ impl Foreign {
         self.state().failure = Some(failure);
     }
 
-    /// It has given something that the node knows nothing of.
+    /// Gives an address of which the node knows nothing.
     pub(crate) fn knows(&self, container: &str) {
         self.state().given.insert(container.to_owned(), [10, 7, 0, 99].into());
     }

@@ -1,4 +1,4 @@
-//! Whoever carries effects out, and an engine with a network whose policy plans.
+//! A stand-in for the executor of effects, and an engine with a network whose policy plans.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

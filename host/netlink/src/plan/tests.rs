@@ -263,7 +263,7 @@ fn a_pod_whose_link_is_not_there_yet_waits_without_holding_others_up() {
     );
 }
 
-/// What ipamd leaves behind: two rules for each pod, in its own tables, of no protocol.
+/// Adds the leftovers of ipamd: two rules for each pod, in its own tables, of no protocol.
 pub(super) fn of_ipamd(node: &NodeNetwork, seen: &mut ObservedState) {
     let theirs = |rule: RoutingRule| RoutingRule { protocol: 0, ..rule };
     for pod in &node.pods {

@@ -1,4 +1,4 @@
-//! What somebody removes comes back, and what is a stranger's stays as it is.
+//! Drift: objects that somebody removes come back, and a stranger's stay as they are.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -32,7 +32,7 @@ pub(crate) fn tests(suite: &mut Suite) {
 
 /// A keeper that runs in a world's node.
 pub(crate) struct Keeper {
-    /// What it is asked for.
+    /// The desired state that it is given.
     pub(crate) wanted: watch::Sender<Arc<DesiredState>>,
     events: Receiver<Event>,
 }

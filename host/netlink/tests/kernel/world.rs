@@ -141,12 +141,12 @@ impl World {
         format!("pod{}-{at}", self.number)
     }
 
-    /// What the node wants.
+    /// The desired state of the node.
     pub(crate) fn wanted(&self) -> DesiredState {
         DesiredState::of(&self.description).unwrap()
     }
 
-    /// What is left to do.
+    /// The changes that are left to make.
     pub(crate) fn plan(&self) -> KernelPlan {
         let wanted = self.wanted();
         library(&self.node, async || {

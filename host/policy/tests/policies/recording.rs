@@ -71,7 +71,7 @@ fn read(folder: &Path) -> (Vec<Decision>, RecordedLimits) {
 struct Network<'a> {
     policy: &'a AskedPolicy,
     book: Arc<Book>,
-    /// What the policy remembers.
+    /// The policy's state.
     state: Arc<[u8]>,
     clock: u64,
     held: Vec<Owner>,

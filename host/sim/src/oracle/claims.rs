@@ -1,4 +1,4 @@
-//! What an outside observer knows about the claims of agents. An agent sends one request at a time, and nothing but its own
+//! An outside observer's knowledge of the claims of agents. An agent sends one request at a time, and nothing but its own
 //! requests and the end of its lease ends a claim: no runtime, no crash, no reboot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,25 +17,25 @@ pub(crate) fn lease_of(key: &ClaimKey) -> Option<Duration> {
     key.name.as_str().ends_with('1').then_some(Duration::from_secs(40))
 }
 
-/// What is known about a claim.
+/// An outside observer's knowledge of a claim.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// What its agent was told that it holds, and the number of the first request that said so; cleared when a request is
+    /// The addresses in its agent's latest answer, and the number of the first request that said so; cleared when a request is
     /// sent that may end it.
     holds: Option<(u64, Vec<IpAddr>)>,
     /// Whether it may hold something that no reply has reported, or may have lost it to an unanswered request.
     unsure: bool,
     /// Whether the request that is under way has to make it.
     is_new: bool,
-    /// When, in this boot, its agent was last told that it has it; `None` if it was not.
+    /// The time, in this boot, at which its agent was last told that it has it; `None` if it was not.
     told: Option<Moment>,
 }
 
-/// What is known about all claims.
+/// An outside observer's knowledge of all claims.
 #[derive(Debug, Default)]
 pub(crate) struct Claimed {
     all: BTreeMap<ClaimKey, Known>,
-    /// When the present daemon started.
+    /// The start of the present daemon.
     began: Moment,
 }
 

@@ -1,4 +1,4 @@
-//! What an outside observer knows about a network: which policy serves it, and which blocks the host supplies.
+//! An outside observer's knowledge of a network: which policy serves it, and which blocks the host supplies.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use tenure_ledger::{Book, Choice, Chooser};
 use super::register::{Change, Register};
 use crate::policies::{BLOCKS, POLICIES, block, is_faulty, pool_of};
 
-/// What serves a network.
+/// The policy or delegate that serves a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Serving {
     /// Nothing: the network does not exist.
@@ -18,7 +18,7 @@ pub(crate) enum Serving {
     Policy(usize, By, Option<usize>),
 }
 
-/// Who chose a policy; see [`Chooser`].
+/// The chooser of a policy; see [`Chooser`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
     Configuration,
@@ -118,7 +118,7 @@ impl Change for Supply {
     }
 }
 
-/// What is known about a network.
+/// An outside observer's knowledge of a network.
 #[derive(Debug)]
 pub(super) struct Known {
     whole: Register<Whole>,

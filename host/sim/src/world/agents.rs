@@ -21,7 +21,7 @@ const NAMES: u64 = 2;
 
 /// The outcome of an agent's request.
 pub(super) enum Answer {
-    /// These claims have these addresses.
+    /// The answer to a declaration: the claims with their addresses.
     Have(std::result::Result<Vec<(ClaimKey, Vec<IpAddr>)>, Error>),
     /// A claim has ended.
     Ended(std::result::Result<bool, Error>),

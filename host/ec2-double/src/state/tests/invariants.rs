@@ -71,7 +71,7 @@ fn call(state: &mut State, nodes: &[String], random: &mut Random, now: Time) {
     }
 }
 
-/// What is true of every possible account.
+/// Checks the invariants of every possible account.
 fn check(state: &State) -> Result<(), String> {
     let mut owners: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
     let mut used: BTreeMap<&str, usize> = BTreeMap::new();

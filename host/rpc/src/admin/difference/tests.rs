@@ -47,7 +47,7 @@ fn request(owner: &Owner, now: u64) -> Request {
     }
 }
 
-/// What happens to an owner: it gets an address, asks again, or goes.
+/// Changes an owner: it gets an address, asks again, or goes.
 fn step(book: &Book, owner: &Owner, last: u8, goes: bool, now: u64) -> Book {
     let fact = match book.owned_by(owner) {
         None => {
