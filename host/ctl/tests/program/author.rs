@@ -1,7 +1,5 @@
 //! The author's verbs, run as a program: no daemon, no compiler.
 
-#![expect(clippy::unwrap_used, reason = "clippy does not recognise helpers as test code")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

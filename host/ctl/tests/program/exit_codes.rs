@@ -1,7 +1,5 @@
 //! The contract with scripts: exit codes, and what goes to which stream. Tests the built program against an Admin server.
 
-#![expect(clippy::unwrap_used, reason = "clippy does not recognise helpers as test code")]
-
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Output, Stdio};

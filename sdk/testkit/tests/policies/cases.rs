@@ -1,7 +1,5 @@
 //! Case files on a real policy, run natively: what passes, what fails, and how it is told.
 
-#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
-
 use std::path::PathBuf;
 
 use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};

@@ -1,7 +1,5 @@
 //! A policy that plans, run natively: its plans are checked as the host does, and follow the ranges that a test supplies.
 
-#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
-
 use tenure_sdk::{
     Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Range,
     Refusal, Request, State, configuration, ledger,
