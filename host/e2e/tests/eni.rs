@@ -304,7 +304,7 @@ fn gc() -> anyhow::Result<()> {
     node.plugin("kept")?.call("STATUS", &kept, &config())?.silent()
 }
 
-/// A node without such pods has no rule and no table, whoever else has addresses.
+/// A node without such pods has no rule and no table, even if others have addresses.
 fn plain() -> anyhow::Result<()> {
     let node = Node::start()?;
     let ipam = node.any_plugin(&node.daemon.plugin_directory(&["tenure", "tenure-eni"])?.join("tenure"));
