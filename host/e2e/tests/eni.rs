@@ -217,7 +217,7 @@ fn drift() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packets are led to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
+/// Packets are routed to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
 fn at_once() -> anyhow::Result<()> {
     let node = Node::start()?;
     for number in 0..10 {

@@ -45,7 +45,7 @@ impl Keeper {
         let node = world.node.clone();
         thread::spawn(move || {
             library(&node, async || {
-                // Ends when the test drops the sender of what is wanted.
+                // Ends when the test drops the sender of the desired state.
                 let _ = keep(receiver, move |event| drop(report.send(event))).await;
             });
         });
