@@ -35,7 +35,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// The name of the lock file. Whoever takes the lock writes to it.
+    /// The name of the lock file. The process that takes the lock writes to it.
     pub const FILE: &str = "lock";
 
     /// Locks an existing directory; fails immediately if it is locked.

@@ -26,7 +26,7 @@ const WITHOUT_FLUSH: u32 = 2;
 pub enum Kind {
     /// ext4.
     Ext4,
-    /// XFS.
+    /// The file system XFS.
     Xfs,
 }
 

@@ -50,7 +50,7 @@ impl Need {
     pub const CLANG: Self = Self::File("/usr/bin/clang", "clang");
     /// The linker that clang calls for WebAssembly.
     pub const WASM_LD: Self = Self::File("/usr/bin/wasm-ld", "lld");
-    /// Go.
+    /// The compiler of Go.
     pub const GO: Self = Self::Language("go");
     /// JavaScript outside of a browser.
     pub const NODE: Self = Self::Language("node");

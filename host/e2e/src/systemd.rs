@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{scratch, wait};
 
-/// What the first process of an enclave does: it starts another that enters its control group, and becomes systemd in namespaces within.
+/// The script of an enclave's first process: it starts another that enters its control group, and becomes systemd in namespaces within.
 /// Its arguments are a name for the group, where groups are made, the rest of the way to systemd, and that one's arguments.
 pub(crate) const SCRIPT: &str = r#"group=$2/$1; boot=$3; shift 3; mkdir "$group"
     (

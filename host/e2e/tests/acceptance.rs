@@ -34,7 +34,7 @@ const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acceptance");
 #[serde(deny_unknown_fields)]
 struct Case {
     name: String,
-    /// What host-local does instead, if it is wrong.
+    /// The behaviour of host-local, if it is wrong.
     why: Option<String>,
     /// Merged into a configuration with a name, version 1.0.0 and tenure as its IPAM plugin.
     #[serde(default)]

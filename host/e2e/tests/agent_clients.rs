@@ -26,7 +26,7 @@ use tenure_e2e::{Daemon, Need, Suite, binaries, wait};
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the stubs in Rust must be, and the variable that makes the test write them.
+/// The stubs in Rust as they must be, and the variable that makes the test write them.
 const RUST_STUBS: &str = include_str!(concat!(env!("OUT_DIR"), "/claims/tenure.v1.rs"));
 const WRITE: &str = "TENURE_WRITE_STUBS";
 
@@ -74,7 +74,7 @@ fn same(file: &Path, generated: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A network, and one agent that may have claims on it: whoever runs the test.
+/// A network, and one agent that may have claims on it: the user who runs the test.
 fn config(network: &str) -> String {
     let uid = rustix::process::geteuid().as_raw();
     format!("{network}[agents.cilium]\nuid = {uid}\nnetworks = [\"pods\"]\n")
@@ -83,7 +83,7 @@ fn config(network: &str) -> String {
 const NETWORK: &str =
     "[networks.pods.ipam]\nranges = [[{ subnet = \"10.92.0.0/24\", gateway = \"10.92.0.1\" }]]\n";
 
-/// What any client must do, told by its example.
+/// Checks the duties of any client, on its example.
 fn keeps(program: &Path) -> anyhow::Result<()> {
     let mut daemon = Daemon::prepare()?;
     let socket = daemon.run_directory().join(tenure_rpc::AGENT_SOCKET);

@@ -1,4 +1,4 @@
-//! What `tenurectl check`, `tenurectl networks` and STATUS say of a node, and whether it is true.
+//! The output of `tenurectl check`, `tenurectl networks` and STATUS on a node, and whether it is true.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]
@@ -35,7 +35,7 @@ fn config_of(name: &str, subnet: &str) -> Value {
     json!({ "cniVersion": "1.1.0", "name": name, "ipam": { "type": "tenure", "ranges": [[{ "subnet": subnet }]] } })
 }
 
-/// What a check reports.
+/// The findings of a check.
 fn findings(daemon: &Daemon) -> anyhow::Result<Vec<Value>> {
     let report: Value = serde_json::from_slice(&daemon.ctl_output(&["check"])?.stdout)?;
     Ok(report.get("findings").and_then(Value::as_array).context("no findings")?.clone())

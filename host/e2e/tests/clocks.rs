@@ -172,7 +172,7 @@ fn boot() -> anyhow::Result<()> {
     node.come_back(&[252, 253, 254])
 }
 
-/// Its network is removed and defined again, and so is another one with its range, over restarts and with a clock that jumps back.
+/// The claim's network is removed and defined again, and so is another one with its range, over restarts and with a clock that jumps back.
 fn outlives() -> anyhow::Result<()> {
     let mut node = Node::start(AN_HOUR)?;
     let freed = node.expect(254)?;

@@ -1,4 +1,4 @@
-//! Policies of the configuration: files that are followed or pinned, whatever happens to them.
+//! Policies of the configuration: files that are followed or pinned, through every change to them.
 
 #[path = "support/component.rs"]
 mod component;
@@ -74,7 +74,7 @@ fn variant(component: &Path, to: &Path) -> anyhow::Result<String> {
     digest(to)
 }
 
-/// What `policy list` says of a policy's file.
+/// The problem that `policy list` shows for a policy's file.
 fn file_problem(daemon: &Daemon, name: &str) -> anyhow::Result<String> {
     let list = daemon.ctl(&["policy", "list"])?;
     let policies = list.pointer("/policies").and_then(Value::as_array).context("no policies")?;

@@ -1,6 +1,6 @@
 //! The children that read what strangers have written: another user can neither touch them nor what they answer.
 //!
-//! What the policy compiler answers runs as the daemon, so whoever could attach to it would be the daemon.
+//! What the policy compiler answers runs as the daemon, so a process that could attach to it would be the daemon.
 
 use std::fs;
 use std::net::TcpListener;
@@ -171,7 +171,7 @@ fn compiler() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever waits for the compiler gets no hold of it from its first instruction on.
+/// Clients that wait for the compiler get no hold of it from its first instruction on.
 fn starting() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     daemon.loads_policies()?;

@@ -24,10 +24,10 @@ use tenure_e2e::{Attachment, Need, Suite, traffic, wait};
 
 use self::node::{LIMIT, Node, OWN, config, config_of, with_result};
 
-/// What every test needs.
+/// The needs of every test.
 const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX];
 
-/// What a chain with portmap needs.
+/// The needs of a chain with portmap.
 const CHAIN: &[Need] = &[
     Need::Root,
     Need::IPROUTE,
@@ -36,7 +36,7 @@ const CHAIN: &[Need] = &[
     Need::File("/usr/sbin/iptables", "iptables"),
 ];
 
-/// What a daemon without a capability needs.
+/// The needs of a daemon without a capability.
 const SETPRIV: &[Need] =
     &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::File("/usr/bin/setpriv", "util-linux")];
 
@@ -217,7 +217,7 @@ fn drift() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packets are led to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
+/// Packets are routed to a pod when its ADD is answered, and not a moment later: nothing is waited for here.
 fn at_once() -> anyhow::Result<()> {
     let node = Node::start()?;
     for number in 0..10 {
@@ -304,7 +304,7 @@ fn gc() -> anyhow::Result<()> {
     node.plugin("kept")?.call("STATUS", &kept, &config())?.silent()
 }
 
-/// A node without such pods has no rule and no table, whoever else has addresses.
+/// A node without such pods has no rule and no table, even if others have addresses.
 fn plain() -> anyhow::Result<()> {
     let node = Node::start()?;
     let ipam = node.any_plugin(&node.daemon.plugin_directory(&["tenure", "tenure-eni"])?.join("tenure"));

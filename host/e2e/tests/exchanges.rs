@@ -279,7 +279,7 @@ fn signed() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whatever an operator loads by mistake: refused, with a cause, and nothing is changed.
+/// Files that an operator may load by mistake: refused, with a cause, and nothing is changed.
 fn broken() -> anyhow::Result<()> {
     let daemon = Daemon::start()?;
     let good = fs::read(build("tenure-sdk/canary_deny", &daemon)?)?;

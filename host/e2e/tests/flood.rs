@@ -1,4 +1,4 @@
-//! Who floods the agents' socket: users that are not agents take no agent's place, and nobody fills the daemon's memory.
+//! Floods of the agents' socket: users that are not agents take no agent's place, and no one fills the daemon's memory.
 
 #[path = "agents/agent.rs"]
 #[expect(dead_code, reason = "other suites need the rest of it")]
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const AGENT: u32 = 42_001;
 const STRANGER: u32 = 42_002;
 
-/// What a flood consists of: connections, requests on each of them, and bytes of each request. On a daemon without bounds it is
+/// The size of a flood: connections, requests on each of them, and bytes of each request. On a daemon without bounds it is
 /// 280 MiB.
 const CONNECTIONS: usize = 16;
 const REQUESTS: usize = 20;

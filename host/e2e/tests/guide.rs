@@ -2,7 +2,7 @@
 //! output.
 //!
 //! A block whose info string has `file=PATH` is a file; in a `console` block, a line after `$ ` or `# ` is a command, and any
-//! other line is what the command before it prints, with `...` for whatever differs.
+//! other line is what the command before it prints, with `...` for the parts that differ.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,7 @@ use anyhow::{Context, bail, ensure};
 use tenure_e2e::{Enclave, Need, Suite};
 use tenure_fixtures::node::binaries;
 
-/// What separates the output of one command from that of the next.
+/// A mark between the output of one command and that of the next.
 const MARK: &str = "@@next-command";
 
 /// The longest that zones may be.

@@ -23,7 +23,7 @@ struct Language {
     /// The line of the rule before which the fault is planted, and the fault: it fails each request on the network `broken`.
     line: &'static str,
     fault: &'static str,
-    /// What the daemon tells about it.
+    /// The daemon's report about it.
     told: &'static str,
 }
 

@@ -72,14 +72,14 @@ fn every_verb(situation: Situation) -> anyhow::Result<()> {
     node.holds(&course.held, &course.unsure)
 }
 
-/// What came of the verbs so far.
+/// The outcome of the verbs so far.
 #[derive(Default)]
 struct Course {
-    /// What the ledger holds.
+    /// The owners that the ledger holds.
     held: Owners,
-    /// What is freed once the situation has ended.
+    /// The owners that are freed once the situation has ended.
     later: Owners,
-    /// What may or may not be held after a kill.
+    /// The owners that may or may not be held after a kill.
     unsure: Owners,
     /// The cells as they were found, in the table's own form.
     found: Vec<String>,

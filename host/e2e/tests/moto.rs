@@ -34,10 +34,10 @@ use tenure_e2e::{Need, Suite, wait};
 use self::eni::LIMIT;
 use self::node::MotoNode;
 
-/// What every test needs.
+/// The needs of every test.
 const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::Moto];
 
-/// Where everything is, as the configuration names it.
+/// The endpoints, as the configuration names them.
 const KEYS: &str = "ec2_endpoint = \"http://127.0.0.1:8101\"\nimds_endpoint = \"http://127.0.0.1:8102\"";
 
 /// The credentials of the environment, which moto takes as they are.

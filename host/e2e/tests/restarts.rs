@@ -20,7 +20,7 @@ use tenure_e2e::strace::Fault;
 use tenure_e2e::{Attachment, Daemon, Need, Plugin, Suite, Victim, wait};
 
 const STRACE: Need = Need::File("/usr/bin/strace", "strace");
-/// What a simulated reboot needs.
+/// The needs of a simulated reboot.
 const BOOT: &[Need] = &[Need::Root, Need::UTIL_LINUX];
 /// The time limit for any wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);

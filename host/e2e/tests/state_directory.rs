@@ -76,7 +76,7 @@ fn gone(
     clean_up(&daemon.state_directory())
 }
 
-/// No request is acknowledged, whatever it is.
+/// No request of any kind is acknowledged.
 fn refuses(daemon: &Daemon, shim: &Plugin) -> anyhow::Result<()> {
     for pod in ["after", "later"] {
         let answer = shim.call("ADD", &Attachment::of(pod), &config())?;
@@ -154,7 +154,7 @@ fn mounted_over() -> anyhow::Result<()> {
     gone(over, |state| mount::run(Command::new("umount").arg(state)))
 }
 
-/// What a start says that is expected to fail.
+/// Runs a start that is expected to fail, and returns its output.
 fn start(daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<Output> {
     let mut command = daemon.command()?;
     let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

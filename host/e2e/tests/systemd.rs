@@ -33,10 +33,10 @@ use std::process::ExitCode;
 
 use tenure_e2e::{Need, Suite};
 
-/// What every test needs.
+/// The needs of every test.
 const NEEDS: &[Need] = &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::SYSTEMD, Need::ControlGroups];
 
-/// What a node on AWS needs, whose packets are translated.
+/// The needs of a node on AWS, whose packets are translated.
 const CLOUD: &[Need] = &[
     Need::Root,
     Need::IPROUTE,
@@ -46,7 +46,7 @@ const CLOUD: &[Need] = &[
     Need::File("/usr/sbin/nft", "nftables"),
 ];
 
-/// What a delegate needs.
+/// The needs of a delegate.
 const DELEGATE: &[Need] =
     &[Need::Root, Need::IPROUTE, Need::UTIL_LINUX, Need::SYSTEMD, Need::ControlGroups, Need::PLUGINS];
 

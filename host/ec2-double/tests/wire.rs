@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     run(&Arguments::from_args(), trials.into()).exit_code()
 }
 
-/// What a command says; an error if it fails.
+/// Returns a command's output; an error if it fails.
 fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -15,7 +15,7 @@ const WIT: &str = include_str!("../../../wit/ipam/next/ipam.wit");
 /// The world that generated policies export.
 const WORLD: &str = "policy";
 
-/// What the bytes become; `None` if they are too few.
+/// Makes a component of the bytes; `None` if they are too few.
 pub(crate) fn component(kind: u8, bytes: &[u8]) -> Option<Vec<u8>> {
     match kind {
         0 => Some(bytes.to_vec()),
@@ -30,7 +30,7 @@ pub(crate) fn component(kind: u8, bytes: &[u8]) -> Option<Vec<u8>> {
 /// How many kinds there are.
 pub(crate) const KINDS: u8 = 6;
 
-/// What the sandbox offers to modules; without the rest, more of them load.
+/// The features that the sandbox offers to modules; without the rest, more of them load.
 fn plain() -> Config {
     Config {
         gc_enabled: false,

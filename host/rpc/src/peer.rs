@@ -1,7 +1,7 @@
 //! The process at the other end of a connection, as the kernel recorded it when the connection was made.
 //!
-//! A process is named by a descriptor of itself (a pidfd), because its number may soon be another's. Whoever is given the
-//! connection by its maker, or inherits it, acts as its maker.
+//! A process is named by a descriptor of itself (a pidfd), because its number may soon be another's. A process that is given
+//! the connection by its maker, or inherits it, acts as its maker.
 
 pub(crate) mod forks;
 

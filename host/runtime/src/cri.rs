@@ -30,9 +30,9 @@ const POD_UID: &str = "io.kubernetes.pod.uid";
 /// A pod's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodName {
-    /// Its namespace.
+    /// The namespace in Kubernetes.
     pub namespace: String,
-    /// Its name in the namespace.
+    /// The name within the namespace.
     pub name: String,
 }
 
@@ -183,7 +183,7 @@ async fn addresses_of(
     Ok(all.filter_map(|address| address.parse().ok()).collect())
 }
 
-/// What the runtime says of a sandbox; `None` if it has ended meanwhile.
+/// Asks the runtime for a sandbox's status; `None` if it has ended meanwhile.
 async fn status(
     client: &mut RuntimeServiceClient<Channel>,
     pod_sandbox_id: String,

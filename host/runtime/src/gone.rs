@@ -31,7 +31,7 @@ impl GoneFile {
         Self { path, boot, failed: false }
     }
 
-    /// What was found gone before `now` in this boot.
+    /// Reads the sandboxes that were found gone before `now` in this boot.
     pub(crate) fn read(&self, now: Duration) -> GoneSince {
         match fs::read_to_string(&self.path) {
             Ok(text) => self.parse(&text, now),

@@ -39,7 +39,7 @@ impl Leaks {
         Self { engine, sandboxes, clock, grace: Box::new(grace), gone_since: GoneSince::new(), file: None }
     }
 
-    /// The same watch, which goes on with the grace periods that an earlier one in this boot has recorded in a file.
+    /// Resumes the grace periods that an earlier one in this boot has recorded in a file.
     #[must_use]
     pub fn kept_in(mut self, path: PathBuf, boot: BootId) -> Self {
         let file = GoneFile::new(path, boot);

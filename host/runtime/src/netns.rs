@@ -13,7 +13,7 @@ use tenure_types::Place;
 
 use crate::WitnessVerdict;
 
-/// Where the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
+/// Returns the place at which the daemon sees the namespace that the plugin was called with, if it does: `told` is the namespace at the
 /// plugin's path. An older plugin does not report it; then it is unknown whether both see the same namespace.
 #[must_use]
 pub fn see(path: &str, told: Option<Place>) -> Option<Place> {

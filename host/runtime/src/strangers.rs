@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where runtimes keep named namespaces.
+/// The directories in which runtimes keep named namespaces.
 const KEPT: [&str; 4] = ["/run/netns", "/var/run/netns", "/run/docker/netns", "/run/containerd/netns"];
 
 /// The inode number of the kernel's initial PID namespace, in which all processes are visible.

@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tenure_checkpoint::sim::{Faults, Mark, SimDisk};
-use tenure_checkpoint::{CheckpointJournal, Options, Progress, Recovered, Writer, recover_with};
+use tenure_checkpoint::{CheckpointJournal, Options, Recovered, Writer, WriterProgress, recover_with};
 use tenure_engine::ports::Clock;
 use tenure_engine::{Abandoned, Attending, Engine, Planned, Ports, Settings};
 use tenure_fixtures::ports::{ManualClock, NoLinks, Silent, restored};
 use tenure_fixtures::random::Random;
 use tenure_types::{AgentName, BootId, Error, Moment, NetworkName};
 
-use self::agents::{AgentAsked, Answer};
-use self::effects::{Cloud, Told};
+use self::agents::{AgentRequest, Answer};
+use self::effects::{BegunEffects, Cloud};
 use crate::beside::{All, Beside, Shared, WithBeside};
 use crate::executor::Executor;
 use crate::foreign::Foreign;
-use crate::oracle::{Asked, Held, Key, Oracle, Picture, RESERVED, Whole};
+use crate::oracle::{AddRequest, HeldAllocation, Key, Oracle, Picture, RESERVED, Whole};
 use crate::policies;
 
 /// The boot clock advances by this before each request and each start, so that no two begin at the same time.
@@ -49,20 +49,20 @@ enum Outcome {
 
 /// A request in progress that its caller waits for.
 enum Request {
-    Add(Asked),
+    Add(AddRequest),
     Del(Key, Moment),
     /// The removal of a network, and what was held in it when the request was sent.
-    Remove(NetworkName, Vec<(Key, Held)>),
+    Remove(NetworkName, Vec<(Key, HeldAllocation)>),
     Change(NetworkName),
     /// A plan about a block of a network.
     Plan(NetworkName, usize),
     /// A request of an agent.
-    Agent(AgentAsked),
+    Agent(AgentRequest),
     /// The end of claims whose agents are gone, which nobody abandons.
     Lapse,
     /// The work beside the requests, which nobody abandons.
     Tend,
-    /// What the delegate has to take back, which nobody abandons.
+    /// The delegate takes back what no one abandons.
     Tidy,
 }
 
@@ -73,7 +73,7 @@ struct Daemon {
     writer: Writer,
     executor: Executor<Outcome>,
     asked: BTreeMap<u64, Request>,
-    /// When its engine started.
+    /// The start of its engine.
     began: Moment,
     /// The owners of abandoned or failed ADDs, which may not be undone yet when the process ends.
     given_up: Vec<Key>,
@@ -112,11 +112,11 @@ struct World {
     gone: BTreeSet<String>,
     /// The networks that an operator is emptying, with the number of steps until their removal.
     leaving: BTreeMap<NetworkName, u64>,
-    /// What agents that watch their claims were told.
+    /// The claims as agents that watch theirs know them.
     pictures: BTreeMap<AgentName, Picture>,
-    /// Who carries effects out, and what it was told to have begun.
+    /// The executor of effects, and the effects that it began.
     cloud: Arc<Cloud>,
-    told: Told,
+    told: BegunEffects,
     boots: u64,
     tally: Tally,
 }
@@ -159,7 +159,7 @@ pub(crate) fn live(seed: u64, steps: u64) -> Result<Tally> {
         leaving: BTreeMap::new(),
         pictures: BTreeMap::new(),
         cloud: Arc::default(),
-        told: Told::default(),
+        told: BegunEffects::default(),
         boots: 1,
         tally: Tally::default(),
     };
@@ -236,7 +236,7 @@ impl World {
     ) -> (Arc<Engine>, Abandoned) {
         let ports = Ports {
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            catalogue: Arc::new(policies::Known(self.foreign.clone())),
+            catalogue: Arc::new(policies::SimCatalogue(self.foreign.clone())),
             journal: Arc::new(WithBeside { journal, beside: beside.clone() }),
             links: Arc::new(NoLinks),
             observer: Arc::new(Silent),
@@ -337,7 +337,7 @@ impl World {
         Ok(if self.random.below(4) == 0 { blue } else { net })
     }
 
-    /// When a request began: now or, for a duplicate or a delayed request, a while ago.
+    /// Returns the time at which a request began: now or, for a duplicate or a delayed request, a while ago.
     fn began(&mut self) -> Moment {
         self.clock.advance(TICK);
         let now = self.clock.now();
@@ -426,7 +426,7 @@ impl World {
         ensure!(daemon.asked.is_empty(), "{} requests wait for ever", daemon.asked.len());
         self.check_pictures(daemon).context("while nothing is under way")?;
         self.check_foreign(daemon).context("while nothing is under way")?;
-        // Nothing else happens that an agent would be told of, so a watch that misses this one change is noticed.
+        // No agent would be told about anything else that happens, so a watch that misses this one change is noticed.
         let network = self.network()?;
         self.send_supply(daemon, network)?;
         self.come_to_rest(daemon)?;
@@ -479,7 +479,7 @@ impl World {
     fn come_to_rest(&mut self, daemon: &mut Daemon) -> Result<()> {
         for _ in 0..10_000 {
             let ran = self.run_one(daemon)?;
-            let wrote = daemon.writer.step(&daemon.source) == Progress::Worked;
+            let wrote = daemon.writer.step(&daemon.source) == WriterProgress::Worked;
             if !ran && !wrote {
                 break;
             }

@@ -1,4 +1,4 @@
-//! When a snapshot is taken, which files stay with it, and what happens if it fails.
+//! Compaction: when a snapshot is taken, which files stay with it, and what happens if it fails.
 
 use super::fixture::{NOW, Node, answer, boot, everything, network};
 use crate::sim::{Faults, SimDisk};

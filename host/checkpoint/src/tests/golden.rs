@@ -11,14 +11,14 @@ use tenure_types::Moment;
 
 use super::fixture::{NOW, Node, boot};
 use crate::sim::SimDisk;
-use crate::{Error, Report, recover, recover_read_only};
+use crate::{Error, RecoveryReport, recover, recover_read_only};
 
 const LOG: &str = "log.0000000001";
 
 /// Set it to rewrite the golden files. Those of a released format stay as they are, and the new ones go next to them.
 const WRITE: &str = "TENURE_WRITE_GOLDEN";
 
-/// What a reader must find in the books: who owns which address, and what is cooling down.
+/// The contents that a reader must find in the books: who owns which address, and what is cooling down.
 type Told = String;
 
 /// A log of groups of different sizes, and the expected books at the end of each.
@@ -127,7 +127,8 @@ fn disk_of(name: &str, bytes: &[u8]) -> SimDisk {
 fn a_whole_log_is_counted() {
     let (log, _) = golden();
     let report = recover(&disk_of(LOG, &log), &boot(1), NOW).unwrap().report;
-    let expected = Report { segments: 1, groups: 4, facts: 10, last: 10, ..Report::default() };
+    let expected =
+        RecoveryReport { segments: 1, groups: 4, facts: 10, last: 10, ..RecoveryReport::default() };
     assert_eq!(report, expected);
 }
 

@@ -9,7 +9,7 @@ use tenure_types::{Allocation, ErrorCode};
 
 use super::fixture::{Everything, NOW, Node, answer, boot, everything, log_header, name, options, owner};
 use crate::sim::{Faults, SimDisk};
-use crate::{Base, CheckpointJournal, Disk, Error, Progress, recover, recover_read_only};
+use crate::{Base, CheckpointJournal, Disk, Error, WriterProgress, recover, recover_read_only};
 
 #[test]
 fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
@@ -19,7 +19,7 @@ fn a_group_is_one_sync_and_nothing_is_answered_before_it() {
     let given = node.give(0, 1).unwrap();
     let barrier = node.journal.barrier();
     let before = disk.operations();
-    assert_eq!(node.writer.step(&node.memory), Progress::Worked);
+    assert_eq!(node.writer.step(&node.memory), WriterProgress::Worked);
     // One append, one sync, and the reserved room.
     assert!(disk.operations() - before <= 3);
     for ticket in [define, given, barrier] {
@@ -89,7 +89,7 @@ fn a_failed_sync_fails_its_group_and_is_reopened_from_memory() {
     assert_eq!(everything(&found), node.memory.everything());
 }
 
-/// Its group can be read from the page cache, but is not on the disk.
+/// The group can be read from the page cache, but is not on the disk.
 #[test]
 fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later() {
     for (seed, cut) in (0..20).flat_map(|seed| (0..24).map(move |cut| (seed, cut))) {
@@ -121,7 +121,7 @@ fn a_process_killed_after_a_failed_sync_leaves_no_hole_before_what_comes_later()
     }
 }
 
-/// What was staged while the log was being reopened is already in the snapshot, and its place must not be reused.
+/// Facts that were staged while the log was being reopened are already in the snapshot, and their place must not be reused.
 #[test]
 fn a_reopening_cut_short_at_any_operation_loses_nothing_before_or_after() {
     for (seed, cut) in (0..20).flat_map(|seed| (0..16).map(move |cut| (seed, cut))) {

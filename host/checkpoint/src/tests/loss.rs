@@ -1,4 +1,4 @@
-//! What the simulated disk loses in a crash; without that, the tests that use it would prove nothing.
+//! Losses of the simulated disk in a crash; without them, the tests that use it would prove nothing.
 
 use std::collections::BTreeSet;
 

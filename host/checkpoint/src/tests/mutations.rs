@@ -26,7 +26,7 @@ use super::corpus::disk_of;
 use super::fixture::{NOW, Node, boot, everything, options};
 use crate::{Error, recover_after};
 
-/// What a start makes of a damaged directory.
+/// The verdict of a start on a damaged directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Exact,

@@ -8,10 +8,10 @@ use tenure_fixtures::ports::{OnSync, Silent};
 
 use super::fixture::{Memory, Node, answer, options, plain};
 use crate::sim::SimDisk;
-use crate::{CheckpointJournal, Options, Running};
+use crate::{CheckpointJournal, Options, RunningWriter};
 
 /// A node whose writer runs in its thread; this observer hears of each sync there.
-fn running(observer: Arc<dyn Observer>) -> (Running, CheckpointJournal, Memory) {
+fn running(observer: Arc<dyn Observer>) -> (RunningWriter, CheckpointJournal, Memory) {
     let disk = SimDisk::new(0);
     let Node { writer, journal, memory } = Node::start_with(&disk, Options { observer, ..options(&disk, 1) });
     let running = writer.run(Arc::new(memory.clone()) as Arc<dyn Images>).unwrap();
@@ -32,7 +32,7 @@ fn a_thread_that_is_asked_to_stop_writes_what_is_staged_and_ends() {
     assert_eq!(runtime().block_on(running.ended()), Ok(()), "asked again");
 }
 
-/// Whoever waits for the end holds nobody else up, not even in the same thread.
+/// Waiting for the end holds no one else up, not even in the same thread.
 #[test]
 fn a_thread_that_panics_says_why() {
     let (mut running, journal, memory) = running(Arc::new(OnSync(|_| panic!("the observer broke"))));

@@ -1,4 +1,4 @@
-//! What a start makes of lines that a newer program wrote: it refuses them and touches nothing, or skips optional
+//! Lines that a newer program wrote: a start refuses them and touches nothing, or skips optional
 //! ones.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a witness outside the state directory records, and how a start uses it.
+//! The witness outside the state directory: its record, and how a start uses it.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn what_was_durable_is_looked_for_in_its_own_segment() {
     assert!(told.is_in(&disk, 2, 0).is_err(), "nobody knows what is in it");
 }
 
-/// Whatever is left after a kill at any operation: a start has everything that was reported to the witness, last and
+/// Kills a node at any operation: a start has everything that was reported to the witness, last and
 /// before.
 #[test]
 fn what_was_told_is_there_whenever_the_node_is_killed() {

@@ -77,7 +77,7 @@ fn status_tells_how_it_is_now() {
     assert!(printed.stdout.contains(r#""code":50"#), "{printed:?}");
 }
 
-/// When nobody comes, the DEL is spooled, however long the configuration lets other calls wait.
+/// If no daemon comes, the DEL is spooled, however long the configuration lets other calls wait.
 #[test]
 fn a_del_is_spooled_after_a_moment() {
     let directory = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 tenure.v1.Claims. The metric tenure_requests_total counts these under the verbs ensure, declare and unclaim; `tenurectl log` shows
 the facts claimed, confirmed and unclaimed."
 )]
-pub(crate) struct Claims {
+pub(crate) struct ClaimsArguments {
     /// List only this agent's claims.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) enum ClaimsVerb {
   tenurectl claims release cilium pods ingress
   tenurectl claims release cilium pods ingress --generation 7 --apply --reason 'the agent was uninstalled'
 
-An agent that is still there uses an address that another owner may get; it is told if it watches its claims, and claims anew at its
+An agent that is still there uses an address that another owner may get; it is told if it watches its claims, and claims again at its
 next request.")]
     Release {
         /// The agent.

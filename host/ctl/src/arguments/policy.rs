@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueHint};
 
+#[cfg(feature = "author")]
 use super::author::Author;
-use super::load::Load;
+use super::load::LoadArguments;
 use super::replay::Replay;
 use crate::values;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
+pub(crate) enum PolicyVerb {
     /// List the node's policies and the networks they serve.
     List {
         /// Wait up to SECONDS until no policy is being loaded any more.
@@ -42,7 +43,7 @@ SHA-256, and both are checked. Components that `wkg`, `kwctl push` or `skopeo co
 understood. Credentials are those of `docker login`, in $DOCKER_CONFIG or ~/.docker. --timeout is also the longest
 silence of a registry."
     )]
-    Load(Box<Load>),
+    Load(Box<LoadArguments>),
     /// Unload a policy that neither serves nor shadows a network.
     Unload {
         /// The policy: NAME, or NAME@DIGEST for one version.
@@ -149,6 +150,7 @@ With `record = N` in a network's table of tenured.toml, the daemon records its d
 record; a question that was not asked then has no answer and ends that decision. The component that was recorded decides the same, to the
 bit. Exits with 0 if everything is the same, and with 1 if not.")]
     Replay(Replay),
+    #[cfg(feature = "author")]
     #[command(flatten)]
     Author(Author),
 }

@@ -96,7 +96,7 @@ fn interface(id: &str, device: u32) -> InterfaceStatus {
     }
 }
 
-/// What an executor knows at 1,000 s.
+/// The status of an executor at 1,000 s.
 fn known() -> Status {
     let carried = |text, standing| NetStatus {
         net: net(text),

@@ -1,7 +1,7 @@
 //! The directory of CNI configurations: looks at each file several times a second, and defines the networks that no pod has
 //! needed yet.
 //!
-//! The files are polled, like [policy files](super::policy_files), and for the same reasons. Whatever is wrong with a file, it
+//! The files are polled, like [policy files](super::policy_files), and for the same reasons. A file with any fault
 //! is tried again when it has changed, and ever more rarely otherwise.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! The configuration's policy files: looks at each of them every second, and applies those that changed.
 //!
-//! A file without `sha256` is followed. Its name stands for what was last taken from it; whatever happens to the file, that
+//! A file without `sha256` is followed. Its name stands for what was last taken from it; even if the file is removed, that
 //! version keeps serving until a changed one has been loaded and exchanged. A pinned file is only compared with its pin.
 //!
 //! The files are polled, not watched with inotify: that reports neither what is mounted over a file nor a link that is

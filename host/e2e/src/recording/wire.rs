@@ -60,10 +60,10 @@ pub struct Answer {
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// Request.
+    /// The request.
     #[serde(flatten)]
     pub call: Call,
-    /// Response.
+    /// The response to it.
     pub answer: Answer,
 }
 

@@ -19,7 +19,7 @@ fn scopes(daemon: &Daemon) -> anyhow::Result<Vec<(String, String)>> {
     Ok(claims.iter().map(|claim| (text(claim, "name"), text(claim, "scope"))).collect())
 }
 
-/// What any client with a scope must do, told by its example.
+/// Checks the duties of any client with a scope, on its example.
 pub(crate) fn keep_their_own(program: &Path) -> anyhow::Result<()> {
     let daemon = Daemon::start_with(&config(NETWORK))?;
     let socket = daemon.run_directory().join(tenure_rpc::AGENT_SOCKET);

@@ -14,7 +14,7 @@ const LONG: u64 = 600_000;
 /// The settings of the nodes here: each new address is wanted as soon as the one before is used.
 const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
 
-/// When a call is held: it has arrived and is applied later, or it was applied and its answer comes later.
+/// The point at which a call is held: it has arrived and is applied later, or it was applied and its answer comes later.
 const SIDES: [&str; 2] = ["delay_before", "delay_after"];
 
 /// The calls that make a node grow, in their order.

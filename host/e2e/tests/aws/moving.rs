@@ -12,7 +12,7 @@ use tenure_e2e::{Attachment, golang, traffic, wait};
 use crate::node::{AwsNode, LIMIT, config};
 use crate::pod::{self, GATEWAY};
 
-/// What ipamd leaves in the kernel for a pod: a veth, a route in the main table, and a rule that leads there.
+/// Adds what ipamd leaves in the kernel for a pod: a veth, a route in the main table, and a rule that leads there.
 fn pod_of_ipamd(node: &AwsNode, address: &str) -> anyhow::Result<Attachment> {
     let sandbox = node.node.sandbox("old")?;
     node.node.sh(&format!(
@@ -78,7 +78,7 @@ pub(crate) fn from_ipamd() -> anyhow::Result<()> {
     node.all_is_well()
 }
 
-/// What ipamd's own code makes of its checkpoint.
+/// The checkpoint as ipamd's own code reads it.
 #[derive(Deserialize)]
 struct Ipamd {
     /// The containers, by address.

@@ -72,7 +72,7 @@ impl AwsNode {
         Ok(Self { node, double, pods: BTreeMap::new() })
     }
 
-    /// Adds a pod, as a runtime does: what is to be tried again is tried again.
+    /// Adds a pod, as a runtime does, which retries what the error allows.
     pub(crate) fn add(&mut self, name: &str) -> anyhow::Result<String> {
         let sandbox = self.node.sandbox(name)?;
         let address = wait::until(&format!("pod {name}"), LIMIT, || {
@@ -104,7 +104,7 @@ impl AwsNode {
         ways.with_context(|| self.kernel())
     }
 
-    /// What the kernel has on the node and in the VPC, for a failure's reader.
+    /// The kernel's state on the node and in the VPC, for the reader of a failure.
     fn kernel(&self) -> String {
         let look = "ip -br addr; ip rule; ip route show table all type unicast; ip neigh; nft list ruleset
                     ip -n vpc -br addr; ip -n vpc route; ip -n vpc neigh";

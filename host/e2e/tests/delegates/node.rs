@@ -107,7 +107,7 @@ impl Node {
         self.daemon.shim()?.call("ADD", &pod(name), &self.config())?.error()
     }
 
-    /// What `tenurectl delegates` lists.
+    /// The delegations that `tenurectl delegates` lists.
     pub(crate) fn delegations(&self) -> anyhow::Result<Vec<Value>> {
         let listed = self.daemon.ctl(&["delegates"])?;
         Ok(listed.get("delegations").and_then(Value::as_array).context("no list")?.clone())
@@ -131,7 +131,7 @@ impl Node {
         )
     }
 
-    /// What host-local has given: each address, and to which container.
+    /// The addresses that host-local has given: each address, and to which container.
     fn given(&self) -> anyhow::Result<BTreeMap<IpAddr, String>> {
         let mut given = BTreeMap::new();
         let Ok(entries) = fs::read_dir(self.data.join("pods")) else { return Ok(given) };
@@ -147,7 +147,7 @@ impl Node {
         Ok(given)
     }
 
-    /// What the ledger says that host-local has given, all of it in use.
+    /// The addresses that host-local has given according to the ledger, all of them in use.
     fn recorded(&self) -> anyhow::Result<Option<BTreeMap<IpAddr, String>>> {
         let delegations = self.delegations()?;
         if delegations.iter().any(|delegation| at(delegation, "/phase") != "in-use") {

@@ -1,4 +1,4 @@
-//! What can go wrong about one pod, and what its runtime is told.
+//! Failures about one pod, and the errors that its runtime sees.
 
 use anyhow::{Context, ensure};
 use serde_json::json;

@@ -23,7 +23,7 @@ const SETTLED: usize = 10;
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What an answer says: the reason of its error, or `watching` for one that goes on.
+/// The content of an answer: the reason of its error, or `watching` for one that goes on.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) reason: String,

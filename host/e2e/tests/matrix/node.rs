@@ -33,7 +33,7 @@ pub(crate) struct Node {
     pub(crate) before: Owners,
     /// A report of `tenurectl check`, which says more than is known.
     pub(crate) report: PathBuf,
-    /// What makes the situation, until it ends.
+    /// The causes of the situation, until it ends.
     pub(crate) causes: Vec<Box<dyn Any + Send + Sync>>,
     /// The disks that it needs also afterwards. Dropped last: the daemon uses them.
     pub(crate) disks: Vec<Mount>,

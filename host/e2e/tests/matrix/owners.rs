@@ -1,4 +1,4 @@
-//! What the ledger holds, by the names of the owners.
+//! The contents of the ledger, by the names of the owners.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a test has in an account: a VPC with one subnet, and an instance there.
+//! A test's account: a VPC with one subnet, and an instance there.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) struct Interface {
     pub(crate) mac: String,
     pub(crate) device: u32,
     pub(crate) own: String,
-    /// Its other addresses.
+    /// The secondary addresses.
     pub(crate) others: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Account {
         Ok(found)
     }
 
-    /// What the instance's metadata service says of it, by path.
+    /// The paths and values of the instance's metadata service.
     pub(crate) fn metadata(&self, primary: &Interface) -> BTreeMap<String, String> {
         let interface = format!("network/interfaces/macs/{}", primary.mac);
         let entries = [

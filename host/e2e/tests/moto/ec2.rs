@@ -8,7 +8,7 @@ use tenure_e2e::request;
 use crate::element::Element;
 use crate::eni::Node;
 
-/// Where the accounts are.
+/// The region of the accounts.
 pub(crate) const REGION: &str = "eu-central-1";
 
 /// An EC2 service on a node.

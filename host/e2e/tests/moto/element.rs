@@ -44,12 +44,12 @@ impl Element {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// Its own name.
+    /// The element's own name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its own text.
+    /// The element's own text.
     pub(crate) fn content(&self) -> &str {
         &self.text
     }

@@ -11,7 +11,7 @@ use std::thread;
 use anyhow::Context;
 use tenure_e2e::traffic;
 
-/// Where it is.
+/// The address of the metadata service.
 pub(crate) const ENDPOINT: &str = "127.0.0.1:8102";
 
 /// A running service. Dropping it ends it, so that it does not keep the enclave's network.
@@ -28,7 +28,7 @@ impl Metadata {
         let is_over = Arc::clone(&ends);
         thread::spawn(move || {
             let streams = listener.incoming().take_while(|_| !is_over.load(Ordering::Relaxed));
-            // Whoever gets no answer asks again.
+            // A client that gets no answer asks again.
             streams.flatten().for_each(|stream| _ = answer(&stream, &entries));
         });
         Ok(Self { netns: netns.to_owned(), ends })

@@ -15,7 +15,7 @@ use crate::wire::Wire;
 
 /// A node.
 pub(crate) struct MotoNode {
-    /// It needs the enclave to end, as does the server.
+    /// The metadata service needs the enclave to end, as does the server.
     _metadata: Metadata,
     pub(crate) server: Server,
     pub(crate) node: Node,

@@ -8,7 +8,7 @@ use tenure_e2e::{moto, wait};
 use crate::ec2::Ec2;
 use crate::eni::{LIMIT, Node};
 
-/// Where it serves all of AWS.
+/// The address at which moto serves all of AWS.
 pub(crate) const ENDPOINT: &str = "127.0.0.1:8101";
 
 /// A running server.

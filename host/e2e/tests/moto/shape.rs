@@ -13,7 +13,7 @@ use crate::element::Element;
 use crate::eni::{LIMIT, Node};
 use crate::server::Server;
 
-/// Where the double is.
+/// The address of the double.
 const EC2: &str = "127.0.0.1:8201";
 const IMDS: &str = "127.0.0.1:8202";
 const CONTROL: &str = "127.0.0.1:8203";
@@ -21,7 +21,7 @@ const CONTROL: &str = "127.0.0.1:8203";
 /// The type of the instances.
 const KIND: &str = "t3.small";
 
-/// What only the double writes. EC2 documents all of it.
+/// The elements that only the double writes. EC2 documents all of them.
 const OURS: [&str; 12] = [
     "AssignPrivateIpAddresses assignedIpv4PrefixSet",
     "AssignPrivateIpAddresses return",
@@ -37,7 +37,7 @@ const OURS: [&str; 12] = [
     "UnassignPrivateIpAddresses return",
 ];
 
-/// What only moto writes, but for the many facts about instance types. tenure reads none of it.
+/// The elements that only moto writes, except for the many facts about instance types. tenure reads none of them.
 const MOTOS: [&str; 9] = [
     "CreateNetworkInterface networkInterface/association",
     "CreateNetworkInterface networkInterface/requesterId",
@@ -78,7 +78,7 @@ fn start(node: &Node) -> anyhow::Result<Child> {
     Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?)
 }
 
-/// What the double writes.
+/// The elements that the double writes.
 fn ours(node: &Node) -> anyhow::Result<BTreeSet<String>> {
     let double = Ec2::new(node, EC2)?;
     let known = wait::until("the double", LIMIT, || Ok(double.call("DescribeInstances", &[]).ok()))?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::Moving;
 
-/// Whatever ended it: a boot, an operator, or a DEL.
+/// Any removal ends it: a boot, an operator, or a DEL.
 pub(crate) fn not_after_removal() -> anyhow::Result<()> {
     let mut moving = Moving::start()?;
     moving.holds("10.83.0.2", "T1")?;

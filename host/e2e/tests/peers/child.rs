@@ -17,11 +17,11 @@ use rustix::net::{
 use crate::agent::claim;
 use crate::handed::handed;
 
-/// What the process is to do, and the socket to connect to.
+/// The variable with the process's role, and the socket to connect to.
 const ROLE: &str = "TENURE_E2E_ROLE";
 const SOCKET: &str = "TENURE_E2E_SOCKET";
 
-/// What a process does with a connection to the agents' socket.
+/// The use that a process makes of a connection to the agents' socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Claims over a connection of its own.
@@ -80,10 +80,10 @@ fn command(role: Role, socket: &Path, input: OwnedFd) -> anyhow::Result<Command>
     Ok(command)
 }
 
-/// Where a process runs.
+/// The place in which a process runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// Its group; 0 for the test's own.
+    /// The group; 0 for the test's own.
     pub(crate) gid: u32,
     /// The file that moves a process into a control group, if it is to be in one.
     pub(crate) cgroup: Option<std::path::PathBuf>,

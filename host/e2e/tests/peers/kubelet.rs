@@ -1,4 +1,4 @@
-//! What the daemon knows pods from: their control groups, and the container runtime that tells their names.
+//! The sources from which the daemon knows pods: their control groups, and the container runtime that tells their names.
 
 use std::fs;
 use std::path::{Path, PathBuf};

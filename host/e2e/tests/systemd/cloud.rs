@@ -11,7 +11,7 @@ const DROP_INS: [&str; 2] = ["tenure-eni.conf", "tenure-aws.conf"];
 
 const SETTINGS: &str = "warm = { interfaces = 0, addresses = 1 }";
 
-/// Where the daemon finds EC2 and the metadata service, and where the double has them.
+/// The addresses at which the daemon finds EC2 and the metadata service, and at which the double has them.
 const DOORS: [(&str, &str); 2] = [("10.79.0.1:8101", "127.0.0.1:8101"), ("10.79.0.1:8102", "127.0.0.1:8102")];
 
 /// A machine on which the daemon has not been started.

@@ -9,7 +9,7 @@ use tenure_e2e::{Daemon, Enclave, Plugin, binaries, wait};
 
 use crate::eni::{LIMIT, Node};
 
-/// Where administrators put units.
+/// The directory of administrators' units.
 const UNITS: &str = "/etc/systemd/system";
 
 /// A machine with the unit and these drop-ins, on which nothing has been started.
@@ -91,7 +91,7 @@ impl Unit<'_> {
         self.0.enclave.run("systemctl", arguments)
     }
 
-    /// What systemd says of the service.
+    /// A property of the service, as systemd shows it.
     pub(crate) fn property(&self, name: &str) -> anyhow::Result<String> {
         let arguments = ["show", "tenured", "--value", "--property", name];
         Ok(self.systemctl(&arguments)?.trim().to_owned())

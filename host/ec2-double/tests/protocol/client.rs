@@ -7,7 +7,7 @@ use tenure_ec2_double::Double;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// What arrived.
+/// The reply as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub status: u16,

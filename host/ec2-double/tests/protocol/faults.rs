@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: whether the call was applied, and what the caller saw of it.
+//! Faults on purpose: whether the call was applied, and what the caller saw of it.
 
 use std::io;
 use std::time::Duration;

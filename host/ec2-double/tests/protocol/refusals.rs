@@ -1,4 +1,4 @@
-//! What is refused before an action is looked at, and how.
+//! Requests that are refused before an action is looked at, and how.
 
 use tenure_ec2_double::state::Rules;
 use tenure_ec2_double::{Denial, Permissions, Signature, Tag};

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-/// What happens at a call, counted from 0.
+/// The fate of a call, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trip {
     /// The process is killed before the server does it.
@@ -16,7 +16,7 @@ pub(crate) enum Trip {
     Panic(usize),
 }
 
-/// What the server knows.
+/// The leases that the server knows.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     /// The blocks that are leased, each by the token that asked for it.

@@ -31,7 +31,7 @@ pub(crate) enum Call {
     GiveBack(String),
 }
 
-/// What an intent changed.
+/// A change that an intent made.
 pub(crate) enum Change {
     Leased(String),
     Returned(String),

@@ -1,4 +1,4 @@
-//! What somebody removes comes back, and what is a stranger's stays as it is.
+//! Drift: objects that somebody removes come back, and a stranger's stay as they are.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -32,7 +32,7 @@ pub(crate) fn tests(suite: &mut Suite) {
 
 /// A keeper that runs in a world's node.
 pub(crate) struct Keeper {
-    /// What it is asked for.
+    /// The desired state that it is given.
     pub(crate) wanted: watch::Sender<Arc<DesiredState>>,
     events: Receiver<Event>,
 }
@@ -45,7 +45,7 @@ impl Keeper {
         let node = world.node.clone();
         thread::spawn(move || {
             library(&node, async || {
-                // Ends when the test drops the sender of what is wanted.
+                // Ends when the test drops the sender of the desired state.
                 let _ = keep(receiver, move |event| drop(report.send(event))).await;
             });
         });
@@ -154,7 +154,7 @@ fn appears() {
     world.add_pod(7, &["10.0.2.34"]);
     loop {
         let (applied, repaired) = keeper.settled();
-        assert_eq!(repaired, [], "a link that was waited for is no repair");
+        assert_eq!(repaired, [], "a link that was waited for does not count as a repair");
         if applied.iter().any(|operation| operation.to_string().contains("10.0.2.34")) {
             break;
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// What every test needs: a program, and its Debian package.
+/// The needs of every test: a program, and its Debian package.
 const NEEDS: [(&str, &str); 3] =
     [("/usr/sbin/ip", "iproute2"), ("/usr/sbin/nft", "nftables"), ("/usr/bin/unshare", "util-linux")];
 

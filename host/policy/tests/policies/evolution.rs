@@ -22,7 +22,7 @@ const DEFINITION: &str = "ipam.wit";
 /// The folder of compiled components in each frozen version's folder.
 const COMPILED: &str = "compiled";
 
-/// What is wrong with the versions in a folder; and how many frozen ones there are, and how many components of theirs.
+/// Lists what is wrong with the versions in a folder; and how many frozen ones there are, and how many components of theirs.
 fn check(versions: &Path) -> (Vec<String>, usize, usize) {
     let definition = |version: &Path| fs::read_to_string(version.join(DEFINITION)).unwrap();
     let next = definition(&versions.join(NEXT));

@@ -1,4 +1,4 @@
-//! What is loaded, from where, and what is refused.
+//! Loading: which components are accepted, from where, and which are refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -13,7 +13,7 @@ fn effect(kind: EffectKind, pairs: &[(&str, &str)]) -> Effect {
     Effect { kind, pool: 0, attributes: attributes(pairs) }
 }
 
-/// This many requests wait for the first pool.
+/// A state in which this many requests wait for the first pool.
 fn waiting(waiting: u32) -> PlanState {
     let demands = vec![Demand { pool: 0, waiting, attributes: Attributes::default() }];
     PlanState { demands, ..PlanState::default() }

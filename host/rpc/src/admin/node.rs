@@ -22,7 +22,7 @@ pub struct Reloaded {
 
 /// Facts and actions of the daemon outside of its engine.
 #[tonic::async_trait]
-pub trait Node: Send + Sync + 'static {
+pub trait AdminNode: Send + Sync + 'static {
     /// The daemon's version.
     fn version(&self) -> &str;
     /// The kernel's ID of this boot.
@@ -67,6 +67,6 @@ pub trait Cloud: Send + Sync {
     /// Returns the plan that the network's policy would make now; nothing begins.
     ///
     /// # Errors
-    /// `NoCloud` if it does not plan, `NotReady` as long as too little is known to plan, and whatever it fails with.
+    /// `NoCloud` if it does not plan, `NotReady` as long as too little is known to plan, and the error with which the policy fails.
     async fn explain(&self) -> Result<v1::ExplainPlanResponse, Error>;
 }

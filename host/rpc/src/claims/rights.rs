@@ -16,7 +16,7 @@ pub trait Agents: Send + Sync + 'static {
     /// Returns the agent that made a connection, and its rights.
     ///
     /// # Errors
-    /// `AgentUnknown` if it is none.
+    /// `AgentUnknown` if no agent made it.
     async fn rights(&self, peer: &Peer) -> Result<Rights>;
 
     /// Resolves once the agents may have changed after this call.

@@ -1,7 +1,7 @@
 //! Whether the number of a process can have become another's while a connection of it waited, for kernels that only tell the number (before 6.5).
 //!
 //! The kernel gives numbers out in turn: one comes back once as many processes and threads have begun as there are numbers. It counts those that have
-//! begun since the boot. So the daemon notes that count whenever no connection waits at the agents' socket: whatever it accepts later was made after
+//! begun since the boot. So the daemon notes that count whenever no connection waits at the agents' socket: each one accepted later was made after
 //! that. If fewer than half of all numbers have been given out since, the process that has the number is the one that connected.
 
 use std::fs;

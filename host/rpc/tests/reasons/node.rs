@@ -33,7 +33,7 @@ pub(crate) fn spec(name: &str) -> ClaimSpec {
     ClaimSpec { network: "net".into(), name: name.into(), ..ClaimSpec::default() }
 }
 
-/// What an agent makes of a failure; the status must have all that the protocol promises.
+/// The reason of a failure as an agent reads it; the status must have all that the protocol promises.
 pub(crate) fn reason<T: std::fmt::Debug>(answer: Result<T, Status>) -> String {
     let status = answer.unwrap_err();
     let Error { code, cause, .. } = from_status(&status);
@@ -47,7 +47,7 @@ fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a policy is told to answer.
+/// The answer that a policy is to give.
 #[derive(Clone, Copy)]
 enum Told {
     Nothing,

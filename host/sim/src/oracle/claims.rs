@@ -1,4 +1,4 @@
-//! What an outside observer knows about the claims of agents. An agent sends one request at a time, and nothing but its own
+//! An outside observer's knowledge of the claims of agents. An agent sends one request at a time, and nothing but its own
 //! requests and the end of its lease ends a claim: no runtime, no crash, no reboot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,25 +17,25 @@ pub(crate) fn lease_of(key: &ClaimKey) -> Option<Duration> {
     key.name.as_str().ends_with('1').then_some(Duration::from_secs(40))
 }
 
-/// What is known about a claim.
+/// An outside observer's knowledge of a claim.
 #[derive(Debug, Clone, Default)]
-struct Known {
-    /// What its agent was told that it holds, and the number of the first request that said so; cleared when a request is
+struct ClaimKnowledge {
+    /// The addresses in its agent's latest answer, and the number of the first request that said so; cleared when a request is
     /// sent that may end it.
     holds: Option<(u64, Vec<IpAddr>)>,
     /// Whether it may hold something that no reply has reported, or may have lost it to an unanswered request.
     unsure: bool,
     /// Whether the request that is under way has to make it.
     is_new: bool,
-    /// When, in this boot, its agent was last told that it has it; `None` if it was not.
+    /// The time, in this boot, at which its agent was last told that it has it; `None` if it was not.
     told: Option<Moment>,
 }
 
-/// What is known about all claims.
+/// An outside observer's knowledge of all claims.
 #[derive(Debug, Default)]
 pub(crate) struct Claimed {
-    all: BTreeMap<ClaimKey, Known>,
-    /// When the present daemon started.
+    all: BTreeMap<ClaimKey, ClaimKnowledge>,
+    /// The start of the present daemon.
     began: Moment,
 }
 
@@ -53,7 +53,7 @@ impl Claimed {
     /// A request is sent that may make these claims, and may end all others of the agent.
     pub(crate) fn declare_sent(&mut self, agent: &AgentName, wanted: &BTreeSet<ClaimKey>) {
         wanted.iter().for_each(|key| self.ensure_sent(key));
-        self.others(agent, wanted).for_each(Known::may_end);
+        self.others(agent, wanted).for_each(ClaimKnowledge::may_end);
     }
 
     /// A request is sent that may make this claim.
@@ -100,19 +100,23 @@ impl Claimed {
             ensure!(before == addresses, "I2: {key} was told {before:?} before, and {addresses:?} now");
         }
         let since = known.holds.as_ref().map_or(id, |(since, _)| *since);
-        *known =
-            Known { holds: Some((since, addresses.to_vec())), unsure: false, is_new: false, told: Some(now) };
+        *known = ClaimKnowledge {
+            holds: Some((since, addresses.to_vec())),
+            unsure: false,
+            is_new: false,
+            told: Some(now),
+        };
         Ok(())
     }
 
     /// An agent was told that its claim has ended, or does not exist.
     pub(crate) fn ended(&mut self, key: &ClaimKey) {
-        self.all.insert(key.clone(), Known::default());
+        self.all.insert(key.clone(), ClaimKnowledge::default());
     }
 
     /// A declaration was carried out: the agent has no other claims than these.
     pub(crate) fn declared(&mut self, agent: &AgentName, wanted: &BTreeSet<ClaimKey>) {
-        self.others(agent, wanted).for_each(|known| *known = Known::default());
+        self.others(agent, wanted).for_each(|known| *known = ClaimKnowledge::default());
     }
 
     /// A network was removed by request `id`.
@@ -132,7 +136,7 @@ impl Claimed {
         except: Option<&ClaimKey>,
     ) -> Option<&ClaimKey> {
         let has = |held: &[IpAddr]| held.iter().any(|address| addresses.contains(address));
-        let holds = |known: &Known| known.holds.as_ref().is_some_and(|(_, held)| has(held));
+        let holds = |known: &ClaimKnowledge| known.holds.as_ref().is_some_and(|(_, held)| has(held));
         let mut of_network =
             self.all.iter().filter(|(key, _)| key.network == *network && Some(*key) != except);
         of_network.find(|(_, known)| holds(known)).map(|(key, _)| key)
@@ -144,7 +148,8 @@ impl Claimed {
         network: &NetworkName,
         has: impl Fn(&IpAddr) -> bool,
     ) -> Option<&ClaimKey> {
-        let holds = |known: &Known| known.holds.as_ref().is_some_and(|(_, held)| held.iter().any(&has));
+        let holds =
+            |known: &ClaimKnowledge| known.holds.as_ref().is_some_and(|(_, held)| held.iter().any(&has));
         let mut of_network = self.all.iter().filter(|(key, _)| key.network == *network);
         of_network.find(|(_, known)| holds(known)).map(|(key, _)| key)
     }
@@ -187,13 +192,13 @@ impl Claimed {
         &'a mut self,
         agent: &'a AgentName,
         wanted: &'a BTreeSet<ClaimKey>,
-    ) -> impl Iterator<Item = &'a mut Known> {
+    ) -> impl Iterator<Item = &'a mut ClaimKnowledge> {
         let others = self.all.iter_mut().filter(|(key, _)| key.agent == *agent && !wanted.contains(*key));
         others.map(|(_, known)| known)
     }
 }
 
-impl Known {
+impl ClaimKnowledge {
     fn may_end(&mut self) {
         self.unsure |= self.holds.take().is_some();
     }

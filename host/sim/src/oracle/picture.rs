@@ -1,5 +1,5 @@
-//! What an agent that watches its claims knows: everything once, and then what it is told of changes. Whatever happens in
-//! between, at rest it knows what a list would tell it.
+//! The picture that an agent has of its claims by watching them: everything once, and then each change. At rest it
+//! equals what a list would return.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tenure_types::{AgentName, Network};
 /// A claim as it is told; without the time at which it lapses, which moves by itself.
 type Told = (Claim, Vec<ClaimedPlace>, Arc<Network>);
 
-/// What an agent has been told by its watch.
+/// The claims of an agent, by its watch.
 #[derive(Debug, Default)]
 pub(crate) struct Picture {
     version: Option<String>,
@@ -29,17 +29,17 @@ impl Picture {
         self.version.clone()
     }
 
-    /// The agent is told of changes.
+    /// Applies the changes that the agent is told about.
     pub(crate) fn apply(&mut self, agent: &AgentName, changes: Changes) -> Result<()> {
         ensure!(
             changes.is_all || self.version.is_some(),
-            "{agent} was told of changes of what it never knew"
+            "{agent} was told about changes to claims that it never knew"
         );
         if changes.is_all {
             self.claims.clear();
         }
         for (key, _) in &changes.released {
-            ensure!(key.agent == *agent, "{agent} was told of {key}");
+            ensure!(key.agent == *agent, "{agent} was told about {key}");
             self.claims.remove(key);
         }
         self.claims.extend(changes.claims.into_iter().map(told));
@@ -47,7 +47,7 @@ impl Picture {
         Ok(())
     }
 
-    /// Checks that the agent, which has been told of everything, knows what a list tells it.
+    /// Checks that the agent, which has been told about everything, knows what a list returns.
     pub(crate) fn check(&self, agent: &AgentName, listed: Vec<Claimed>) -> Result<()> {
         let listed: BTreeMap<ClaimKey, Told> = listed.into_iter().map(told).collect();
         ensure!(

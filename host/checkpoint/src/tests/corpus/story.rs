@@ -314,7 +314,7 @@ fn ask_delegates(story: &Story<'_>) {
     given(story, Owner::Unknown { address: ip("10.1.0.99") }, 3);
 }
 
-/// What the pod had is taken back, and another is asked for, of which nothing is known yet.
+/// Returns the pod's addresses and asks for another, of which nothing is known yet.
 fn ask_more(story: &Story<'_>) {
     ended(story, owner("web", "eth0"));
     story.delegate(DelegationFact::Asked(delegation("web-1", owner("web-1", "eth0"), "")));

@@ -64,14 +64,14 @@ pub(super) enum End {
     Rebooted,
 }
 
-/// What is known of a machine without inspecting it: enough to choose the next transition.
+/// The knowledge of a machine without inspecting it: enough to choose the next transition.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     seed: u64,
     sizes: Sizes,
     /// The networks that were defined, whether or not they still exist.
     defined: BTreeSet<u64>,
-    /// It may have stopped.
+    /// Whether it may have stopped.
     stops: bool,
 }
 

@@ -175,7 +175,7 @@ impl System {
         self.settled |= self.node.journal.health().is_ok();
     }
 
-    /// What another process reads may be ahead of what is durable, but never behind it.
+    /// Reads as another process does, which may be ahead of what is durable, but never behind it.
     fn look(&self) {
         match recover_read_only(&self.disk, &boot(self.boot), self.clock.now()) {
             Ok(found) => {

@@ -1,4 +1,4 @@
-//! What may be on the disk: for each network, every sheet since the last acknowledged one.
+//! The possible contents of the disk: for each network, every sheet since the last acknowledged one.
 
 use std::collections::BTreeMap;
 

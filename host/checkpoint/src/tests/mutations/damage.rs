@@ -23,7 +23,7 @@ pub(super) const ANOTHER_END: &str = "the last log of another history";
 struct Text<'a> {
     name: &'a str,
     bytes: &'a [u8],
-    /// Where each line begins, and the end.
+    /// The beginning of each line, and the end.
     begins: Vec<usize>,
     is_last_log: bool,
 }

@@ -14,11 +14,11 @@ pub(super) struct Shape {
     pub(super) files: Files,
     /// The boot that ended with it.
     pub(super) boot: u64,
-    /// What the witness was last told.
+    /// The latest report to the witness.
     pub(super) durable: Durable,
     /// Each state that was acknowledged, oldest first; the last one is the truth.
     pub(super) states: Vec<Everything>,
-    /// What each file was before.
+    /// The earlier contents of each file.
     pub(super) older: BTreeMap<String, BTreeSet<Vec<u8>>>,
     /// The files of another history that begins as this one does.
     pub(super) fork: Files,

@@ -352,7 +352,7 @@ fn state() -> impl Strategy<Value = PolicyState> {
     })
 }
 
-/// What policies remember.
+/// States of policies.
 pub(super) fn states() -> impl Strategy<Value = States> {
     let memory = (state(), vec(state(), 0..3))
         .prop_map(|(now, before)| Memory { now, before: before.into_iter().collect() });
@@ -381,7 +381,7 @@ fn delegation() -> impl Strategy<Value = Delegation> {
     )
 }
 
-/// What delegates were asked for.
+/// Delegations, with what was asked for.
 pub(super) fn delegations() -> impl Strategy<Value = Delegations> {
     (any::<u64>(), vec(delegation(), 0..4)).prop_map(|(through, all)| Delegations::restore(through, all))
 }
@@ -439,12 +439,12 @@ fn move_fact() -> impl Strategy<Value = MoveFact> {
     ]
 }
 
-/// What moves over from other IPAMs.
+/// Moves from other IPAMs.
 pub(super) fn moves() -> impl Strategy<Value = Moves> {
     (any::<u64>(), vec(move_fact(), 1..9)).prop_map(|(through, facts)| Moves::restore(through, facts))
 }
 
-/// What the host does outside the ledger.
+/// Effects, which the host has outside the ledger.
 pub(super) fn effects() -> impl Strategy<Value = Effects> {
     (any::<u64>(), vec(intent(), 0..4), vec(object(), 0..4))
         .prop_map(|(through, open, objects)| Effects::restore(through, open, objects))

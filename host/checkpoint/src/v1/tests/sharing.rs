@@ -1,4 +1,4 @@
-//! What many lines have in common is kept once, and only where all of it is the same.
+//! Values that many lines have in common are kept once, and only where all of it is the same.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A steady load of ADDs on a network whose claims an agent declares anew all the time, and alone.
+//! A steady load of ADDs on a network whose claims an agent declares again all the time, and alone.
 //!
 //! The agent uses a thread and a connection of its own. Each declaration replaces the one before: it ends all claims, and makes as many
 //! others. Rounds with and without declarations alternate, so that a busy machine affects both.

@@ -15,7 +15,7 @@ pub(crate) enum Rows {
     Steady,
     /// A steady load beside an agent
     Agents,
-    /// A steady load on a network whose claims are declared anew all the time
+    /// A steady load on a network whose claims are declared again all the time
     Declared,
     /// Policy calls, and the ledger's part
     Policy,

@@ -1,4 +1,4 @@
-//! Random histories: whatever is called in whatever order, the account stays possible.
+//! Random histories: after any calls in any order, the account is still possible.
 //!
 //! `TENURE_SEED=n` repeats a run.
 
@@ -71,7 +71,7 @@ fn call(state: &mut State, nodes: &[String], random: &mut Random, now: Time) {
     }
 }
 
-/// What is true of every possible account.
+/// Checks the invariants of every possible account.
 fn check(state: &State) -> Result<(), String> {
     let mut owners: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
     let mut used: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What readers see of the past.
+//! Views of the past.
 
 use super::*;
 

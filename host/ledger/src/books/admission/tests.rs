@@ -1,4 +1,4 @@
-//! Who may get a cooling address, and the usage of ranges by label.
+//! Cooling addresses and the owners that may get them, and the usage of ranges by label.
 
 use std::net::IpAddr;
 use std::sync::Arc;

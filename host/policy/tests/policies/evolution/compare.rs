@@ -2,7 +2,7 @@
 
 use super::shape::{Interface, Shape};
 
-/// What would keep components of the old version from loading; empty if nothing.
+/// Lists what would keep components of the old version from loading; empty if nothing.
 pub(super) fn complaints(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (Shape::read(old), Shape::read(new));
     let mut found = Vec::new();

@@ -79,7 +79,7 @@ fn signature(resolve: &Resolve, function: &Function) -> String {
     format!("func({}){}", parameters.join(", "), result.unwrap_or_default())
 }
 
-/// What a type of a name consists of; other types of a name are named only.
+/// Writes out a type's definition; other types are only named.
 fn definition(resolve: &Resolve, id: wit_parser::TypeId) -> String {
     let case = |name: &str, of: Option<Type>| match of {
         Some(of) => format!("{name}({})", shown(resolve, &of)),

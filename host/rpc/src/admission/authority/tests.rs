@@ -96,7 +96,7 @@ fn other_fields_and_other_codes_stay_as_they_are() {
     assert_eq!(filtered(&all), all.concat());
 }
 
-/// Whatever is sent, lengths stay and nothing goes wrong.
+/// Random bytes keep their lengths, and nothing goes wrong.
 #[test]
 fn noise_passes() {
     let mut state = 7_u64;

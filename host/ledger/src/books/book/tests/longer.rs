@@ -107,7 +107,7 @@ fn an_older_cooldown_replaces_no_later_one() {
     assert!(book.holder(ip(2)).is_some());
 }
 
-/// That it is in use is a fact; once it is freed, a cooldown of its own begins.
+/// Being in use is a fact; once the address is freed, a cooldown of its own begins.
 #[test]
 fn an_address_that_an_import_finds_in_use_is_held_and_cools_no_longer() {
     let mut book = mixed();

@@ -2,7 +2,7 @@ use tenure_types::Origin;
 
 use super::*;
 
-/// What a pool's use is.
+/// The usage of a pool.
 fn use_of(book: &Book) -> (Usage, Vec<IpAddr>, Vec<IpAddr>, bool) {
     let pool = Shelf::whole(0);
     let free = book.free(pool, None, Direction::Ascending, 9);

@@ -1,0 +1,66 @@
+//! The author's verbs, run as a program: no daemon, no compiler.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn tenurectl(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenurectl"));
+    // Without a compiler: a path that has none, and no hint from cargo.
+    command.env_clear().env("PATH", "/nonexistent").current_dir(folder);
+    command.args(["policy"]).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_new_policy_is_complete_and_a_missing_compiler_is_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let made = tenurectl(scratch.path(), &["new", "my-zones"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let manifest = fs::read_to_string(scratch.path().join("my-zones/Cargo.toml")).unwrap();
+    assert!(manifest.contains("name = \"my-zones\""), "{manifest}");
+    assert!(manifest.contains(concat!("tenure-sdk = \"", env!("CARGO_PKG_VERSION"), "\"")), "{manifest}");
+    let source = fs::read_to_string(scratch.path().join("my-zones/src/lib.rs")).unwrap();
+    assert!(source.contains("pub struct MyZones;"), "{source}");
+    let again = tenurectl(scratch.path(), &["new", "my-zones"]);
+    assert!(again.status.code() == Some(1) && text(&again.stderr).contains("is not empty"));
+    let build = tenurectl(scratch.path(), &["build", "my-zones"]);
+    let error = text(&build.stderr);
+    assert_eq!(build.status.code(), Some(1));
+    assert!(error.starts_with("error: tool-missing: cannot find rustc: install Rust"), "{error}");
+    let none = tenurectl(scratch.path(), &["build", "."]);
+    assert!(text(&none.stderr).contains("`tenurectl policy new` creates one"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn a_component_is_tested_and_checked_without_a_daemon() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("policy.wasm"), tenure_policy::embedded::HOST_LOCAL).unwrap();
+    fs::create_dir(at("cases")).unwrap();
+    let network = "network { \"subnet\": \"10.1.1.0/29\" }\n";
+    fs::write(at("cases/a.txt"), format!("{network}add shop/web-0 -> 10.1.1.2\n")).unwrap();
+    let test = || tenurectl(scratch.path(), &["test", ".", "--component", "policy.wasm", "--output", "json"]);
+    let passed = test();
+    assert!(passed.status.success(), "{}", text(&passed.stderr));
+    fs::write(at("cases/b.txt"), format!("{network}\nadd shop/web-0 -> 10.1.1.9\n")).unwrap();
+    let failed = test();
+    assert_eq!(failed.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    let failure = report.pointer("/cases/1/failure").unwrap();
+    assert_eq!(failure.get("line").and_then(Value::as_u64), Some(3), "{failure}");
+    assert_eq!(failure.get("got").and_then(Value::as_str), Some("10.1.1.2"), "{failure}");
+
+    let check = tenurectl(scratch.path(), &["check", "policy.wasm", "--output", "json"]);
+    let report: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(report.get("trial").and_then(Value::as_str), Some("served"), "{report}");
+    assert_eq!(report.get("memory_tier_mib").and_then(Value::as_u64), Some(4), "{report}");
+    fs::write(at("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    let check = tenurectl(scratch.path(), &["check", "module.wasm"]);
+    assert!(text(&check.stderr).contains("it is a core module, not a component"), "{}", text(&check.stderr));
+}

@@ -1,0 +1,6 @@
+//! The built `tenurectl`, as people and scripts run it.
+
+#![expect(clippy::unwrap_used, reason = "test helpers are part of the tests")]
+
+mod author;
+mod exit_codes;

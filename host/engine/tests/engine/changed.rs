@@ -1,0 +1,98 @@
+//! Policies whose file changes: the new version is exchanged where it conforms.
+
+use std::pin::pin;
+
+use tenure_ledger::StepKind;
+use tenure_types::{ErrorCode, NetworkName, PolicyName, PolicyStamp};
+
+use crate::support::{network, poll_once};
+use crate::versions::{bench, mine};
+
+#[tokio::test]
+async fn a_changed_file_is_exchanged_where_it_conforms() {
+    let (bench, versions) = bench("first", true);
+    bench.add_mine(1).await.unwrap_err();
+    bench.checked().await;
+    bench.add_mine(1).await.unwrap();
+    let changed = bench.apply("last").await;
+    assert_eq!((changed.exchanged.len(), changed.kept.len(), changed.holds()), (1, 0, true));
+    // Only the change itself exchanges a version, no matter what the name stands for meanwhile.
+    assert_eq!(bench.add_mine(2).await, Ok(()));
+    assert_eq!(bench.digest(), "last");
+    *versions.stands_for.lock().unwrap() = "last";
+    let served = bench.engine.policies_of(&network()).unwrap();
+    assert!(served.now.watched && served.now.why == "file changed");
+    assert_eq!(served.now.by, tenure_ledger::Chooser::Configuration, "nobody else has chosen");
+
+    let changed = bench.apply("liar").await;
+    assert!(!changed.holds());
+    assert_eq!(changed.kept[0].1.code, ErrorCode::PolicyNonconforming);
+    assert_eq!(bench.digest(), "last");
+    let served = bench.engine.policies_of(&network()).unwrap();
+    assert_eq!(served.history[0].kind, StepKind::Refused);
+    assert!(served.history[0].why.starts_with("change of the policy's file: "), "{:?}", served.history[0]);
+}
+
+#[tokio::test]
+async fn a_version_that_was_rolled_back_is_not_applied_again() {
+    let (bench, _) = bench("first", true);
+    bench.add_mine(1).await.unwrap_err();
+    bench.checked().await;
+    bench.add_mine(1).await.unwrap();
+    assert!(bench.apply("refuses-live").await.holds());
+    for number in 2..5 {
+        assert_eq!(bench.add_mine(number).await, Err(ErrorCode::PolicyRefused));
+    }
+    bench.engine.tend().await;
+    assert_eq!(bench.digest(), "first", "it was rolled back");
+    assert_eq!(bench.engine.given_up_for(&mine("refuses-live")), Some(mine("first")));
+    assert_eq!(bench.engine.given_up_for(&mine("first")), None, "it serves");
+    assert_eq!(bench.engine.given_up_for(&mine("last")), None, "it has not failed");
+    let again = bench.apply("refuses-live").await;
+    assert!(again.kept[0].1.cause.contains("was rolled back from policy mine@refuses-live"), "{again:?}");
+    assert_eq!(bench.digest(), "first");
+    assert!(bench.apply("last").await.holds());
+    assert_eq!(bench.digest(), "last");
+    let by = bench.engine.policies_of(&network()).unwrap().now.by;
+    assert_eq!(by, tenure_ledger::Chooser::Configuration, "the roll-back has been answered");
+}
+
+#[tokio::test]
+async fn a_version_is_applied_where_another_of_the_same_name_serves() {
+    let (bench, _) = bench("first", true);
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    assert_eq!(bench.engine.behind(&mine("last")), [network()]);
+    assert_eq!(bench.engine.behind(&mine("first")), [], "it serves already");
+    let other = PolicyStamp { name: PolicyName::new("other").unwrap(), ..mine("last") };
+    assert_eq!(bench.engine.behind(&other), [], "nobody has chosen it");
+    assert!(bench.apply("first").await.holds(), "no network has refused it");
+}
+
+#[tokio::test]
+async fn a_network_that_is_removed_meanwhile_refuses_nothing() {
+    let (bench, _) = bench("first", true);
+    let other = NetworkName::new("other").unwrap();
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    bench.define_versioned(&other, "10.0.1.0/24").await.unwrap();
+    let mut apply = pin!(bench.apply("last"));
+    assert!(poll_once(apply.as_mut()).is_pending(), "it is checked on the first network");
+    assert!(bench.engine.remove_network(&other, true).await.unwrap());
+    let changed = apply.await;
+    assert_eq!((changed.exchanged, changed.kept), (vec![network()], vec![]));
+}
+
+#[tokio::test]
+async fn versions_stay_as_long_as_a_network_may_return_to_them() {
+    let (bench, versions) = bench("first", true);
+    bench.define_versioned(&network(), "10.0.0.0/24").await.unwrap();
+    for version in ["last", "refuses-live"] {
+        bench.apply(version).await;
+        bench.tick(300_000);
+    }
+    let [used, kept] = versions.freed.lock().unwrap().clone();
+    assert_eq!(used, ["refuses-live", "last"]);
+    assert_eq!(kept, ["refuses-live", "last", "first"]);
+    let name = |name| PolicyName::new(name).unwrap();
+    assert_eq!(bench.engine.last_version(&name("mine")), Some(mine("refuses-live")));
+    assert_eq!(bench.engine.last_version(&name("other")), None);
+}

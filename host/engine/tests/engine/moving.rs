@@ -1,0 +1,188 @@
+//! Moves from other IPAMs: how they end, and what DELs and new owners are judged against.
+
+use std::sync::{Arc, Mutex};
+
+use tenure_engine::ports::{Answer, Compared, IsKnown, OtherIpams, Reservation};
+use tenure_engine::{Abandon, Claim, Import, ImportOrigin, Imported, Importing, Place};
+use tenure_ledger::{Fact, MoveFact};
+use tenure_types::{ConditionName, Error, ErrorCode, NetworkConfig, Owner, PolicyName};
+
+use crate::support::{Bench, network, owner};
+
+fn claim(number: u32, address: &str, claimed_at_ms: Option<u64>) -> Claim {
+    let claim = claimed_at_ms.unwrap_or_default().to_string();
+    let places = vec![Place { address: address.parse().unwrap(), claim }];
+    Claim { owner: Ok(owner(number)), places, pod: None, source: "a".to_owned(), claimed_at_ms }
+}
+
+/// Another IPAM, with its reservations: addresses, claims and the numbers of their owners.
+#[derive(Default)]
+struct Other(Mutex<Vec<(&'static str, &'static str, u32)>>);
+
+impl OtherIpams for Other {
+    fn is_unchanged(&self, _: &Compared) -> bool {
+        false
+    }
+
+    fn look<'a>(&'a self, _: &'a Compared, is_known: IsKnown) -> Answer<'a, ()> {
+        let unknown = |(address, claim, number): &&(&'static str, &'static str, u32)| {
+            let owner: &dyn Fn() -> Option<Owner> = &|| (*number > 0).then(|| owner(*number));
+            let claimed_at_ms = claim.parse().ok();
+            !is_known(&Reservation { address: address.parse().unwrap(), claim, claimed_at_ms, owner })
+        };
+        let found = self.0.lock().unwrap().iter().find(unknown).copied();
+        let found = found.map_or(Ok(()), |(address, ..)| Err(Error::new(ErrorCode::NotTakenOver, address)));
+        Box::pin(std::future::ready(found))
+    }
+}
+
+impl Bench {
+    /// Time passes on both clocks.
+    fn passes(&self, milliseconds: u64) {
+        self.tick(milliseconds);
+        self.clock.set_wall(self.now().wall_ms + milliseconds);
+    }
+
+    async fn begins_move(&self, source: &str) -> Importing {
+        let config = Arc::new(NetworkConfig { ipam: "10.0.0.0/29".into(), attributes: Vec::new() });
+        let definition = Some((PolicyName::new("first").unwrap(), config));
+        let origin = ImportOrigin { source: source.to_owned(), by: "uid 0".to_owned(), entries: 9 };
+        let import = Import { network: network(), origin, definition, exclusive: true, apply: true };
+        self.engine.begin_import(&import).await.unwrap()
+    }
+
+    async fn moves(&self, source: &str, claims: &[Claim]) -> Vec<Imported> {
+        let mut importing = self.begins_move(source).await;
+        let outcomes = self.engine.import(&mut importing, claims).await.unwrap();
+        self.engine.end_import(importing).await.unwrap();
+        outcomes.into_iter().map(Result::unwrap).collect()
+    }
+
+    async fn abandons(&self, source: Option<&str>, apply: bool) -> Result<usize, Error> {
+        let (source, reason) = (source.map(str::to_owned), "gone".to_owned());
+        let abandon = Abandon { network: network(), source, reason, apply };
+        self.engine.abandon_moves(&abandon).await.map(|ended| ended.len())
+    }
+
+    fn unfinished(&self) -> Vec<String> {
+        self.engine.look_at_networks();
+        let all = self.engine.conditions().list();
+        let all = all.into_iter().filter(|condition| condition.name == ConditionName::MoveUnfinished);
+        all.map(|condition| condition.message).collect()
+    }
+
+    async fn is_refused(&self, number: u32) -> bool {
+        self.address(number).await.is_err_and(|refused| refused.code == ErrorCode::NotTakenOver)
+    }
+}
+
+#[tokio::test]
+async fn a_move_that_was_cut_off_ends_with_its_own_source_only() {
+    let bench = Bench::new(8, 8);
+    let mut cut_off = bench.begins_move("a").await;
+    bench.engine.import(&mut cut_off, &[claim(1, "10.0.0.2", None)]).await.unwrap();
+    assert!(bench.unfinished()[0].contains("in progress"), "{:?}", bench.unfinished());
+    drop(cut_off);
+    let told = bench.unfinished();
+    assert!(told.len() == 1 && told[0].contains("from a, begun by uid 0"), "{told:?}");
+    assert!(told[0].contains("interrupted after 1 of 9 entries"), "{told:?}");
+    bench.moves("b", &[]).await;
+    assert!(bench.is_refused(7).await, "another source says nothing about what is missing");
+    bench.moves("a", &[]).await;
+    assert!(bench.unfinished().is_empty());
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
+}
+
+#[tokio::test]
+async fn a_move_is_abandoned_by_an_operator_and_what_came_over_stays() {
+    let bench = Bench::new(8, 8);
+    assert_eq!(bench.abandons(None, true).await.unwrap_err().code, ErrorCode::UnknownNetwork);
+    let (mut one, other) = (bench.begins_move("a").await, bench.begins_move("b").await);
+    bench.engine.import(&mut one, &[claim(1, "10.0.0.2", None)]).await.unwrap();
+    assert_eq!(bench.abandons(Some("a"), true).await.unwrap_err().code, ErrorCode::NetworkInUse);
+    drop((one, other));
+    assert_eq!((bench.abandons(None, false).await, bench.abandons(Some("c"), true).await), (Ok(2), Ok(0)));
+    assert_eq!(bench.abandons(Some("a"), true).await, Ok(1));
+    assert!(bench.is_refused(7).await, "the other move is open");
+    assert_eq!((bench.abandons(None, true).await, bench.abandons(None, true).await), (Ok(1), Ok(0)));
+    assert_eq!(
+        (bench.address(7).await.unwrap(), bench.address(1).await.unwrap()),
+        ("10.0.0.3".into(), "10.0.0.2".into())
+    );
+}
+
+#[tokio::test]
+async fn a_del_ends_what_an_import_brings_later_unless_that_began_after_it() {
+    let bench = Bench::new(8, 8);
+    bench.passes(1_000_000);
+    let early = bench.engine.now().wall_ms;
+    bench.passes(1_000_000);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.del(bench.del(2)).await.unwrap();
+    bench.passes(1_000_000);
+    let late = bench.engine.now().wall_ms;
+    let del = bench.del(3);
+    bench.passes(1_000_000);
+    let claims = [
+        claim(1, "10.0.0.2", Some(early)),
+        claim(2, "10.0.0.3", Some(late)),
+        claim(3, "10.0.0.4", Some(early)),
+    ];
+    let outcomes = [Imported::Released, Imported::Taken, Imported::Taken];
+    assert_eq!(bench.moves("a", &claims).await, outcomes);
+    let again = [Imported::Released, Imported::Held, Imported::Held];
+    assert_eq!(bench.moves("a", &claims).await, again);
+    // It began before the import brought the row, and after the other IPAM gave out the address.
+    bench.engine.del(del).await.unwrap();
+    let book = bench.engine.book(&network()).await.unwrap();
+    assert_eq!(book.allocations().len(), 1);
+    assert!(
+        book.is_settled("10.0.0.2".parse().unwrap(), &early.to_string()),
+        "its file says nothing any more"
+    );
+}
+
+#[tokio::test]
+async fn new_owners_wait_until_the_ledger_accounts_for_what_others_have() {
+    let bench = Bench::new(8, 8);
+    let other = Arc::new(Other::default());
+    bench.engine.compare_with_others(Arc::clone(&other) as _);
+    bench.moves("a", &[claim(1, "10.0.0.2", Some(5))]).await;
+    let set = |all: &[(&'static str, &'static str, u32)]| *other.0.lock().unwrap() = all.to_vec();
+    set(&[("10.0.0.2", "5", 1)]);
+    assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3");
+    for unknown in [("10.0.0.2", "6", 3), ("10.0.0.4", "5", 4), ("10.0.0.4", "", 0)] {
+        set(&[("10.0.0.2", "5", 1), unknown]);
+        assert!(bench.is_refused(8).await, "{unknown:?}");
+        assert_eq!(bench.unfinished(), [unknown.0]);
+        assert_eq!(bench.address(7).await.unwrap(), "10.0.0.3", "it has its address");
+    }
+    set(&[]);
+    bench.engine.compare_again().await;
+    assert!(bench.unfinished().is_empty(), "an operator has seen to it");
+    // What has ended, what its owner has by another claim, and what a DEL has ended are accounted for.
+    bench.passes(20);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    bench.engine.del(bench.del(9)).await.unwrap();
+    set(&[("10.0.0.2", "5", 1), ("10.0.0.3", "8", 7), ("10.0.0.5", "0", 9)]);
+    assert_eq!(bench.address(8).await.unwrap(), "10.0.0.4");
+}
+
+#[tokio::test]
+async fn only_what_an_import_may_bring_is_remembered_and_only_if_it_can_be() {
+    let bench = Bench::new(8, 8);
+    let remembered = || {
+        let deleted = |fact: &Fact| matches!(fact, Fact::Moves(MoveFact::Deleted { .. }));
+        bench.journal.facts().iter().filter(|fact| deleted(fact)).count()
+    };
+    bench.address(1).await.unwrap();
+    bench.tick(1);
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(remembered(), 0, "it was assigned here");
+    bench.engine.del(bench.del(1)).await.unwrap();
+    assert_eq!(remembered(), 1);
+    bench.moves("a", &[claim(2, "10.0.0.4", None)]).await;
+    bench.tick(1);
+    bench.engine.del(bench.del(2)).await.unwrap();
+    assert_eq!(remembered(), 2, "an import may bring it again once the network was removed");
+}

@@ -1,0 +1,118 @@
+//! Whether a claim's agent is there: what it confirms, the leases it renews, and the watches it has open.
+
+use std::pin::pin;
+
+use tenure_engine::{AgentStanding, ClaimFilter};
+use tenure_ledger::Presence;
+use tenure_types::ErrorCode;
+
+use crate::claiming::{agent, ask, key, leasing, names};
+use crate::support::{Bench, poll_once};
+
+fn stands(bench: &Bench, agent: &str, name: &str) -> AgentStanding {
+    bench.engine.standing(&bench.engine.claimed(&key(agent, name)).unwrap().claim)
+}
+
+#[tokio::test]
+async fn a_claim_that_its_agent_confirms_after_a_reboot_stays() {
+    let bench = Bench::with_network().await;
+    for name in ["router", "health"] {
+        bench.claimed("cilium", &ask(name)).await.unwrap();
+    }
+    let bench = bench.restarted(true);
+    bench.engine.confirm(&key("cilium", "router")).await.unwrap();
+    let router = bench.engine.claimed(&key("cilium", "router")).unwrap();
+    assert!(matches!(router.claim.presence, Presence::Here(_)) && router.lapses_at.is_none());
+    bench.tick(3_600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+    assert_eq!(names(&bench.engine.claims_of(None)), ["router"]);
+}
+
+#[tokio::test]
+async fn a_confirmation_is_durable_when_it_is_answered_and_makes_no_claim() {
+    let bench = Bench::with_network().await;
+    let router = key("cilium", "router");
+    let refused = bench.engine.confirm(&router).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ClaimUnknown);
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    let bench = bench.restarted(true);
+    for what in ["a new one", "a repeated one"] {
+        bench.journal.hold();
+        let mut confirming = pin!(bench.engine.confirm(&router));
+        assert!(poll_once(confirming.as_mut()).is_pending(), "{what}");
+        bench.journal.resolve(&Ok(()));
+        confirming.await.unwrap();
+    }
+    assert_eq!(bench.journal.facts().len(), 1, "a repeat stages nothing");
+}
+
+#[tokio::test]
+async fn a_confirmation_renews_a_lease() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(59_000);
+    bench.engine.confirm(&key("cilium", "router")).await.unwrap();
+    bench.tick(59_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0));
+    bench.tick(1_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+#[tokio::test]
+async fn the_lease_that_an_agent_asks_for_last_counts() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    assert_eq!(bench.engine.claims_of(None)[0].lapses_at, None);
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    bench.tick(60_000);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_lease_runs_once_the_last_of_an_agents_watches_is_closed() {
+    let bench = Bench::with_network().await;
+    let (cilium, monitor) = (agent("cilium").name, agent("monitor").name);
+    bench.claimed("cilium", &leasing("router", 60)).await.unwrap();
+    let watches = [1, 2].map(|_| bench.engine.watching(&cilium, ClaimFilter::All));
+    assert_eq!((bench.engine.open_watches(&cilium), bench.engine.open_watches(&monitor)), (2, 0));
+    let [first, second] = watches;
+    drop(first);
+    assert_eq!(bench.engine.open_watches(&cilium), 1);
+    bench.tick(600_000);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "one is open");
+    drop(second);
+    assert_eq!(bench.engine.open_watches(&cilium), 0);
+    bench.tick(59_999);
+    assert_eq!(bench.engine.lapse().await, Ok(0), "its agent was heard of until the watch was closed");
+    bench.tick(1);
+    assert_eq!(bench.engine.lapse().await, Ok(1));
+}
+
+#[tokio::test]
+async fn claims_of_an_agent_that_is_not_configured_any_more_are_told_with_when_it_was_last_heard_of() {
+    let bench = Bench::with_network().await;
+    bench.claimed("cilium", &ask("router")).await.unwrap();
+    bench.claimed("gone", &ask("old")).await.unwrap();
+    let wrong = || bench.engine.whats_wrong().into_iter().map(|condition| condition.message);
+    assert_eq!(wrong().count(), 0, "it is not known which agents there are");
+    let agents = Some([agent("cilium").name].into());
+    bench.engine.set(tenure_engine::Settings { agents, ..bench.engine.settings().as_ref().clone() });
+    let told = "1 claims of agent gone, which is not in the configuration any more";
+    assert_eq!(Vec::from_iter(wrong()), [told]);
+    let heard = bench.now();
+    bench.tick(5_000);
+    let standing = stands(&bench, "gone", "old");
+    assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(heard), 0, true));
+    let _watching = bench.engine.watching(&agent("cilium").name, ClaimFilter::All);
+    let standing = stands(&bench, "cilium", "router");
+    assert_eq!((standing.last_heard, standing.watches, standing.is_orphaned), (Some(bench.now()), 1, false));
+    let figures = bench.engine.claim_figures();
+    let states: Vec<_> = figures.claims.keys().map(|(agent, state)| format!("{agent} {state}")).collect();
+    assert_eq!(states, ["cilium held", "gone orphaned"]);
+    let after = bench.restarted(false);
+    after.tick(1);
+    assert_eq!(stands(&after, "gone", "old").last_heard, None);
+    // Once it is configured again, it has its claims again.
+    bench.engine.set(tenure_engine::Settings { agents: None, ..bench.engine.settings().as_ref().clone() });
+    assert_eq!(wrong().count(), 0);
+}

@@ -1,0 +1,181 @@
+//! Shadow runs: how they begin, what they know and what they count.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure_engine::ports::{Again, Answer, Catalogue, CatalogueEntry, Offered, Policy, TakenIn};
+use tenure_engine::{Difference, ReplaceState, ShadowReport, Verdict};
+use tenure_fixtures::ports::policy;
+use tenure_ledger::Component;
+use tenure_types::{Error, ErrorCode, Moment, NetworkName, PolicyName, PolicySelector, PolicyStamp};
+
+use crate::support::{Bench, fits, network, poll_once};
+
+/// The plain policies, of which each has made the same recorded decisions again.
+struct Recorded {
+    plain: Arc<dyn Catalogue>,
+    again: Again,
+    /// Why the node's own copies cannot be used now.
+    pinned: Mutex<Option<ErrorCode>>,
+}
+
+impl Catalogue for Recorded {
+    fn find(&self, name: &PolicyName) -> Result<Arc<dyn Policy>, Error> {
+        self.plain.find(name)
+    }
+
+    fn find_pinned(&self, stamp: &PolicyStamp) -> Result<Arc<dyn Policy>, Error> {
+        match *self.pinned.lock().unwrap() {
+            Some(code) => Err(Error::new(code, "there is no copy")),
+            None => self.plain.find_pinned(stamp),
+        }
+    }
+
+    fn resolve(&self, selector: &PolicySelector) -> Result<PolicyStamp, Error> {
+        self.plain.resolve(selector)
+    }
+
+    fn load<'a>(&'a self, stamp: &'a PolicyStamp) -> Answer<'a, Arc<dyn Policy>> {
+        self.plain.load(stamp)
+    }
+
+    fn take_in(&self, offered: Offered) -> Answer<'_, TakenIn> {
+        self.plain.take_in(offered)
+    }
+
+    fn decide_again<'a>(&'a self, _: &'a PolicyStamp, _: &'a NetworkName) -> Answer<'a, Again> {
+        Box::pin(async { Ok(self.again.clone()) })
+    }
+
+    fn set_loaded(&self, loaded: &[Component]) {
+        self.plain.set_loaded(loaded);
+    }
+
+    fn list(&self) -> Vec<CatalogueEntry> {
+        self.plain.list()
+    }
+
+    fn awaited(&self) -> Option<String> {
+        self.plain.awaited()
+    }
+}
+
+fn recorded(again: Again) -> (Bench, Arc<Recorded>) {
+    let recorded = Arc::new(Recorded { plain: policy::catalogue(), again, pinned: Mutex::default() });
+    (Bench::with(8, 8, |_| Arc::clone(&recorded) as _), recorded)
+}
+
+impl Bench {
+    async fn begin(&self, candidate: &str) {
+        self.engine.shadow(&network(), &PolicyName::new(candidate).unwrap().into()).await.unwrap();
+    }
+
+    pub(crate) async fn shadow(&self, candidate: &str) -> ShadowReport {
+        self.begin(candidate).await;
+        self.engine.tend().await;
+        self.report()
+    }
+
+    pub(crate) fn report(&self) -> ShadowReport {
+        self.engine.shadow_report(&network()).unwrap()
+    }
+
+    /// An ADD, a DEL, and the time until the address is free again; the shadow follows.
+    async fn come_and_go(&self, number: u32) {
+        self.address(number).await.unwrap();
+        self.engine.del(self.del(number)).await.unwrap();
+        self.tick(60_000);
+        self.engine.tend().await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_tends_waits_until_a_shadow_run_is_wanted() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    let mut due = pin!(bench.engine.due());
+    assert!(poll_once(due.as_mut()).is_pending());
+    bench.begin("last").await;
+    assert!(poll_once(due.as_mut()).is_ready());
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_being_compiled_is_tried_again_after_a_second() {
+    let (bench, catalogue) = recorded(Again::default());
+    bench.address(1).await.unwrap();
+    *catalogue.pinned.lock().unwrap() = Some(ErrorCode::Preparing);
+    assert_eq!(bench.shadow("last").await.problem.as_deref(), Some("there is no copy"));
+    *catalogue.pinned.lock().unwrap() = None;
+    bench.tick(400);
+    assert_eq!(bench.engine.tend().await, Duration::from_millis(600));
+    assert!(bench.report().problem.is_some(), "not yet");
+    bench.tick(600);
+    bench.engine.tend().await;
+    assert_eq!(bench.report().problem, None);
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_not_loaded_is_loaded() {
+    let (bench, catalogue) = recorded(Again::default());
+    bench.address(1).await.unwrap();
+    *catalogue.pinned.lock().unwrap() = Some(ErrorCode::UnknownPolicy);
+    assert_eq!(bench.shadow("last").await.problem, None);
+}
+
+#[tokio::test]
+async fn recorded_decisions_count_as_live_ones_do() {
+    let different = [Verdict::OtherAddress, Verdict::OtherRefusal].map(|verdict| Difference {
+        at: Moment::default(),
+        owner: "web-0".into(),
+        verdict,
+        served: "10.0.0.2".into(),
+        candidate: "10.0.0.6".into(),
+    });
+    let (bench, _) = recorded(Again { same: 3, different: different.into(), unanswered: 4 });
+    bench.address(1).await.unwrap();
+    let report = bench.shadow("last").await;
+    assert_eq!(report.recorded, (5, 4));
+    let verdicts = report.verdicts;
+    assert_eq!((verdicts.same, verdicts.other_address, verdicts.other_refusal), (3, 1, 1));
+    assert_eq!((verdicts.compared(), verdicts.examples.len()), (5, 2));
+}
+
+#[tokio::test]
+async fn a_promotion_says_how_many_requests_would_have_been_refused() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.shadow("refuses-live").await;
+    for number in 2..18 {
+        bench.come_and_go(number).await;
+    }
+    bench.engine.promote(&network(), false, false).await.unwrap();
+    let why = bench.engine.policies_of(&network()).unwrap().now.why;
+    assert_eq!(why, "promoted from the shadow by an operator: 16 requests compared, 16 decided differently");
+}
+
+#[tokio::test]
+async fn a_candidate_that_does_the_same_hands_out_what_has_cooled_down() {
+    let bench = Bench::new(8, 8);
+    bench.address(1).await.unwrap();
+    bench.shadow("counting").await;
+    for number in 2..5 {
+        bench.come_and_go(number).await;
+    }
+    let verdicts = bench.report().verdicts;
+    assert_eq!((verdicts.same, verdicts.compared()), (3, 3), "{verdicts:?}");
+}
+
+#[tokio::test]
+async fn a_candidate_takes_over_only_a_state_that_there_is_and_that_it_could_keep() {
+    let bench = Bench::new(8, 8);
+    let counted = bench.add_with(1, "counting", "10.0.0.0/29");
+    bench.engine.add(counted, fits).await.unwrap();
+    assert_eq!(bench.shadow("last").await.problem, None, "it keeps none");
+    assert!(bench.shadow("counting-afresh").await.problem.is_some(), "it cannot take over");
+    let empty = ReplaceState { network: network(), bytes: Vec::new(), if_version: None };
+    bench.engine.replace_state(&empty).await.unwrap();
+    bench.tick(1_000);
+    bench.engine.tend().await;
+    assert_eq!(bench.report().problem, None, "there is none");
+}

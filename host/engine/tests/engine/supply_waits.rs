@@ -1,0 +1,110 @@
+//! Requests that wait for supply: who hears of them, and what wakes them.
+
+use std::pin::pin;
+use std::task::Poll;
+
+use tenure_engine::{Add, Attending, Outlook};
+use tenure_types::{ErrorCode, NetworkName};
+
+use crate::planning::{Cloud, added, pairs};
+use crate::support::{Bench, fits, network, poll_once};
+
+/// Whether a request has begun to wait since this was asked last.
+fn is_demanded(attending: &mut Attending) -> bool {
+    poll_once(pin!(attending.demanded())).is_ready()
+}
+
+fn other() -> NetworkName {
+    NetworkName::new("other").unwrap()
+}
+
+impl Bench {
+    /// An ADD on another network that the same policy serves.
+    fn elsewhere(&self) -> Add {
+        let mut add = self.add_with(1, "blocks", "");
+        add.request.network = other();
+        add
+    }
+}
+
+#[tokio::test]
+async fn whoever_carries_effects_out_hears_of_a_request_when_it_begins_to_wait() {
+    let bench = Bench::new(8, 8);
+    let mut attending = bench.engine.attend(&network());
+    assert!(!is_demanded(&mut attending), "nobody waits");
+    let (mut one, mut two) = (pin!(bench.takes(1)), pin!(bench.takes(2)));
+    assert!(poll_once(one.as_mut()).is_pending());
+    assert!(is_demanded(&mut attending) && !is_demanded(&mut attending), "told once");
+    assert!(poll_once(two.as_mut()).is_pending());
+    assert!(is_demanded(&mut attending));
+}
+
+/// A request that is woken in vain begins to wait again, and the next plan is made for it at once.
+#[tokio::test]
+async fn a_plan_that_brings_nothing_wakes_nobody() {
+    let (bench, cloud) = (Bench::new(8, 8), Cloud::default());
+    let mut attending = bench.engine.attend(&network());
+    let mut waits = pin!(bench.takes(1));
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut attending));
+    let later = Outlook { attributes: pairs(&[("later", "true")]), ..Outlook::default() };
+    let refused = bench.engine.plan_effects(&network(), later, &cloud).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotYet);
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
+    assert_eq!(bench.plan(&cloud, &[]).await.intents.len(), 1);
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
+}
+
+#[tokio::test]
+async fn a_plan_for_one_network_wakes_nobody_who_waits_for_another() {
+    let (bench, cloud) = (Bench::with_block().await, Cloud::default());
+    let mut attending = bench.engine.attend(&other());
+    let mut waits = pin!(bench.engine.add(bench.elsewhere(), fits));
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut attending));
+    bench.plan(&cloud, &[]).await;
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
+}
+
+/// Of the executors of a node, the one that attends to another network can do nothing for it: nobody would end the wait but its caller's
+/// deadline.
+#[tokio::test]
+async fn nobody_waits_for_a_network_whose_effects_nobody_carries_out() {
+    let bench = Bench::new(8, 8);
+    let mut attending = bench.engine.attend(&other());
+    let refused = poll_once(pin!(bench.takes(1)));
+    assert!(
+        matches!(&refused, Poll::Ready(Err(error)) if error.code == ErrorCode::NotYet),
+        "refused at once: {refused:?}"
+    );
+    assert!(!is_demanded(&mut attending), "it is nothing to the other network's executor");
+    let _own = bench.engine.attend(&network());
+    assert!(poll_once(pin!(bench.takes(1))).is_pending());
+    assert!(!is_demanded(&mut attending));
+}
+
+#[tokio::test]
+async fn what_one_network_gets_wakes_nobody_who_waits_for_another() {
+    let bench = Bench::with_block().await;
+    let (_own, mut attending) = (bench.engine.attend(&network()), bench.engine.attend(&other()));
+    let mut waits = pin!(bench.engine.add(bench.elsewhere(), fits));
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut attending));
+    bench.engine.supply(&network(), &[added("b2", 2)]).await.unwrap();
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending), "it did not begin again");
+    drop(bench.engine.attend(&network()));
+    assert!(poll_once(waits.as_mut()).is_pending() && !is_demanded(&mut attending));
+    bench.engine.supply(&other(), &[added("b1", 3)]).await.unwrap();
+    assert!(waits.await.is_ok());
+}
+
+#[tokio::test]
+async fn requests_wait_as_long_as_one_of_two_executors_attends() {
+    let bench = Bench::new(8, 8);
+    let mut first = bench.engine.attend(&network());
+    let mut waits = pin!(bench.takes(1));
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut first));
+    let mut second = bench.engine.attend(&network());
+    assert!(is_demanded(&mut second), "it hears of those that wait already");
+    drop(first);
+    assert!(poll_once(waits.as_mut()).is_pending() && is_demanded(&mut second), "it looked again");
+    drop(second);
+    assert_eq!(waits.await.unwrap_err().code, ErrorCode::NotYet);
+}

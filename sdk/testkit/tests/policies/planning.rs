@@ -1,0 +1,92 @@
+//! A policy that plans, run natively: its plans are checked as the host does, and follow the ranges that a test supplies.
+
+use tenure_sdk::{
+    Config, Cooling, Definition, Effect, EffectKind, Planner, Policy, PoolDefinition, Proposal, Range,
+    Refusal, Request, State, configuration, ledger,
+};
+use tenure_testkit::{ErrorCode, define};
+
+/// Requests a block if fewer than 4 addresses are free. Its configuration may make it plan nonsense.
+struct Blocks;
+
+impl Policy for Blocks {
+    fn define(_: &Config) -> Result<Definition, Refusal> {
+        Ok(Definition::of(vec![PoolDefinition::supplied("blocks")], Cooling::Strict))
+    }
+
+    fn propose(_: &Request) -> Result<Proposal, Refusal> {
+        let free = ledger::pools().next().and_then(|pool| pool.shelf().next_in_turn());
+        let mut proposal = Proposal::new();
+        proposal.assign(0, free.ok_or_else(|| Refusal::NotYet("no block has a free address".into()))?);
+        Ok(proposal)
+    }
+}
+
+impl Planner for Blocks {
+    fn plan(state: &State) -> Result<Vec<Effect>, Refusal> {
+        let request = |pool| Effect::new(EffectKind::RequestBlock, pool);
+        let root = configuration::root()?;
+        let misbehaves = root.get("misbehave")?;
+        match misbehaves.as_ref().map(|node| node.text()).transpose()? {
+            Some("pool") => return Ok(vec![request(7)]),
+            Some("kind") => return Ok(vec![Effect::new(EffectKind::Other("reboot".into()), 0)]),
+            Some("many") => return Ok(vec![request(0); 257]),
+            Some("attributes") => return Ok(vec![request(0).with("a name", "x")]),
+            Some("panic") => assert!(root.get("misbehave")?.is_none(), "no plan today"),
+            Some(_) => return Err(Refusal::NotYet("later".into())),
+            None => {}
+        }
+        let pools = ledger::pools()
+            .filter(|pool| ledger::room(&pool.shelf().usage()) < 4 + state.waiting(pool.index));
+        Ok(pools.map(|pool| request(pool.index)).collect())
+    }
+}
+
+fn block(third: u8) -> Range {
+    let address = |fourth: u8| format!("10.1.{third}.{fourth}").parse().unwrap();
+    Range {
+        name: format!("block-{third}"),
+        ..Range::new("10.1.0.0/16".parse().unwrap(), address(16), address(23))
+    }
+}
+
+#[test]
+fn a_plan_follows_what_is_supplied_held_drained_and_withdrawn() {
+    let mut node = define::<Blocks>("{}").unwrap();
+    let request = [Effect::new(EffectKind::RequestBlock, 0)];
+    let (quiet, busy) = (State::default(), State { waiting: vec![(0, 5)], ..State::default() });
+    assert_eq!(node.plan(&quiet).unwrap(), request);
+    assert_eq!(node.add("shop/web-0").unwrap_err().code, ErrorCode::NotYet);
+    node.supply("blocks", &block(1)).unwrap();
+    assert_eq!(node.plan(&quiet).unwrap(), []);
+    assert_eq!(node.plan(&busy).unwrap(), request);
+    for number in 0..5 {
+        node.add(&format!("shop/web-{number}")).unwrap();
+    }
+    assert_eq!(node.plan(&quiet).unwrap(), request, "3 are free");
+    node.supply("blocks", &block(2)).unwrap();
+    assert_eq!(node.plan(&quiet).unwrap(), []);
+    assert!(node.drain("blocks", "block-2").unwrap() && !node.drain("blocks", "block-2").unwrap());
+    assert_eq!(node.plan(&quiet).unwrap(), request, "a draining range has no free addresses");
+    assert!(node.withdraw("blocks", "block-2").unwrap() && !node.withdraw("blocks", "block-2").unwrap());
+    assert!(node.supply("blocks", &block(1)).unwrap_err().cause.contains("two ranges"));
+    assert!(
+        node.supply("other", &block(3)).unwrap_err().cause.contains("no pool other is supplied by the host")
+    );
+}
+
+#[test]
+fn a_plan_that_the_host_would_not_accept_fails() {
+    for (misbehaviour, code, cause) in [
+        ("pool", ErrorCode::PolicyFailed, "an effect on pool 7, but the network has only 1"),
+        ("kind", ErrorCode::PolicyFailed, "an effect that this version does not know: \"reboot\""),
+        ("many", ErrorCode::PolicyFailed, "it plans 257 effects, and the limit is 256"),
+        ("attributes", ErrorCode::PolicyFailed, "attribute name \"a name\""),
+        ("panic", ErrorCode::PolicyFailed, "it panicked: no plan today"),
+        ("refuse", ErrorCode::NotYet, "later"),
+    ] {
+        let node = define::<Blocks>(&format!(r#"{{ "misbehave": "{misbehaviour}" }}"#)).unwrap();
+        let error = node.plan(&State::default()).unwrap_err();
+        assert!(error.code == code && error.cause.contains(cause), "{misbehaviour}: {error}");
+    }
+}
