@@ -8,6 +8,7 @@ use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::conformance::conformance;
 use super::vetted::Passed;
+use super::words::shortened;
 use crate::engine::Engine;
 use crate::ports::{Policy, on_trial};
 use crate::redefine::{Redefined, Wanted};
@@ -42,6 +43,8 @@ pub struct Activate {
     pub unchecked: bool,
     /// Whether the policy begins with an empty state, instead of that of the policy before.
     pub empty_state: bool,
+    /// The operator's reason, for the history; may be empty.
+    pub reason: String,
 }
 
 impl Engine {
@@ -61,7 +64,10 @@ impl Engine {
             if !activate.unchecked {
                 self.check_conformance(network, &policy, ACTIVATION).await?;
             }
-            let why = "activated by an operator".to_owned();
+            let why = match activate.reason.as_str() {
+                "" => "activated by an operator".to_owned(),
+                reason => shortened(&format!("activated by an operator: {reason}")),
+            };
             let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
             let Activate { change_ranges, empty_state, .. } = *activate;
             self.put_into_service(network, policy, reason, change_ranges, empty_state).await
