@@ -30,7 +30,7 @@ use arguments::{Arguments, Command, Output};
 use daemon::Daemon;
 use exit::Exit;
 use print::Format;
-use render::View;
+use render::{LogFilter, View};
 
 fn main() -> ExitCode {
     // The program runs itself as a child process to compile a policy and to speak to a registry; that process does nothing else.
@@ -64,8 +64,9 @@ fn run(Arguments { run_dir, timeout, command, .. }: Arguments, format: &Format) 
             let mut list = print::Allocations::new(&network, format);
             block_on(verbs::allocations(&daemon, network, |next| list.print(next)))??;
         }
-        Command::Log { follow, state_dir } => {
-            let mut log = print::Log::new(format);
+        Command::Log { follow, since, networks, state_dir } => {
+            let filter = LogFilter { since_ms: since.unwrap_or_default(), networks };
+            let mut log = print::Log::new(format, filter);
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
         Command::Export { target } => {

@@ -25,7 +25,7 @@ struct Component {
 }
 
 pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -> Result<Report, Error> {
-    let Load { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
+    let Load { named, source, name, sha256, signature, older, unpinned, plain_http } = arguments;
     let remote = source.to_str().filter(|text| registry::is_reference(text));
     let component = match remote {
         Some(reference) => pulled(reference, Pull { unpinned, plain_http, patience })?,
@@ -36,7 +36,7 @@ pub(super) async fn load(daemon: &Daemon, arguments: Load, patience: Duration) -
         None => component.signature,
     };
     let head = v1::LoadPolicyHead {
-        name: name.unwrap_or(component.name),
+        name: named.or(name).unwrap_or(component.name),
         sha256: sha256.unwrap_or_default(),
         signature: signature.unwrap_or_default(),
         source: component.source.clone(),
