@@ -1,4 +1,7 @@
-//! Builds the release files: the binaries, the policies, and `tenurectl`'s manual and completions.
+//! Builds the release files: the binaries, the policies, the SDK, and the manuals and completions.
+
+mod manual;
+mod sdk;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +40,8 @@ pub(crate) fn dist(workspace: &Workspace) -> Result<()> {
             fs::copy(&path, dist.join("policies").join(name))?;
         }
     }
-    documents(&dist)?;
+    sdk::sdk(&workspace.root, &dist.join("sdk"))?;
+    documents(workspace, &dist)?;
     sizes(&dist)
 }
 
@@ -101,10 +105,15 @@ fn loads_nothing(program: &[u8]) -> Option<bool> {
     Some(program.starts_with(b"\x7fELF\x02\x01") && !kinds?.contains(&INTERPRETER))
 }
 
-/// Has `tenurectl` write its manual and shell completions.
-fn documents(dist: &Path) -> Result<()> {
-    let ctl = dist.join("tenurectl");
-    output(Command::new(&ctl).arg("man").arg(dist.join("man")))?;
+/// Has `tenurectl` write its manual and shell completions, and writes the daemon's manual.
+fn documents(workspace: &Workspace, dist: &Path) -> Result<()> {
+    let (ctl, man) = (dist.join("tenurectl"), dist.join("man"));
+    output(Command::new(&ctl).arg("man").arg(&man))?;
+    let help = output(Command::new(dist.join("tenured")).arg("--help"))?;
+    fs::write(man.join("tenured.8"), manual::program("tenured", 8, "IP address manager of a node", &help))?;
+    let reference = fs::read_to_string(workspace.book().join("src/configuration.md"))?;
+    let page = manual::page("tenured.toml", 5, "configuration of tenured", &reference);
+    fs::write(man.join("tenured.toml.5"), page)?;
     for shell in ["bash", "zsh", "fish"] {
         let text = output(Command::new(&ctl).args(["completions", shell]))?;
         fs::write(dist.join("completions").join(format!("tenurectl.{shell}")), text)?;

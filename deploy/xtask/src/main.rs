@@ -16,6 +16,9 @@ mod packages;
 mod pages;
 mod progress;
 mod prose;
+#[cfg(test)]
+mod reader;
+mod sdk_page;
 mod shape;
 mod tally;
 mod test;
@@ -24,6 +27,7 @@ mod workspace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -95,7 +99,13 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(&XtaskArguments::parse().task) {
+    let task = XtaskArguments::parse().task;
+    let started = progress::now();
+    let ended = run(&task);
+    if matches!(task, Task::Test | Task::Demo { .. }) {
+        eprintln!("xtask: took {}", minutes(progress::now().saturating_sub(started)));
+    }
+    match ended {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -103,6 +113,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A duration in minutes and seconds.
+fn minutes(took: Duration) -> String {
+    let seconds = took.as_secs();
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
 /// Runs one task; `false` means that the task failed and has printed why.

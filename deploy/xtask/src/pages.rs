@@ -1,5 +1,5 @@
-//! Builds the book and generates three of its pages: the error index, the configuration reference that the daemon prints, and the answers that the
-//! suite `matrix` checks.
+//! Builds the book and generates four of its pages: the error index, the configuration reference that the daemon prints, the answers that the
+//! suite `matrix` checks, and the SDK's items.
 
 use std::fs;
 use std::process::Command;
@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use tenure_types::ErrorCode;
 
 use crate::command;
+use crate::sdk_page;
 use crate::workspace::Workspace;
 
 /// A generated page: its file in the book's source, and the function that renders it.
@@ -16,10 +17,11 @@ struct GeneratedPage {
     render: fn(&Workspace) -> Result<String>,
 }
 
-const PAGES: [GeneratedPage; 3] = [
+const PAGES: [GeneratedPage; 4] = [
     GeneratedPage { file: "answers.md", render: answers },
     GeneratedPage { file: "errors.md", render: |_| Ok(error_index()) },
     GeneratedPage { file: "configuration.md", render: configuration_reference },
+    GeneratedPage { file: "sdk.md", render: |workspace| sdk_page::page(&workspace.root) },
 ];
 
 /// Writes the generated pages and builds the book.

@@ -79,7 +79,7 @@ impl std::fmt::Display for StepOutcome {
 }
 
 /// The time since boot, for measuring durations.
-fn now() -> Duration {
+pub(crate) fn now() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 

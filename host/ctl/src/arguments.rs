@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use tenure_types::NetworkName;
 
 #[cfg(feature = "author")]
 pub(crate) use self::author::Author;
@@ -96,11 +97,18 @@ pub(crate) enum CtlCommand {
     #[command(after_help = "Examples:
   tenurectl log
   tenurectl log --follow
+  tenurectl log --since 2h --network pods
   tenurectl log --state-dir ./copy-of-another-node --output json | jq 'select(.fact.released)'")]
     Log {
         /// Keep printing facts as they are appended.
         #[arg(long, short)]
         follow: bool,
+        /// Print only what happened since then: a time such as 2026-11-24T08:00:00Z, or how long ago, such as 30m, 2h or 1d.
+        #[arg(long, value_name = "TIME", value_parser = values::since)]
+        since: Option<u64>,
+        /// Print only what happened to this network; may be repeated.
+        #[arg(long = "network", value_name = "NAME", value_parser = values::network)]
+        networks: Vec<NetworkName>,
         /// The checkpoint's directory [default: the running daemon's, or else /var/lib/tenure].
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state_dir: Option<PathBuf>,
@@ -147,7 +155,14 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
         wait: Option<Duration>,
     },
     /// List networks with their pools, pool usage, and policies.
-    Networks,
+    #[command(after_help = "Examples:
+  tenurectl networks
+  tenurectl networks pods --output wide")]
+    Networks {
+        /// List only these networks.
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
     /// Define and remove networks without a CNI call.
     #[command(subcommand)]
     Network(NetworkVerb),
@@ -157,6 +172,13 @@ Exits with 0 if the node serves ADD (ready or degraded), and with 1 if it does n
 defined; the daemon retries such a network by itself."
     )]
     Reload,
+    /// Show the daemon's configuration in force, with the values of the keys that no file sets.
+    #[command(after_help = "Examples:
+  tenurectl config
+  tenurectl config --output json | jq -r .file
+
+What a reload has applied is in force; a key that needs a restart has its old value until then.")]
+    Config,
     /// Show everything about one address, on each network that contains it.
     #[command(after_help = "Examples:
   tenurectl allocation 10.1.0.7
@@ -294,5 +316,24 @@ mod tests {
     #[test]
     fn the_command_line_holds_together() {
         CtlArguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_policy_s_name_may_stand_before_its_file() {
+        let load = |words: &[&str]| {
+            let words = ["tenurectl", "policy", "add"].iter().chain(words);
+            match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
+                Ok(Command::Ask(Question::Policy(Policy::Load(load)))) => {
+                    Some((load.named, load.name, load.source))
+                }
+                _ => None,
+            }
+        };
+        let zones = || Some("zones".to_owned());
+        assert_eq!(load(&["zones", "policy.wasm"]), Some((zones(), None, "policy.wasm".into())));
+        assert_eq!(load(&["policy.wasm"]), Some((None, None, "policy.wasm".into())));
+        assert_eq!(load(&["policy.wasm", "--name", "zones"]), Some((None, zones(), "policy.wasm".into())));
+        assert_eq!(load(&["racks", "policy.wasm", "--name", "zones"]), None);
+        assert_eq!(load(&[]), None);
     }
 }

@@ -11,7 +11,7 @@ mod new;
 mod pack;
 mod sandboxed;
 mod sign;
-mod template;
+pub(crate) mod template;
 mod test;
 
 use tenure_policy::SignedRelease;
@@ -23,12 +23,14 @@ use crate::render::Report;
 /// Runs a verb.
 pub(crate) fn run(verb: Author) -> Result<Report, Error> {
     Ok(match verb {
-        Author::New { folder, language, sdk } => Report::of(new::new(&folder, &language, sdk)?),
+        Author::New { folder, language, template, sdk } => {
+            Report::of(new::new(&folder, &language, &template, sdk)?)
+        }
         Author::Build { folder } => Report::of(build::build(&folder)?),
         Author::Test { folder, component } => Report::of(test::test(&folder, component)?),
         Author::Check { file, network } => Report::of(check::check(&file, network.as_deref())?),
         Author::Bench { file, network } => Report::of(bench::bench(&file, network.as_deref())?),
-        Author::Pack { file, to } => Report::of(pack::pack(&file, to)?),
+        Author::Pack { file, to, force } => Report::of(pack::pack(&file, to, force)?),
         Author::Sign { file, key, name, release, password_file } => {
             let release = SignedRelease { policy: name, version: release };
             Report::of(sign::sign(&file, &release, &key, password_file.as_deref())?)

@@ -33,7 +33,7 @@ use arguments::{CtlArguments, CtlCommand, Output};
 use daemon::Daemon;
 use exit::Exit;
 use print::OutputFormat;
-use render::View;
+use render::{LogFilter, View};
 
 fn main() -> ExitCode {
     // The program runs itself as a child process to compile a policy and to speak to a registry; that process does nothing else.
@@ -71,8 +71,9 @@ fn run(
             let mut list = print::AllocationPrinter::new(&network, format);
             block_on(verbs::allocations(&daemon, network, |next| list.print(next)))??;
         }
-        CtlCommand::Log { follow, state_dir } => {
-            let mut log = print::LogPrinter::new(format);
+        CtlCommand::Log { follow, since, networks, state_dir } => {
+            let filter = LogFilter { since_ms: since.unwrap_or_default(), networks };
+            let mut log = print::LogPrinter::new(format, filter);
             block_on(verbs::log(&daemon, state_dir, follow, |next| log.print(next)))??;
         }
         CtlCommand::Export { target } => {

@@ -11,7 +11,7 @@ use tenure_types::{Error, ErrorCode, printable};
 
 use crate::arguments::CtlArguments;
 use crate::clock::now_ms;
-use crate::render::{self, Report, View};
+use crate::render::{self, LogFilter, Report, View};
 
 /// The number of bytes of a list to buffer before printing.
 const PIECE: usize = 64 << 10;
@@ -134,11 +134,15 @@ pub(crate) struct LogPrinter {
 
 impl LogPrinter {
     /// A log, before its first item.
-    pub(crate) fn new(format: &OutputFormat) -> Self {
+    pub(crate) fn new(format: &OutputFormat, filter: LogFilter) -> Self {
         if let OutputFormat::Table(View { sort_by: Some(_), .. }) = format {
             invalid("the log cannot be sorted: it is printed in its order");
         }
-        Self { lines: render::LogLines::default(), format: format.clone(), out: BufWriter::new(io::stdout()) }
+        Self {
+            lines: render::LogLines::of(filter),
+            format: format.clone(),
+            out: BufWriter::new(io::stdout()),
+        }
     }
 
     /// Prints the next item, or flushes if there is none for now; `false` if the reader has closed the pipe.

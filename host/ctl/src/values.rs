@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tenure_types::NetworkName;
+
+use crate::clock::now_ms;
 
 /// An address, with or without the prefix length that tables print after it.
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
@@ -22,6 +25,27 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// A time, or how long ago it was, as Unix time in milliseconds.
+pub(crate) fn since(text: &str) -> Result<u64, String> {
+    since_of(text, now_ms())
+}
+
+fn since_of(text: &str, now_ms: u64) -> Result<u64, String> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return u64::try_from(time.as_millisecond()).map_err(|_| "a time before 1970".to_owned());
+    }
+    let wrong = || "neither a time such as 2026-11-24T08:00:00Z nor an age such as 30m, 2h or 1d".to_owned();
+    let seconds: u64 = match text.char_indices().next_back() {
+        Some((_, 's')) => 1,
+        Some((_, 'm')) => 60,
+        Some((_, 'h')) => 3_600,
+        Some((_, 'd')) => 86_400,
+        _ => return Err(wrong()),
+    };
+    let count: u64 = text.get(..text.len() - 1).and_then(|count| count.parse().ok()).ok_or_else(wrong)?;
+    Ok(now_ms.saturating_sub(count.saturating_mul(seconds).saturating_mul(1000)))
 }
 
 /// A network's name.
@@ -49,6 +73,16 @@ mod tests {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         for wrong in ["-1", "soon", "NaN", "1e300"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_the_past_is_a_time_or_an_age() {
+        assert_eq!(since_of("2023-11-14T22:13:20Z", 0), Ok(1_700_000_000_000));
+        assert_eq!(since_of("90s", 100_000), Ok(10_000));
+        assert_eq!((since_of("2h", 7_200_001), since_of("1d", 5)), (Ok(1), Ok(0)));
+        for wrong in ["", "h", "2", "2 weeks", "-1h", "yesterday", "1é"] {
+            assert!(since_of(wrong, 0).is_err(), "{wrong}");
         }
     }
 }

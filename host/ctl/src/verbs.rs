@@ -32,10 +32,7 @@ pub(crate) use log::log;
 pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, Error> {
     match question {
         Question::Status { wait } => status::status(daemon, wait).await,
-        Question::Networks => {
-            let request = v1::ListNetworksRequest {};
-            daemon.call(async |mut admin| admin.list_networks(request).await).await.map(Report::of)
-        }
+        Question::Networks { names } => networks(daemon, &names).await.map(Report::of),
         Question::Network(NetworkVerb::Define { file, apply, change_ranges }) => {
             let (_, config) = config::read_or_stdin(&file)?;
             let request = v1::DefineNetworkRequest { config, apply, change_ranges };
@@ -50,6 +47,10 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
         Question::Reload => {
             let request = v1::ReloadRequest {};
             daemon.call(async |mut admin| admin.reload(request).await).await.map(Report::of)
+        }
+        Question::Config => {
+            let request = v1::GetConfigurationRequest {};
+            daemon.call(async |mut admin| admin.get_configuration(request).await).await.map(Report::of)
         }
         Question::Allocation { address } => {
             let request = v1::GetAddressRequest { address: address.to_string() };
@@ -114,4 +115,17 @@ pub(crate) async fn ask(daemon: &Daemon, question: Question) -> Result<Report, E
         }
         Question::Policy(verb) => policy::policy(daemon, verb).await,
     }
+}
+
+/// The networks of these names, in their order; without names, all.
+async fn networks(daemon: &Daemon, names: &[String]) -> Result<v1::ListNetworksResponse, Error> {
+    let request = v1::ListNetworksRequest {};
+    let mut answer = daemon.call(async |mut admin| admin.list_networks(request).await).await?;
+    let is_known = |name: &&String| answer.networks.iter().any(|network| network.name == **name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        let cause = format_args!("no network {unknown:?} on this node");
+        return Err(Error::new(ErrorCode::UnknownNetwork, cause));
+    }
+    answer.networks.retain(|network| names.is_empty() || names.contains(&network.name));
+    Ok(answer)
 }

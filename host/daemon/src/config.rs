@@ -75,11 +75,13 @@ pub(crate) struct Config {
 pub(crate) struct AddressesTable {
     /// Seconds that a freed address cools down before it is free again.
     pub(crate) cooldown_seconds: u32,
+    /// From which share of a pool in use, in percent, the condition `pool-nearly-full` is set; 100 turns it off.
+    pub(crate) nearly_full_percent: u8,
 }
 
 impl Default for AddressesTable {
     fn default() -> Self {
-        Self { cooldown_seconds: 30 }
+        Self { cooldown_seconds: 30, nearly_full_percent: 90 }
     }
 }
 

@@ -16,7 +16,7 @@ use tenure_rpc::cni::CniService;
 use tenure_types::{ConditionName, Error, ErrorCode};
 use tokio::sync::{Mutex, watch};
 
-use crate::config::Config;
+use crate::config::{Config, DEFAULT_PATH};
 use crate::parts::{FollowedFiles, NetworkSetup};
 use crate::policies;
 
@@ -73,6 +73,18 @@ impl Live {
             networks,
             turn: Mutex::default(),
         }
+    }
+
+    /// The path of the file, and the configuration in force as TOML.
+    ///
+    /// # Errors
+    /// `Internal` if a value cannot be written as TOML.
+    pub(crate) fn shown(&self) -> Result<(PathBuf, String), Error> {
+        let path = self.path.clone().unwrap_or_else(|| DEFAULT_PATH.into());
+        let config = Arc::clone(&self.config.borrow());
+        let text =
+            toml::to_string(config.as_ref()).map_err(|error| Error::new(ErrorCode::Internal, error))?;
+        Ok((std::path::absolute(&path).unwrap_or(path), text))
     }
 
     /// Reloads the configuration and applies it.

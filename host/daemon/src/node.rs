@@ -1,6 +1,6 @@
 //! The daemon's facts about itself, for operators and scrapers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tenure_aws::executor::Handle;
 use tenure_checkpoint::{Disk, FileDisk, recover_read_only};
 use tenure_engine::Engine;
 use tenure_engine::ports::Clock;
-use tenure_ledger::Book;
-use tenure_observe::Metrics;
+use tenure_ledger::{Book, Shelf};
 use tenure_observe::http::Readiness;
+use tenure_observe::{Metrics, PoolFigures};
 use tenure_rpc::admin::Reloaded;
 use tenure_runtime::{SandboxEvidence, Sandboxes};
 use tenure_types::{Allocation, BootId, ConditionName, Error, ErrorCode, Severity};
@@ -113,6 +113,10 @@ impl tenure_rpc::admin::AdminNode for DaemonNode {
         self.live.reload().await
     }
 
+    fn configuration(&self) -> Result<(PathBuf, String), Error> {
+        self.live.shown()
+    }
+
     fn cloud(&self) -> Result<Box<dyn tenure_rpc::admin::Cloud + '_>, Error> {
         Self::cloud(self).map(|cloud| Box::new(cloud) as _)
     }
@@ -136,10 +140,27 @@ impl tenure_observe::http::NodeHealth for DaemonNode {
         if let Ok(cloud) = Self::cloud(self) {
             metrics.cloud(cloud.figures().await);
         }
+        let mut pools = Vec::new();
         for name in self.engine.network_names() {
             if let Some(book) = self.engine.book(&name).await {
                 metrics.network(&name, book.allocations().len(), book.cooling_addresses().len());
+                pools.extend(pool_figures(&book));
             }
         }
+        metrics.pools(pools);
     }
+}
+
+/// The size and the use of a network's pools.
+fn pool_figures(book: &Book) -> impl Iterator<Item = PoolFigures> + '_ {
+    book.pools().iter().enumerate().map(|(index, pool)| {
+        let usage = book.usage(Shelf::whole(index));
+        PoolFigures {
+            network: book.name().clone(),
+            pool: pool.name.clone(),
+            size: book.total(index),
+            held: usage.held,
+            cooling: usage.cooling,
+        }
+    })
 }

@@ -16,13 +16,13 @@ use tenure_fixtures::node::binaries;
 /// A mark between the output of one command and that of the next.
 const MARK: &str = "@@next-command";
 
-/// The longest that zones may be.
-const LINES: usize = 40;
+/// The longest that the examples may be, formatted and with their documentation.
+const LINES: [(&str, usize); 2] = [("zones", 40), ("tenants", 60)];
 
 fn main() -> ExitCode {
     Suite::new()
         .test("the_guide_leads_from_an_empty_folder_to_pods_with_addresses", Need::NAMESPACES, followed)
-        .test("zones_take_few_lines", &[], short)
+        .test("zones_and_tenants_take_few_lines", &[], short)
         .run()
 }
 
@@ -170,10 +170,12 @@ fn prints(output: &str, expected: &str) -> bool {
     })
 }
 
-/// Zones, with its documentation.
+/// Examples, with their documentation, as rustfmt has them.
 fn short() -> anyhow::Result<()> {
-    let zones = fs::read_to_string(workspace()?.join("sdk/guest/examples/zones.rs"))?;
-    let lines = zones.lines().count();
-    ensure!(lines <= LINES, "zones has {lines} lines, and may have {LINES}");
+    for (name, most) in LINES {
+        let text = fs::read_to_string(workspace()?.join(format!("sdk/guest/examples/{name}.rs")))?;
+        let lines = text.lines().count();
+        ensure!(lines <= most, "{name} has {lines} lines, and may have {most}");
+    }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         .test("a_policy_in_go_is_built_and_serves", &[Need::GO], || serves(&GO))
         .test("a_policy_in_typescript_is_built_and_serves", &[Need::NODE, Need::NPM], || serves(&TYPESCRIPT))
         .test("a_policy_in_python_is_built_and_serves", &[Need::PYTHON], || serves(&PYTHON))
+        .test("each_template_in_rust_passes_its_own_tests_and_is_formatted", &[], templates)
         .test("a_module_is_wrapped_and_what_is_no_policy_is_refused", &[], wrapped)
         .run()
 }
@@ -154,6 +155,33 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
             copy(&entry.path(), &target)?;
         } else {
             fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each template as it is: its cases in the sandbox, its tests natively, and its format.
+fn templates() -> anyhow::Result<()> {
+    let daemon = Daemon::prepare()?;
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("no workspace")?;
+    let sdk = workspace.join("sdk").display().to_string();
+    for template in ["plain", "stateful", "planner"] {
+        let folder = daemon.path(&format!("my-{template}"));
+        let path = folder.display().to_string();
+        daemon.ctl(&["policy", "new", &path, "--template", template, "--sdk", &sdk])?;
+        // The versions that the workspace has, so that nothing needs to be downloaded.
+        fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        let tested = daemon.ctl(&["policy", "test", &path])?;
+        ensure!(tested.get("passed") == Some(&json!(true)), "{template}: {tested}");
+        for arguments in [&["test", "--quiet"][..], &["fmt", "--check"]] {
+            let output = Command::new("cargo")
+                .args(arguments)
+                .current_dir(&folder)
+                .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("templates"))
+                .env("CARGO_NET_OFFLINE", "true")
+                .env_remove("CARGO")
+                .output()?;
+            ensure!(output.status.success(), "{template}: cargo {arguments:?}: {output:?}");
         }
     }
     Ok(())

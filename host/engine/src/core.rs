@@ -54,6 +54,8 @@ pub struct Ports {
 pub struct Settings {
     /// How long a freed address stays in cooldown.
     pub cooldown: Duration,
+    /// The share of a pool, in percent, from which on it is nearly full while somebody holds that much; 100 for never.
+    pub nearly_full_percent: u8,
     /// The maximum number of requests served at once.
     pub in_flight: usize,
     /// The maximum number of requests that wait beyond that; more are refused.

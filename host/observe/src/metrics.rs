@@ -7,6 +7,7 @@
 mod cloud;
 mod labels;
 mod meters;
+mod pools;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,8 +29,10 @@ use self::labels::{
     OperationLabels, PolicyLabels, RequestLabels, StepLabels, VerbLabels, VerdictLabels,
 };
 use self::meters::MeterGauges;
+use self::pools::PoolGauges;
 
 pub use self::cloud::CloudFigures;
+pub use self::pools::PoolFigures;
 
 /// A family of histograms that share their buckets.
 type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
@@ -45,6 +48,7 @@ pub struct Metrics {
     queue_depth: Gauge,
     allocations: Family<NetworkLabels, Gauge>,
     cooling: Family<NetworkLabels, Gauge>,
+    pools: PoolGauges,
     claims: Family<ClaimLabels, Gauge>,
     watches: Family<AgentLabels, Gauge>,
     policy_call_duration: Histograms<PolicyLabels>,
@@ -82,6 +86,7 @@ impl Metrics {
             queue_depth: Gauge::default(),
             allocations: Family::default(),
             cooling: Family::default(),
+            pools: PoolGauges::default(),
             claims: Family::default(),
             watches: Family::default(),
             // 10 us to 1.3 s: an instance costs tens of microseconds, and no policy may take seconds.
@@ -135,6 +140,7 @@ impl Metrics {
         );
         registry.register("claim_watches", "Open watches of agents", self.watches.clone());
         registry.register("addresses_cooling", "Freed addresses that are cooling down", self.cooling.clone());
+        self.pools.register(registry);
         registry.register_with_unit(
             "policy_call_duration",
             "Time of one call of a policy, its instance included",
@@ -233,6 +239,11 @@ impl Metrics {
         let labels = NetworkLabels { network: Name(network.clone()) };
         self.allocations.get_or_create(&labels).set(saturating(allocations));
         self.cooling.get_or_create(&labels).set(saturating(cooling));
+    }
+
+    /// Sets the size and the use of every pool; the series of all others end.
+    pub fn pools(&self, pools: impl IntoIterator<Item = PoolFigures>) {
+        self.pools.set(pools);
     }
 
     /// Records the duration of a policy call, whether it succeeded or failed.

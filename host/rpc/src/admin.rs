@@ -258,6 +258,13 @@ impl v1::admin_server::Admin for AdminService {
         told(cloud::explain(self.node.cloud(), &request.get_ref().network).await)
     }
 
+    async fn get_configuration(
+        &self,
+        _: Request<v1::GetConfigurationRequest>,
+    ) -> Result<Response<v1::GetConfigurationResponse>, Status> {
+        told(reload::configuration(self.node.as_ref()))
+    }
+
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
         told(reload::reload(self.node.as_ref()).await)
     }

@@ -243,6 +243,7 @@ impl World {
         };
         let settings = Settings {
             cooldown: Duration::from_secs(30),
+            nearly_full_percent: 90,
             in_flight: 8,
             queue: 16,
             networks: 4,

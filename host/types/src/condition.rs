@@ -158,6 +158,8 @@ conditions! {
         "do what the message says; DEL, and ADD of pods that have their address, are served";
     /// A pool of a network has no free address; ADD on that network fails.
     PoolExhausted = "pool-exhausted", Degraded, "delete pods or add a range; `tenurectl networks` shows usage";
+    /// A pool of a network is in use to more than `addresses.nearly_full_percent`; ADD is still served.
+    PoolNearlyFull = "pool-nearly-full", Degraded, "add a range before it is full; `tenurectl networks` shows usage";
     /// Metrics and health are not served over HTTP.
     MetricsListener = "metrics-listener", Degraded,
         "free the address or change `metrics.listen`; the daemon retries by itself";
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_book_has_a_row_for_each() {
-        let book = include_str!("../../../deploy/book/src/operations.md");
+        let book = include_str!("../../../deploy/book/src/conditions.md");
         for name in ConditionName::ALL {
             let row = format!("| `{name}` | {} | {} |", name.severity(), name.meaning());
             assert!(book.contains(&row), "not in the book: {row}");

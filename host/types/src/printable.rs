@@ -77,12 +77,17 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The first `most` characters of an untrusted program's text on one line. Each harmful one is replaced by U+FFFD, so that the text cannot grow.
+/// The first `most` characters of an untrusted program's text on one line. A line break or a tab becomes a space, and each other harmful
+/// character U+FFFD, so that the text cannot grow.
 #[must_use]
 pub fn excerpt(text: &str, most: usize) -> String {
     let shown = text.chars().take(most);
-    let mut excerpt: String =
-        shown.map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+    let shown = shown.map(|character| match character {
+        '\n' | '\r' | '\t' => ' ',
+        character if is_harmless(character) => character,
+        _ => char::REPLACEMENT_CHARACTER,
+    });
+    let mut excerpt: String = shown.collect();
     if text.chars().nth(most).is_some() {
         excerpt.push('…');
     }
@@ -133,7 +138,10 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_bounded() {
-        assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c", 99), "a\u{fffd}b\u{fffd}[31m\u{fffd}c");
+        assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c", 99), "a b\u{fffd}[31m\u{fffd}c");
+        // As a panic is told.
+        let panic = "panicked at src/lib.rs:3:5:\nindex out of bounds\r\n\tthe len is 0";
+        assert_eq!(excerpt(panic, 99), "panicked at src/lib.rs:3:5: index out of bounds   the len is 0");
         assert_eq!(excerpt(&"é".repeat(10_000), 512).chars().count(), 513);
     }
 }

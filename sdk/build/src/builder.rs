@@ -130,7 +130,9 @@ impl Compilation<'_> {
             )
             .arg("--target-dir")
             .arg(self.target_dir)
-            .env("CARGO_ENCODED_RUSTFLAGS", self.flags());
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags())
+            // The output goes into an error, which may be printed anywhere.
+            .env("CARGO_TERM_COLOR", "never");
         match example {
             Some(example) => cargo.args(["--example", example]),
             None => cargo.arg("--lib"),

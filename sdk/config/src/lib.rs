@@ -6,6 +6,7 @@
 mod attributes;
 mod error;
 mod json;
+mod keys;
 mod node;
 mod range;
 mod read;

@@ -105,24 +105,28 @@ impl Node {
         Ok(entries.iter().map(node).collect())
     }
 
-    /// The value at a path that starts with this value's own, such as `ipam.zones.blue` or `ipam.ranges[0]`; `None`
-    /// if any part of it is absent or null.
+    /// The value at a path, such as `zones.blue` or `ranges[0]`; `None` if any part of it is absent or null. The path may also be a
+    /// whole one as errors print it, which begins with this value's own: `ipam.zones.blue`.
+    ///
+    /// [`get`](Self::get) reads the same key, but its key is not a path: it may contain dots.
     ///
     /// ```
     /// # use tenure_sdk_config::Node;
     /// let ipam = Node::parse("ipam", r#"{"zones": {"blue": ["10.1.2.0/24"]}}"#)?;
-    /// let subnet = ipam.find("ipam.zones.blue[0]")?.map(|subnet| subnet.subnet()).transpose()?;
+    /// let subnet = ipam.find("zones.blue[0]")?.map(|subnet| subnet.subnet()).transpose()?;
     /// assert_eq!(subnet.map(|subnet| subnet.to_string()).as_deref(), Some("10.1.2.0/24"));
-    /// assert!(ipam.find("ipam.zones.red[0]")?.is_none());
+    /// assert!(ipam.find("ipam.zones.blue[0]")?.is_some() && ipam.find("zones.red[0]")?.is_none());
     /// # Ok::<(), tenure_sdk_config::ConfigError>(())
     /// ```
     ///
     /// # Errors
-    /// If the path does not start with this value's own, is malformed, or leads through something that is neither an
-    /// object nor a list.
+    /// If the path is malformed, or leads through something that is neither an object nor a list.
     pub fn find(&self, path: &str) -> Result<Option<Self>, ConfigError> {
         let no_path = || ConfigError::new(path, format!("not a path such as {}.ranges[0]", self.path));
-        let mut rest = path.strip_prefix(self.path.as_str()).ok_or_else(no_path)?;
+        let whole = path.strip_prefix(self.path.as_str());
+        let whole = whole.filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        let relative = if path.starts_with('[') { path.to_owned() } else { format!(".{path}") };
+        let mut rest = whole.unwrap_or(&relative);
         let mut node = Some(self.clone());
         while let (Some(at), false) = (&node, rest.is_empty()) {
             node = if let Some(index) = rest.strip_prefix('[') {
@@ -132,6 +136,9 @@ impl Node {
             } else {
                 let key = rest.strip_prefix('.').ok_or_else(no_path)?;
                 let (key, behind) = key.split_at(key.find(['.', '[']).unwrap_or(key.len()));
+                if key.is_empty() {
+                    return Err(no_path());
+                }
                 rest = behind;
                 at.get(key)?
             };

@@ -1,7 +1,7 @@
 //! A quota: no namespace holds more than its share. `"quota": {"*": 10, "blue": 3}`; `*` is for namespaces that are
 //! not listed.
 
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+use tenure_sdk::prelude::*;
 
 /// Limits the number of pods per namespace.
 #[derive(Debug)]
@@ -9,31 +9,24 @@ pub struct Quota;
 
 impl Policy for Quota {
     fn define(config: &Config) -> Result<Definition, Refusal> {
-        let quotas = config.root()?.get("quota")?.map(|quotas| quotas.entries()).transpose()?;
-        for (_, quota) in quotas.unwrap_or_default() {
+        for (_, quota) in config.root()?.get_entries("quota")? {
             quota.count()?;
         }
-        Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
+        Ok(Definition::configured(Cooling::Preferred)?)
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        if let Some(namespace) = request.attribute("pod.namespace") {
+        if let Some(namespace) = request.namespace() {
             check(namespace)?;
         }
-        let mut proposal = Proposal::new();
-        for pool in ledger::pools() {
-            let full = || Refusal::exhausted(format!("no address is free in pool {}", pool.name));
-            proposal.assign(pool.index, pool.shelf().next_in_turn().ok_or_else(full)?);
-        }
-        Ok(proposal)
+        Proposal::of_each(|pool| pool.next_in_turn())
     }
 }
 
 /// Refuses a namespace that has reached its quota. A pod counts once, however many addresses it has.
 fn check(namespace: &str) -> Result<(), Refusal> {
-    let Some(quotas) = configuration::get().root()?.get("quota")? else { return Ok(()) };
-    let Some(quota) = quotas.get(namespace)?.or(quotas.get("*")?) else { return Ok(()) };
-    let quota = quota.count()?;
+    let Some(quotas) = configuration::root()?.get("quota")? else { return Ok(()) };
+    let Some(quota) = quotas.get_count(namespace)?.or(quotas.get_count("*")?) else { return Ok(()) };
     if ledger::count_of("pod.namespace", namespace) < quota {
         return Ok(());
     }

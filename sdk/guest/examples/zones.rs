@@ -3,7 +3,7 @@
 //!
 //! `"rangeAttributes": {"namespace": "blue"}` reserves a range for a namespace; a range without it is shared.
 
-use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+use tenure_sdk::prelude::*;
 
 const LABEL: &str = "namespace";
 
@@ -16,21 +16,17 @@ pub struct Zones;
 
 impl Policy for Zones {
     fn define(_: &Config) -> Result<Definition, Refusal> {
-        let definition = Definition::new(configuration::ranges("ipam")?, Cooling::Preferred);
-        Ok(definition.with_label(LABEL, EVERYBODY))
+        Ok(Definition::configured(Cooling::Preferred)?.with_label(LABEL, EVERYBODY))
     }
 
     fn propose(request: &Request) -> Result<Proposal, Refusal> {
-        let namespace = request.attribute("pod.namespace").unwrap_or(EVERYBODY);
-        let mut proposal = Proposal::new();
-        for pool in ledger::pools() {
+        let namespace = request.namespace().unwrap_or(EVERYBODY);
+        Proposal::try_of_each(|pool| {
             let of = |zone| pool.labelled(LABEL, zone).next_in_turn();
-            let address = of(namespace).or_else(|| of(EVERYBODY));
             let full =
                 || Refusal::exhausted(format!("no address is free for {namespace} in pool {}", pool.name));
-            proposal.assign(pool.index, address.ok_or_else(full)?);
-        }
-        Ok(proposal)
+            of(namespace).or_else(|| of(EVERYBODY)).ok_or_else(full)
+        })
     }
 }
 

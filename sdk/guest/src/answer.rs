@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::bindings::tenure::ipam::types;
 use crate::convert::{attributes, wit_attributes};
+use crate::ledger::{self, Pool};
 use crate::{Attributes, ConfigError};
 
 /// A request for addresses.
@@ -32,6 +33,19 @@ impl Request {
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name)
+    }
+
+    /// The namespace of the pod; `None` for a claim, and if the runtime sent none.
+    ///
+    /// ```
+    /// # use tenure_sdk::{Attributes, Request};
+    /// let attributes = Attributes::new().with("pod.namespace", "shop");
+    /// let request = Request { network: "net".into(), requested: Vec::new(), attributes };
+    /// assert_eq!(request.namespace(), Some("shop"));
+    /// ```
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.attribute("pod.namespace")
     }
 
     /// The name by which [`ledger::last_of`](crate::ledger::last_of) remembers addresses: `NAMESPACE/NAME` of a pod,
@@ -96,6 +110,44 @@ impl Proposal {
         Self { assignments: Vec::new(), tags: Attributes::new() }
     }
 
+    /// An address of each pool, as `choose` finds it.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::{Proposal, Refusal, Request};
+    /// fn propose(_: &Request) -> Result<Proposal, Refusal> {
+    ///     Proposal::of_each(|pool| pool.labelled("rack", "7").next_in_turn().or_else(|| pool.next_in_turn()))
+    /// }
+    /// # let _ = propose;
+    /// ```
+    ///
+    /// # Errors
+    /// [`Refusal::Exhausted`] names the first pool for which there is none.
+    pub fn of_each(mut choose: impl FnMut(&Pool) -> Option<IpAddr>) -> Result<Self, Refusal> {
+        let full = |pool: &Pool| Refusal::exhausted(format!("no address is free in pool {}", pool.name));
+        Self::try_of_each(|pool| choose(pool).ok_or_else(|| full(pool)))
+    }
+
+    /// The same with reasons of the policy's own if there is no address.
+    ///
+    /// ```no_run
+    /// # use tenure_sdk::{Proposal, Refusal};
+    /// # fn propose(namespace: &str) -> Result<Proposal, Refusal> {
+    /// let full = || Refusal::exhausted(format!("the zone of {namespace} is full"));
+    /// Proposal::try_of_each(|pool| pool.labelled("zone", namespace).next_in_turn().ok_or_else(full))
+    /// # }
+    /// # let _ = propose;
+    /// ```
+    ///
+    /// # Errors
+    /// The first that `choose` returns.
+    pub fn try_of_each(mut choose: impl FnMut(&Pool) -> Result<IpAddr, Refusal>) -> Result<Self, Refusal> {
+        let mut proposal = Self::new();
+        for pool in ledger::pools() {
+            proposal.assign(pool.index, choose(&pool)?);
+        }
+        Ok(proposal)
+    }
+
     /// Adds an address of a pool.
     pub fn assign(&mut self, pool: u32, address: IpAddr) {
         self.assignments.push(Assignment { pool, address, attributes: Attributes::new() });
@@ -109,8 +161,7 @@ impl Proposal {
 /// ```
 /// # use tenure_sdk::{Config, Refusal};
 /// fn warm(config: &Config) -> Result<u32, Refusal> {
-///     let warm = config.root()?.get("warm")?.ok_or_else(|| Refusal::config("ipam.warm", "is missing"))?;
-///     Ok(warm.count()?)
+///     Ok(config.root()?.need("warm")?.count()?)
 /// }
 /// let wrong = warm(&Config::new("net", r#"{"warm": "x"}"#, &[])).unwrap_err();
 /// assert_eq!(wrong, Refusal::config("ipam.warm", "must be a non-negative integer"));

@@ -1,14 +1,14 @@
 //! The network's configuration and definition, read from the host.
 
 use crate::host::configuration as host;
-use crate::{Attributes, Config, ConfigError, Node, RangeSet, convert};
+use crate::{Attributes, Config, ConfigError, Node, RangeSet, convert, ranges};
 
 /// The configuration that was passed to [`define`](crate::Policy::define).
 ///
 /// ```no_run
 /// # fn propose() -> Result<(), tenure_sdk::Refusal> {
 /// let ipam = tenure_sdk::configuration::get().root()?;
-/// let warm = ipam.get("warm")?.map(|warm| warm.count()).transpose()?.unwrap_or(8);
+/// let warm = ipam.get_count("warm")?.unwrap_or(8);
 /// # let _ = warm; Ok(()) }
 /// ```
 #[must_use]
@@ -21,10 +21,8 @@ pub fn get() -> Config {
 ///
 /// ```no_run
 /// # fn propose() -> Result<(), tenure_sdk::Refusal> {
-/// let spare = match tenure_sdk::configuration::root()?.get("spare")? {
-///     Some(spare) => spare.address()?, // a wrong value: "ipam.spare: invalid IP address: 10.1.2"
-///     None => None,
-/// };
+/// // A wrong value is refused: "ipam.spare: invalid IP address: 10.1.2".
+/// let spare = tenure_sdk::configuration::root()?.get_address("spare")?;
 /// # let _ = spare; Ok(()) }
 /// ```
 ///
@@ -47,18 +45,19 @@ pub fn definition_attributes() -> Attributes {
 }
 
 /// Reads the range sets at a path, as the reference host-local does: `ipam` for the whole configuration, or a path
-/// such as `ipam.zones.blue`.
+/// in it such as `zones.blue`, which may also be written as errors print it, `ipam.zones.blue`.
 ///
 /// ```no_run
 /// # fn define() -> Result<(), tenure_sdk::Refusal> {
 /// let shared = tenure_sdk::configuration::ranges("ipam")?;
-/// let blue = tenure_sdk::configuration::ranges("ipam.zones.blue")?;
+/// let blue = tenure_sdk::configuration::ranges("zones.blue")?;
 /// # let _ = (shared, blue); Ok(()) }
 /// ```
 ///
 /// # Errors
 /// With the path of the wrong key.
 pub fn ranges(path: &str) -> Result<Vec<RangeSet>, ConfigError> {
-    let sets = host::ranges(path).map_err(|error| ConfigError::new(error.path, error.message))?;
+    let sets =
+        host::ranges(&ranges::whole(path)).map_err(|error| ConfigError::new(error.path, error.message))?;
     Ok(sets.into_iter().map(convert::range_set).collect())
 }

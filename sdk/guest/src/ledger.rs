@@ -41,7 +41,7 @@ pub enum Standing {
 ///
 /// for pool in ledger::pools() {
 ///     let of_rack = pool.labelled("rack", "7").next_in_turn();
-///     let address = of_rack.or_else(|| pool.shelf().next_in_turn());
+///     let address = of_rack.or_else(|| pool.next_in_turn());
 ///     # let _ = address;
 /// }
 /// ```
@@ -64,6 +64,12 @@ impl Pool {
     #[must_use]
     pub fn shelf(&self) -> Shelf<'static> {
         Shelf::of(self.index)
+    }
+
+    /// The next address of all its ranges, by host-local's rule: [`Shelf::next_in_turn`].
+    #[must_use]
+    pub fn next_in_turn(&self) -> Option<IpAddr> {
+        self.shelf().next_in_turn()
     }
 
     /// Returns the pool's ranges that have an attribute with this name and value.

@@ -8,24 +8,18 @@
 //! WebAssembly, a policy is a plain library that its tests call: with the crate `tenure-testkit`, against a ledger.
 //!
 //! ```
-//! use tenure_sdk::{Config, Cooling, Definition, Policy, Proposal, Refusal, Request, configuration, ledger};
+//! use tenure_sdk::prelude::*;
 //!
 //! /// Assigns the addresses of each range set in turn.
 //! pub struct InTurn;
 //!
 //! impl Policy for InTurn {
 //!     fn define(_: &Config) -> Result<Definition, Refusal> {
-//!         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Preferred))
+//!         Ok(Definition::configured(Cooling::Preferred)?)
 //!     }
 //!
 //!     fn propose(_: &Request) -> Result<Proposal, Refusal> {
-//!         let mut proposal = Proposal::new();
-//!         for pool in ledger::pools() {
-//!             let free = pool.shelf().next_in_turn();
-//!             let address = free.ok_or_else(|| Refusal::exhausted(format!("pool {} is full", pool.name)))?;
-//!             proposal.assign(pool.index, address);
-//!         }
-//!         Ok(proposal)
+//!         Proposal::of_each(|pool| pool.next_in_turn())
 //!     }
 //! }
 //!
@@ -48,6 +42,7 @@ mod log;
 pub mod native;
 mod planner;
 mod policy;
+pub mod prelude;
 pub mod ranges;
 mod stateful;
 

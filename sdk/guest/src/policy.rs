@@ -13,14 +13,12 @@ use crate::{Config, Definition, Proposal, Refusal, Request};
 ///
 /// impl Policy for HighestFirst {
 ///     fn define(config: &Config) -> Result<Definition, Refusal> {
-///         if let Some(spare) = config.root()?.get("spare")? {
-///             spare.count()?; // a wrong value is refused when the network is defined: "ipam.spare: must be ..."
-///         }
+///         config.root()?.get_count("spare")?; // a wrong value is refused here: "ipam.spare: must be ..."
 ///         Ok(Definition::new(configuration::ranges("ipam")?, Cooling::Strict))
 ///     }
 ///
 ///     fn propose(_: &Request) -> Result<Proposal, Refusal> {
-///         let spare = configuration::root()?.get("spare")?.map(|spare| spare.count()).transpose()?.unwrap_or(0);
+///         let spare = configuration::root()?.get_count("spare")?.unwrap_or(0);
 ///         let mut proposal = Proposal::new();
 ///         for pool in ledger::pools() {
 ///             let has_room = ledger::room(&pool.shelf().usage()) > spare;

@@ -3,9 +3,14 @@
 //!
 //! So unit tests need no host, and a policy can read ranges from its own strings.
 
+use std::borrow::Cow;
+
 pub use tenure_sdk_config::{RUNTIME_RANGES, Texts};
 
 use crate::{Config, ConfigError, RangeSet};
+
+/// The path of the whole configuration.
+const ROOT: &str = "ipam";
 
 /// Reads a network's range sets: first `runtimeConfig.ipRanges`, then the single range of old configurations, then
 /// `ranges`.
@@ -21,15 +26,16 @@ use crate::{Config, ConfigError, RangeSet};
 /// # Errors
 /// [`ConfigError`] with the path of the wrong key.
 pub fn read(config: &Config) -> Result<Vec<RangeSet>, ConfigError> {
-    read_at(config, "ipam")
+    read_at(config, ROOT)
 }
 
-/// Reads the range sets at a path, such as `ipam.zones.blue`.
+/// Reads the range sets at a path, such as `zones.blue`, or `ipam.zones.blue` as errors print it.
 ///
 /// ```
 /// use tenure_sdk::{Config, ranges};
 ///
 /// let config = Config::new("net", r#"{"zones": {"blue": {"subnet": "10.1.2.0/24"}}}"#, &[]);
+/// assert_eq!(ranges::read_at(&config, "zones.blue")?.len(), 1);
 /// assert_eq!(ranges::read_at(&config, "ipam.zones.blue")?.len(), 1);
 /// assert_eq!(ranges::read_at(&config, "ipam.zones.red").unwrap_err().path, "ipam.zones.red");
 /// # Ok::<(), tenure_sdk::ConfigError>(())
@@ -38,7 +44,16 @@ pub fn read(config: &Config) -> Result<Vec<RangeSet>, ConfigError> {
 /// # Errors
 /// [`ConfigError`] with the path of the wrong key.
 pub fn read_at(config: &Config, path: &str) -> Result<Vec<RangeSet>, ConfigError> {
-    tenure_sdk_config::read(texts(config), path)
+    tenure_sdk_config::read(texts(config), &whole(path))
+}
+
+/// A path from the root of a configuration, which is named `ipam`.
+pub(crate) fn whole(path: &str) -> Cow<'_, str> {
+    let behind = path.strip_prefix(ROOT);
+    match behind.is_some_and(|behind| behind.is_empty() || behind.starts_with(['.', '['])) {
+        true => path.into(),
+        false => format!("{ROOT}.{path}").into(),
+    }
 }
 
 /// The strings that a configuration's ranges are read from.

@@ -20,6 +20,9 @@
 //! | `add OWNER [requesting ADDRESS, ...] -> OUTCOME` | adds an owner; a repeated ADD gets the same addresses |
 //! | `del OWNER` | deletes an owner, whose addresses then cool down |
 //! | `thaw` | ends the cooling of all addresses |
+//! | `supply POOL FIRST-LAST in SUBNET` | adds a range to a pool that the host supplies |
+//! | `drain POOL FIRST-LAST` | such a range hands out nothing more |
+//! | `withdraw POOL FIRST-LAST` | removes such a range |
 //!
 //! An owner is a pod `NAMESPACE/NAME`, a `claim AGENT/NAME`, or any other word. An outcome is a list of addresses, one of
 //! each pool; `any` for any free address; or why there is none, with a part of the text or without:
@@ -38,7 +41,7 @@ mod run;
 use std::path::{Path, PathBuf};
 
 pub use outcome::ExpectedOutcome;
-pub use parse::{Case, CaseStep, Malformed, parse};
+pub use parse::{Case, CaseStep, Malformed, SupplyChange, parse};
 pub use run::{CaseFailure, CaseRun, run};
 
 /// Why a folder of case files cannot be run.

@@ -60,10 +60,10 @@ pub(crate) fn demo(workspace: &Workspace, aws: bool) -> Result<()> {
     if aws {
         build.args(BUILD_AWS);
         tell.line(
-            "building: the first time takes many minutes, mostly for wasmtime's compiler and the AWS SDK",
+            "building: the first time takes much longer, mostly for wasmtime's compiler and the AWS SDK",
         );
     } else {
-        tell.line("building: the first time takes a few minutes, mostly for the compiler in wasmtime");
+        tell.line("building: the first time takes much longer, mostly for the compiler in wasmtime");
     }
     command::run(&mut build)?;
     let enclave = Enclave::new()?;

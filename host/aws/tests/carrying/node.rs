@@ -292,6 +292,7 @@ fn engine(cloud: &Arc<Cloud>, state: LedgerState, journal: ManualJournal) -> (Ar
     };
     let settings = Settings {
         cooldown: Duration::from_secs(30),
+        nearly_full_percent: 90,
         in_flight: 64,
         queue: 64,
         networks: 3,

@@ -7,7 +7,7 @@ use clap::{Subcommand, ValueHint};
 use tenure_policy::ReleaseVersion;
 use tenure_types::{InvalidName, PolicyName};
 
-use crate::author::language;
+use crate::author::{language, template};
 
 /// The environment variable for where the SDK comes from.
 const SDK: &str = "TENURE_SDK";
@@ -21,6 +21,7 @@ pub(crate) enum Author {
     /// Create a folder with a new policy, ready to build and test.
     #[command(after_help = "Examples:
   tenurectl policy new zones
+  tenurectl policy new racks --template stateful
   tenurectl policy new zones --sdk ../tenure/sdk
   tenurectl policy new zones --sdk https://git.example.com/tenure.git")]
     New {
@@ -30,8 +31,11 @@ pub(crate) enum Author {
         /// The language of the policy.
         #[arg(long, default_value = "rust", value_parser = PossibleValuesParser::new(language::names()))]
         language: String,
-        /// Source of the SDK: a version, the address of a git repository, or the path of its `sdk` folder
-        /// [default: this program's version].
+        /// The template: a policy that keeps a state or that plans its supply is in Rust.
+        #[arg(long, default_value = template::PLAIN, value_parser = PossibleValuesParser::new(template::NAMES))]
+        template: String,
+        /// Source of the SDK: the path of an `sdk` folder, the address of a git repository, or a version in a registry
+        /// [default: the one that came with this program].
         #[arg(long, env = SDK, value_name = "SOURCE")]
         sdk: Option<String>,
     },
@@ -66,7 +70,7 @@ and what the policy answered.")]
   tenurectl policy check zones/policy.wasm --network ipam.json
 
 The component defines a network and serves one pod of it, with 4, 8, 16 and 32 MiB of memory until that is enough. Exits with 1 if a
-node could not use it.")]
+node could not use it, and if it refused the network or the pod: one that needs a configuration needs --network.")]
     Check {
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]
@@ -91,6 +95,7 @@ node could not use it.")]
     #[command(after_help = "Examples:
   tenurectl policy pack zones/policy.wasm
   skopeo copy oci:zones/policy.wasm.oci docker://registry.example.com/zones:1
+  skopeo inspect --raw docker://registry.example.com/zones:1 | sha256sum
   tenurectl policy load oci://registry.example.com/zones@sha256:...       with the printed digest
 
 If its signature lies beside it, as `policy sign` writes it, it goes into the manifest, and `policy load` finds it there.")]
@@ -101,6 +106,9 @@ If its signature lies beside it, as `policy sign` writes it, it goes into the ma
         /// The layout's folder, which must not exist [default: FILE.oci].
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         to: Option<PathBuf>,
+        /// Replace a layout that exists.
+        #[arg(long)]
+        force: bool,
     },
     /// Sign a component: writes FILE.minisig, in minisign's format.
     #[command(after_help = "Examples:
@@ -108,7 +116,7 @@ If its signature lies beside it, as `policy sign` writes it, it goes into the ma
   tenurectl policy sign zones/policy.wasm --key policies.key --name zones --release 1.2.0
 
 The signature is good for a policy of that name only. A node that has accepted a release refuses older ones.
-If the key has a password, it is asked for, unless --password-file is given.")]
+If the key has a password, it is asked for, unless --password-file is given; one of `minisign -G -W` has none.")]
     Sign {
         /// The component.
         #[arg(value_hint = ValueHint::FilePath)]

@@ -6,8 +6,11 @@ use clap::{Args, ValueHint};
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
+    /// The policy's name, before the component; the same as --name.
+    #[arg(value_name = "NAME", conflicts_with = "name")]
+    pub(crate) named: Option<String>,
     /// The component: a file, or oci://HOST/REPOSITORY@sha256:DIGEST.
-    #[arg(value_name = "FILE|oci://...", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "FILE|oci://...", value_hint = ValueHint::FilePath)]
     pub(crate) source: PathBuf,
     /// The policy's name [default: the file's name without its extension, or the repository's last part].
     #[arg(long)]

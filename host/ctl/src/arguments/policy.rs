@@ -27,8 +27,10 @@ pub(crate) enum PolicyVerb {
     /// Load a policy from a file or a registry into the node; no network is exchanged.
     #[command(
         visible_alias = "add",
+        allow_missing_positional = true,
         after_help = "Examples:
   tenurectl policy load zones.wasm
+  tenurectl policy load zones build/policy.wasm
   tenurectl policy load build/policy.wasm --name zones --sha256 \"$(cat zones.sha256)\"
   tenurectl policy load oci://registry.example.com/team/zones@sha256:4b30...
 
@@ -38,7 +40,7 @@ configuration names the policy, and that no version of it serves, is served from
 FILE.minisig, or be given with --signature.
 
 From a registry, this program pulls the component and passes it on: the daemon never connects to one. The digest after
-the @ is the manifest's, which `policy pack`, `wkg` and `skopeo inspect` print; the manifest names the component's
+the @ is the manifest's, which `policy pack` and `wkg` print, and which `skopeo inspect --raw REFERENCE | sha256sum` computes; the manifest names the component's
 SHA-256, and both are checked. Components that `wkg`, `kwctl push` or `skopeo copy` of a packed one have pushed are
 understood. Credentials are those of `docker login`, in $DOCKER_CONFIG or ~/.docker. --timeout is also the longest
 silence of a registry."
@@ -75,6 +77,9 @@ the old one would have answered.")]
         /// Begin with an empty state, instead of taking over that of the old policy.
         #[arg(long)]
         empty_state: bool,
+        /// The reason, for the history.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
     },
     /// Run a policy in the shadow of a network's policy, or show how the present one does.
     #[command(after_help = "Examples:
@@ -105,16 +110,26 @@ one that was made. It costs the memory of a second book while it runs.")]
         #[arg(long)]
         now: bool,
     },
-    /// Activate the policy that served a network before; its ranges return with it.
-    #[command(name = "rollback", visible_alias = "roll-back")]
+    /// Activate a policy that served a network before; its ranges return with it.
+    #[command(
+        name = "rollback",
+        visible_alias = "roll-back",
+        after_help = "Examples:
+  tenurectl policy rollback pods --reason 'pods of zone b get no address'
+  tenurectl policy history pods                    lists the policies that served the network
+  tenurectl policy rollback pods --to zones@9f86d081884c"
+    )]
     RollBack {
         /// The network's name.
         network: String,
+        /// The earlier policy, NAME or NAME@DIGEST [default: the one before the present one].
+        #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
+        to: String,
         /// The reason, for the history.
-        #[arg(long, default_value = "")]
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
-    /// Show what happened to policies on a network.
+    /// Show what happened to policies on a network: when, by whom and why.
     History {
         /// The network's name.
         network: String,

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use tenure_testkit::{Node, Subject};
 use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName};
 
-use super::check::ipam;
+use super::check::{ipam, with_hint};
 use super::sandboxed::{Sandboxed, read};
 use crate::clock::monotonic;
 use crate::render::{Cell, Page, Shown, Table};
@@ -73,10 +73,15 @@ fn whole(time: Duration) -> u64 {
 pub(super) fn bench(file: &Path, network: Option<&Path>) -> Result<Benched, Error> {
     let ipam = ipam(network)?;
     let policy = Sandboxed::load(file, &read(file)?, MEMORY)?;
-    let config = NetworkConfig { ipam: ipam.clone(), attributes: Vec::new() };
+    measured(file, policy, &ipam).map_err(|error| with_hint(error, network.is_some()))
+}
+
+/// Fills the network and measures on the way.
+fn measured(file: &Path, policy: Sandboxed, ipam: &str) -> Result<Benched, Error> {
+    let config = NetworkConfig { ipam: ipam.to_owned(), attributes: Vec::new() };
     let name = NetworkName::new("net").map_err(|error| Error::new(ErrorCode::Internal, error))?;
     let mut rows = vec![row("define", 0, || policy.define(&name, &config).map(drop))?];
-    let mut node = Node::of(policy, &ipam)?;
+    let mut node = Node::of(policy, ipam)?;
     rows.push(propose(&mut node)?);
     let mut held = Vec::new();
     while held.len() < MOST {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use tenure_engine::{Conformance, conformance};
 use tenure_policy::{Contents, sha256};
 use tenure_testkit::Node;
-use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure};
+use tenure_types::{Error, ErrorCode, NetworkConfig, NetworkName, PolicyFailure, Supply};
 
 use super::sandboxed::{Sandboxed, read};
 
@@ -39,7 +39,12 @@ pub(crate) enum Trial {
         /// The smallest tier of memory that was enough, in MiB.
         memory: usize,
     },
-    /// The component refused the network or the pod, for which this memory was enough.
+    /// The component defined the network, whose addresses the host supplies, and refused a pod: nothing is supplied here.
+    Unsupplied {
+        /// The smallest tier of memory that was enough, in MiB.
+        memory: usize,
+    },
+    /// The component refused the network or the pod, for which this memory was enough. It has not shown that it serves anything.
     Refused {
         /// The smallest tier of memory that was enough, in MiB.
         memory: usize,
@@ -50,10 +55,10 @@ pub(crate) enum Trial {
 }
 
 impl Checked {
-    /// Whether a node could use it.
+    /// Whether a node could use it. One that has refused everything has not passed.
     pub(crate) fn is_usable(&self) -> bool {
         let conforms = self.conformance.as_ref().is_some_and(|suite| suite.failure.is_none());
-        conforms && !matches!(self.trial, Trial::Failed(_))
+        conforms && matches!(self.trial, Trial::Served { .. } | Trial::Unsupplied { .. })
     }
 }
 
@@ -68,9 +73,9 @@ pub(super) fn check(file: &Path, network: Option<&Path>) -> Result<Checked, Erro
     let (trial, conformance) = match Sandboxed::load(file, &bytes, LARGEST << 20) {
         Err(error) => (Trial::Failed(error), None),
         Ok(policy) => {
-            let trial = trial(&policy, &ipam);
+            let trial = trial(&policy, &ipam, network.is_some());
             let conformance = match &trial {
-                Trial::Served { memory } | Trial::Refused { memory, .. } => {
+                Trial::Served { memory } | Trial::Unsupplied { memory } | Trial::Refused { memory, .. } => {
                     Some(suite(&policy, *memory, ipam)?)
                 }
                 Trial::Failed(_) => None,
@@ -90,15 +95,35 @@ pub(super) fn ipam(network: Option<&Path>) -> Result<String, Error> {
         .map_err(|error| Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", file.display())))
 }
 
+/// A refusal, and what to pass so that there is none.
+pub(super) fn with_hint(error: Error, is_given: bool) -> Error {
+    let Error { code, cause, .. } = &error;
+    if !is_refusal(*code) {
+        return error;
+    }
+    let hint = match is_given {
+        false => "pass --network FILE with an `ipam` object that the policy accepts",
+        true => "the file of --network must have an `ipam` object under which the policy serves a pod",
+    };
+    Error { cause: format!("{cause}; {hint}"), ..error }
+}
+
 /// Tries each tier of memory, from the smallest.
-fn trial(policy: &Sandboxed, ipam: &str) -> Trial {
+fn trial(policy: &Sandboxed, ipam: &str, is_given: bool) -> Trial {
     let mut last = Trial::Failed(Error::new(ErrorCode::Internal, "no memory tier was tried"));
     for memory in TIERS {
         policy.limit(memory << 20);
-        let tried = Node::of(policy.clone(), ipam).and_then(|mut node| node.add("default/pod-0"));
+        let mut is_supplied = false;
+        let tried = Node::of(policy.clone(), ipam).and_then(|mut node| {
+            is_supplied = node.book().pools().iter().any(|pool| pool.supply == Supply::Host);
+            node.add("default/pod-0")
+        });
         match tried {
             Ok(_) => return Trial::Served { memory },
-            Err(error) if is_refusal(error.code) => return Trial::Refused { memory, why: error },
+            Err(error) if is_refusal(error.code) && is_supplied => return Trial::Unsupplied { memory },
+            Err(error) if is_refusal(error.code) => {
+                return Trial::Refused { memory, why: with_hint(error, is_given) };
+            }
             Err(error) => {
                 let more = wants_memory(&error);
                 last = Trial::Failed(error);

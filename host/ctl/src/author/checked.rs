@@ -28,8 +28,11 @@ impl Shown for Checked {
         let initial = format!("{} in {}", bytes(contents.initial_memory), memories(contents.memories));
         let (memory, verdict) = match trial {
             Trial::Served { memory } => (format!("{memory} MiB"), "served a pod".to_owned()),
+            Trial::Unsupplied { memory } => {
+                (format!("{memory} MiB"), "defined a network, whose addresses a node supplies".to_owned())
+            }
             Trial::Refused { memory, why } => {
-                (format!("{memory} MiB"), format!("refused: {}", clean(&why.cause)))
+                (format!("{memory} MiB"), format!("REFUSED: {}", clean(&why.cause)))
             }
             Trial::Failed(why) => ("-".to_owned(), format!("UNUSABLE: {}", clean(&why.cause))),
         };
@@ -70,6 +73,7 @@ impl Serialize for Checked {
         let why = |error: &Error| json!({ "code": error.code.name(), "cause": error.cause });
         let (verdict, memory, reason) = match &self.trial {
             Trial::Served { memory } => ("served", Some(memory), None),
+            Trial::Unsupplied { memory } => ("unsupplied", Some(memory), None),
             Trial::Refused { memory, why: error } => ("refused", Some(memory), Some(why(error))),
             Trial::Failed(error) => ("failed", None, Some(why(error))),
         };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tenure_types::{Error, ErrorCode, PolicyName};
 
 use super::language::Language;
-use super::template::{Sdk, files};
+use super::template::{self, Sdk, files};
 use crate::render::{Page, Shown};
 
 /// A new policy.
@@ -31,10 +31,16 @@ impl Shown for Created {
 }
 
 /// Creates the folder; it must be absent or empty.
-pub(super) fn new(folder: &Path, language: &str, sdk: Option<String>) -> Result<Created, Error> {
+pub(super) fn new(
+    folder: &Path,
+    language: &str,
+    template: &str,
+    sdk: Option<String>,
+) -> Result<Created, Error> {
     let language = Language::named(language)?;
     let name = name(folder)?;
-    let sdk = Sdk::read(sdk)?;
+    let template = template::of(language, template)?;
+    let sdk = Sdk::read(sdk, template)?;
     let failed = |path: &Path, error: &std::io::Error| {
         Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
     };
@@ -44,7 +50,7 @@ pub(super) fn new(folder: &Path, language: &str, sdk: Option<String>) -> Result<
         return Err(Error::new(ErrorCode::InputOutput, cause));
     }
     let mut created = Vec::new();
-    for (path, text) in files(language, &name, &sdk)? {
+    for (path, text) in files(language, template, &name, &sdk) {
         let file = folder.join(&path);
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;

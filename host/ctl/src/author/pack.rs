@@ -6,6 +6,7 @@
 //! takes it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -20,6 +21,9 @@ use crate::render::{Page, Shown};
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// The file that makes a folder an image layout.
+const MARKER: &str = "oci-layout";
 
 /// A component that was packed.
 #[derive(Serialize)]
@@ -42,8 +46,8 @@ impl Shown for Packed {
     }
 }
 
-/// Packs a component into `FILE.oci`, or the folder that is given; it must not exist.
-pub(super) fn pack(file: &Path, folder: Option<PathBuf>) -> Result<Packed, Error> {
+/// Packs a component into `FILE.oci`, or the folder that is given; it must not exist, unless `force` replaces a layout there.
+pub(super) fn pack(file: &Path, folder: Option<PathBuf>, force: bool) -> Result<Packed, Error> {
     let component = read(file)?;
     let contents = Contents::read(&component).map_err(|cause| {
         Error::new(ErrorCode::PolicyUnloadable, format_args!("{}: {cause}", file.display()))
@@ -52,7 +56,22 @@ pub(super) fn pack(file: &Path, folder: Option<PathBuf>) -> Result<Packed, Error
     let failed = |path: &Path, error: &std::io::Error| {
         Error::new(ErrorCode::InputOutput, format_args!("{}: {error}", path.display()))
     };
-    fs::create_dir(&folder).map_err(|error| failed(&folder, &error))?;
+    if force && folder.exists() {
+        // Nothing but a layout is ever deleted.
+        if !folder.join(MARKER).is_file() {
+            let cause =
+                format!("{} is not an OCI image layout; name another folder with --to", folder.display());
+            return Err(Error::new(ErrorCode::InputOutput, cause));
+        }
+        fs::remove_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    }
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::new(
+            ErrorCode::InputOutput,
+            format_args!("{} exists; --force replaces it", folder.display()),
+        ),
+        _ => failed(&folder, &error),
+    })?;
     let blobs = folder.join("blobs/sha256");
     fs::create_dir_all(&blobs).map_err(|error| failed(&blobs, &error))?;
     let write = |path: PathBuf, bytes: &[u8]| fs::write(&path, bytes).map_err(|error| failed(&path, &error));
@@ -87,7 +106,7 @@ pub(super) fn pack(file: &Path, folder: Option<PathBuf>) -> Result<Packed, Error
     let (digest, manifest) = blob(MANIFEST, manifest.to_string().as_bytes())?;
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [manifest] });
     write(folder.join("index.json"), index.to_string().as_bytes())?;
-    write(folder.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+    write(folder.join(MARKER), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     Ok(Packed { folder, manifest: digest, sha256: sha256(&component), signed })
 }
 
@@ -100,7 +119,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("policy.wasm");
         fs::write(&file, tenure_policy::embedded::HOST_LOCAL).unwrap();
-        let packed = pack(&file, None).unwrap();
+        let packed = pack(&file, None, false).unwrap();
         assert_eq!(packed.folder, scratch.path().join("policy.wasm.oci"));
         let blob =
             |digest: &str| fs::read(packed.folder.join("blobs").join(digest.replace(':', "/"))).unwrap();
@@ -116,12 +135,19 @@ mod tests {
                 .pointer("/component/exports/0")
                 .is_some_and(|name| name.as_str().unwrap().starts_with("tenure:ipam/"))
         );
-        let again = pack(&file, Some(scratch.path().join("again"))).unwrap();
+        let again = pack(&file, Some(scratch.path().join("again")), false).unwrap();
         assert_eq!(again.manifest, packed.manifest);
-        assert!(pack(&file, None).is_err(), "the folder exists");
+        let exists = pack(&file, None, false).unwrap_err();
+        assert!(exists.cause.ends_with("policy.wasm.oci exists; --force replaces it"), "{exists}");
+        let left = packed.folder.join("blobs/sha256/left-over");
+        fs::write(&left, "").unwrap();
+        assert_eq!(pack(&file, None, true).unwrap().manifest, packed.manifest);
+        assert!(!left.exists());
+        let other = pack(&file, Some(scratch.path().into()), true).unwrap_err();
+        assert!(other.cause.contains("is not an OCI image layout") && file.exists(), "{other}");
 
         fs::write(scratch.path().join("policy.wasm.minisig"), "untrusted comment: ...").unwrap();
-        let signed = pack(&file, Some(scratch.path().join("signed"))).unwrap();
+        let signed = pack(&file, Some(scratch.path().join("signed")), false).unwrap();
         assert!(signed.signed && !packed.signed && signed.manifest != packed.manifest);
         let manifest = signed.folder.join("blobs").join(signed.manifest.replace(':', "/"));
         let annotations = value(&fs::read(manifest).unwrap())["annotations"].clone();

@@ -65,6 +65,12 @@ fn checks_of_a_component() {
         Conformance { passed: vec!["one"], failure: Some("nonsense".into()), skipped: Some("rest".into()) };
     snapshot("checked-served", &checked(Trial::Served { memory: 4 }, Some(suite)));
     snapshot("checked-refused", &checked(Trial::Refused { memory: 4, why: why() }, None));
+    let unsupplied = checked(Trial::Unsupplied { memory: 4 }, Some(Conformance::default()));
+    assert!(unsupplied.is_usable());
+    snapshot("checked-unsupplied", &unsupplied);
+    let refused = Trial::Refused { memory: 4, why: why() };
+    let is_usable = checked(refused, Some(Conformance::default())).is_usable();
+    assert!(!is_usable, "a policy that refused everything has shown nothing");
     snapshot("checked-failed", &checked(Trial::Failed(why()), None));
 }
 

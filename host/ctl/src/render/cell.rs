@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::parts::duration;
+use super::parts::{ago, duration};
 
 /// A cell. Numbers and ages sort by their value, and everything else by its text, in which `10.1.0.9` is before `10.1.0.10`.
 pub(crate) struct Cell {
@@ -25,8 +25,7 @@ impl Cell {
 
     /// The time since then.
     pub(crate) fn ago(then_ms: u64, now_ms: u64) -> Self {
-        let age = now_ms.saturating_sub(then_ms);
-        Self::valued(format!("{} ago", duration(age)), age)
+        Self::valued(ago(then_ms, now_ms), now_ms.saturating_sub(then_ms))
     }
 
     /// Text that is printed unless the row above says the same.

@@ -1,5 +1,7 @@
 //! The lines of the log, for people and for programs.
 
+mod filter;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -8,6 +10,7 @@ use tenure_checkpoint::{ChapterLine, LogHeader, LogItem};
 use tenure_ledger::{Fact, LedgerFact};
 use tenure_types::{Allocation, End, Generation, Moment, Network, NetworkName, Owner};
 
+pub(crate) use self::filter::LogFilter;
 use super::parts::{clean, short};
 
 /// Allocations, as they are shown.
@@ -22,21 +25,31 @@ pub(crate) struct LogLines {
     lasting: Live,
     /// The boot of the last segment.
     boot: Option<String>,
+    filter: LogFilter,
 }
 
 impl LogLines {
-    /// An item's lines; empty for a further segment of the same boot.
+    /// The lines of a part of the log.
+    pub(crate) fn of(filter: LogFilter) -> Self {
+        Self { filter, ..Self::default() }
+    }
+
+    /// An item's lines; empty for a further segment of the same boot, and for what the filter does not select.
     pub(crate) fn text(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => self.segment(header),
             LogItem::Fact { place, fact: Some(fact), .. } => {
                 let (at, what) = self.fact(fact);
+                if !self.filter.selects(Some(at), fact.network()) {
+                    return String::new();
+                }
                 format!(
                     "{:<24}  #{place:<6} {:<12} {what}\n",
                     time(at),
                     fact.network().map_or_else(|| "-".to_owned(), |network| clean(network.as_str()))
                 )
             }
+            LogItem::Fact { fact: None, .. } if !self.filter.selects(None, None) => String::new(),
             LogItem::Fact { place, fact: None, line, .. } => {
                 format!("{:<24}  #{place:<6} {:<12} {}\n", "-", "-", unknown(line))
             }
@@ -44,14 +57,22 @@ impl LogLines {
     }
 
     fn segment(&mut self, header: &LogHeader) -> String {
-        let Some(ended) = self.enter(header) else { return String::new() };
+        let Some(ended) = self.enter(header).filter(|_| self.begins(header)) else { return String::new() };
         let (at, node, boot) = (time(header.opened), clean(&header.node), clean(&header.boot.0));
         let mut text = format!("{at:<24}  node {node}, boot {boot}\n");
         for ((network, _), held) in ended {
+            if !self.filter.selects_network(Some(&network)) {
+                continue;
+            }
             let what = format!("released   {held} ({})", End::Reboot.reason());
             text.push_str(&format!("{at:<24}  {:<7} {:<12} {what}\n", "-", clean(network.as_str())));
         }
         text
+    }
+
+    /// Whether a segment is in the time that is printed.
+    fn begins(&self, header: &LogHeader) -> bool {
+        header.opened.wall_ms >= self.filter.since_ms
     }
 
     /// Enters a segment. Returns the allocations that a reboot has ended, as far as the log contains them; `None` if the boot is
@@ -65,8 +86,15 @@ impl LogLines {
     pub(crate) fn json(&mut self, item: &LogItem) -> String {
         match item {
             LogItem::Segment(header) => {
+                let ended = self.enter(header).unwrap_or_default();
+                if !self.begins(header) {
+                    return String::new();
+                }
                 let mut text = format!("{}\n", json!({ "log": header }));
-                for (network, generation) in self.enter(header).unwrap_or_default().into_keys() {
+                for (network, generation) in ended.into_keys() {
+                    if !self.filter.selects_network(Some(&network)) {
+                        continue;
+                    }
                     let at = json!({ "boot_ns": header.opened.boot_ns, "wall_ms": header.opened.wall_ms });
                     let ended = json!({
                         "network": network.as_str(),
@@ -82,8 +110,9 @@ impl LogLines {
                 text
             }
             LogItem::Fact { place, group, line, fact } => {
-                if let Some(fact) = fact {
-                    self.fact(fact);
+                let at = fact.as_ref().map(|fact| self.fact(fact).0);
+                if !self.filter.selects(at, fact.as_ref().and_then(Fact::network)) {
+                    return String::new();
                 }
                 let ChapterLine { chapter, version, json, .. } = line;
                 let stored: Value = serde_json::from_slice(json).unwrap_or_default();

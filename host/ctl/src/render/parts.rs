@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use jiff::Timestamp;
 use tenure_rpc::v1;
 use tenure_types::printable;
 
@@ -98,9 +99,19 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     text
 }
 
-/// How long ago a time was; `0s ago` if it is in the future because the clock was set back.
+/// A time in UTC to the second, as in the log; a dash if it is not known.
+pub(crate) fn when(unix_ms: u64) -> String {
+    let time = i64::try_from(unix_ms / 1000).ok().filter(|seconds| *seconds > 0);
+    let time = time.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| "-".to_owned(), |time| time.to_string())
+}
+
+/// How long ago a time was; `just now` if it was less than a second ago, or is in the future because the clock was set back.
 pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
-    format!("{} ago", duration(now_ms.saturating_sub(then_ms)))
+    match now_ms.saturating_sub(then_ms) {
+        0..1_000 => "just now".to_owned(),
+        age => format!("{} ago", duration(age)),
+    }
 }
 
 /// A size in B, KiB, MiB or GiB.
@@ -128,7 +139,8 @@ mod tests {
     fn durations_have_two_units_at_most() {
         let texts = [0, 999, 1_000, 61_000, 3_600_000, 3_661_000, 90_000_000, 864_000_000].map(duration);
         assert_eq!(texts, ["0s", "0s", "1s", "1m 1s", "1h", "1h 1m", "1d 1h", "10d"]);
-        assert_eq!(ago(2_000, 1_000), "0s ago");
+        assert_eq!((ago(2_000, 1_000), ago(1_000, 3_000)), ("just now".into(), "2s ago".into()));
+        assert_eq!((when(1_700_000_000_999), when(0)), ("2023-11-14T22:13:20Z".into(), "-".into()));
     }
 
     #[test]

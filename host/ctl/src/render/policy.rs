@@ -5,7 +5,7 @@ use tenure_rpc::v1::{GetPolicyHistoryResponse, InspectPolicyResponse, PolicyRef,
 use super::cell::Cell;
 use super::granted;
 use super::page::Page;
-use super::parts::{ago, clean, joined, or_dash, policy};
+use super::parts::{ago, clean, joined, or_dash, policy, when};
 use super::shown::Shown;
 use super::table::Table;
 use crate::report::LoadedPolicy;
@@ -82,8 +82,10 @@ impl Shown for GetPolicyHistoryResponse {
     fn page(&self, now_ms: u64) -> Page {
         let watched = if self.watched { ", and is compared with the policy before it" } else { "" };
         let table = Table::of(&self.steps)
+            .column("WHEN", |step| Cell::valued(when(step.at_ms), step.at_ms))
             .column("AGE", |step| Cell::ago(step.at_ms, now_ms))
             .column("STEP", |step| clean(&step.kind))
+            .column("BY", |step| or_dash(&step.by))
             .column("POLICY", |step| policy(step.policy.as_ref()))
             .column("REASON", |step| or_dash(&clean(&step.reason)));
         Page::from(format!("{} serves{watched}\n\n", policy(self.now.as_ref()))).table(table)
@@ -178,6 +180,7 @@ mod tests {
             kind: kind.into(),
             policy: stamp(policy),
             reason: reason.into(),
+            by: if kind == "chosen" { "operator".into() } else { "tenured".into() },
         };
         let answer = GetPolicyHistoryResponse {
             now: stamp("host-local"),
@@ -191,9 +194,9 @@ mod tests {
         insta::assert_snapshot!(answer.page(61_000), @"
         host-local@9f86d081884c serves
 
-        AGE     STEP         POLICY                   REASON
-        1s ago  rolled-back  host-local@9f86d081884c  3 of 20 requests failed
-        1m ago  chosen       zones@9f86d081884c       -
+        WHEN                  AGE     STEP         BY        POLICY                   REASON
+        1970-01-01T00:01:00Z  1s ago  rolled-back  tenured   host-local@9f86d081884c  3 of 20 requests failed
+        1970-01-01T00:00:01Z  1m ago  chosen       operator  zones@9f86d081884c       -
         ");
     }
 

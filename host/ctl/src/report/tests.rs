@@ -39,6 +39,7 @@ fn answers_of_the_daemon() {
     snapshot("policy", &filled::<v1::InspectPolicyResponse>("InspectPolicyResponse"));
     snapshot("unloaded", &filled::<v1::UnloadPolicyResponse>("UnloadPolicyResponse"));
     snapshot("history", &filled::<v1::GetPolicyHistoryResponse>("GetPolicyHistoryResponse"));
+    snapshot("config", &filled::<v1::GetConfigurationResponse>("GetConfigurationResponse"));
     snapshot("reloaded", &filled::<v1::ReloadResponse>("ReloadResponse"));
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn load(
     arguments: LoadArguments,
     patience: Duration,
 ) -> Result<Report, Error> {
-    let LoadArguments { source, name, sha256, signature, older, unpinned, plain_http } = arguments;
+    let LoadArguments { named, source, name, sha256, signature, older, unpinned, plain_http } = arguments;
     let component = match source.to_str() {
         #[cfg(feature = "registry")]
         Some(reference) if registry::is_reference(reference) => {
@@ -52,7 +52,7 @@ pub(super) async fn load(
         None => component.signature,
     };
     let head = v1::LoadPolicyHead {
-        name: name.unwrap_or(component.name),
+        name: named.or(name).unwrap_or(component.name),
         sha256: sha256.unwrap_or_default(),
         signature: signature.unwrap_or_default(),
         source: component.source.clone(),

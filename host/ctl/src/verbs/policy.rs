@@ -31,10 +31,16 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
             let request = v1::UnloadPolicyRequest { policy };
             daemon.call(async |mut admin| admin.unload_policy(request).await).await.map(Report::of)
         }
-        PolicyVerb::Activate { network, policy, change_ranges, unchecked, empty_state } => {
+        PolicyVerb::Activate { network, policy, change_ranges, unchecked, empty_state, reason } => {
             let on = network.clone();
-            let request =
-                v1::ActivatePolicyRequest { network: on, policy, change_ranges, unchecked, empty_state };
+            let request = v1::ActivatePolicyRequest {
+                network: on,
+                policy,
+                change_ranges,
+                unchecked,
+                empty_state,
+                reason: signed(reason, sudo_user().as_deref()),
+            };
             let answer = daemon.call(async |mut admin| admin.activate_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
@@ -49,8 +55,9 @@ pub(super) async fn policy(daemon: &Daemon, policy: PolicyVerb) -> Result<Report
             let answer = daemon.call(async |mut admin| admin.promote_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
-        PolicyVerb::RollBack { network, reason } => {
-            let request = v1::RollBackPolicyRequest { network: network.clone(), reason };
+        PolicyVerb::RollBack { network, to, reason } => {
+            let reason = signed(reason, sudo_user().as_deref());
+            let request = v1::RollBackPolicyRequest { network: network.clone(), reason, to };
             let answer = daemon.call(async |mut admin| admin.roll_back_policy(request).await).await?;
             Ok(Report::of(Activated { network, answer }))
         }
@@ -86,5 +93,31 @@ async fn list(daemon: &Daemon, wait: Option<Duration>) -> Result<v1::ListPolicie
             return Err(Error::new(ErrorCode::NotReady, cause));
         }
         tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Who runs this program with sudo, as sudo says. Only root can connect, so the daemon itself knows no more than that.
+fn sudo_user() -> Option<String> {
+    std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty() && user != "root")
+}
+
+/// A reason for the history, with the name of the person.
+fn signed(reason: String, user: Option<&str>) -> String {
+    match (user, reason.as_str()) {
+        (None, _) => reason,
+        (Some(user), "") => user.to_owned(),
+        (Some(user), reason) => format!("{user}, {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn a_reason_names_the_person_that_sudo_names() {
+        assert_eq!(signed("zone b is full".into(), Some("alice")), "alice, zone b is full");
+        assert_eq!(signed(String::new(), Some("alice")), "alice");
+        assert_eq!(signed("zone b is full".into(), None), "zone b is full");
     }
 }

@@ -20,14 +20,26 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_new_policy_is_complete_and_a_missing_compiler_is_named() {
     let scratch = tempfile::tempdir().unwrap();
-    let made = tenurectl(scratch.path(), &["new", "my-zones"]);
+    // Wherever the tests are built, no SDK is beside this copy of the program.
+    let program = scratch.path().join("tenurectl");
+    fs::copy(env!("CARGO_BIN_EXE_tenurectl"), &program).unwrap();
+    let mut alone = Command::new(program);
+    let alone =
+        alone.env_clear().current_dir(scratch.path()).args(["policy", "new", "my-zones"]).output().unwrap();
+    let error = text(&alone.stderr);
+    assert!(
+        error.starts_with("error: tool-missing: no SDK of version") && error.contains("pass --sdk with"),
+        "{error}"
+    );
+    assert!(!scratch.path().join("my-zones").exists(), "nothing is left that would not build");
+    let made = tenurectl(scratch.path(), &["new", "my-zones", "--sdk", env!("CARGO_PKG_VERSION")]);
     assert!(made.status.success(), "{}", text(&made.stderr));
     let manifest = fs::read_to_string(scratch.path().join("my-zones/Cargo.toml")).unwrap();
     assert!(manifest.contains("name = \"my-zones\""), "{manifest}");
     assert!(manifest.contains(concat!("tenure-sdk = \"", env!("CARGO_PKG_VERSION"), "\"")), "{manifest}");
     let source = fs::read_to_string(scratch.path().join("my-zones/src/lib.rs")).unwrap();
     assert!(source.contains("pub struct MyZones;"), "{source}");
-    let again = tenurectl(scratch.path(), &["new", "my-zones"]);
+    let again = tenurectl(scratch.path(), &["new", "my-zones", "--sdk", env!("CARGO_PKG_VERSION")]);
     assert!(again.status.code() == Some(1) && text(&again.stderr).contains("is not empty"));
     let build = tenurectl(scratch.path(), &["build", "my-zones"]);
     let error = text(&build.stderr);
@@ -63,4 +75,25 @@ fn a_component_is_tested_and_checked_without_a_daemon() {
     fs::write(at("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     let check = tenurectl(scratch.path(), &["check", "module.wasm"]);
     assert!(text(&check.stderr).contains("it is a core module, not a component"), "{}", text(&check.stderr));
+}
+
+#[test]
+fn a_policy_that_needs_a_configuration_asks_for_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("policy.wasm"), tenure_policy::embedded::HOST_LOCAL).unwrap();
+    let full =
+        r#"{ "ranges": [[{ "subnet": "10.1.0.0/30", "rangeStart": "10.1.0.1", "rangeEnd": "10.1.0.1" }]] }"#;
+    for (name, ipam) in [("wrong.json", "{}"), ("full.json", full)] {
+        fs::write(at(name), ipam).unwrap();
+        let check = tenurectl(scratch.path(), &["check", "policy.wasm", "--network", name]);
+        let (page, hint) = (text(&check.stdout), "the file of --network must have an `ipam` object");
+        assert!(
+            check.status.code() == Some(1) && page.contains("REFUSED: ") && page.contains(hint),
+            "{name}: {page}"
+        );
+        let bench = tenurectl(scratch.path(), &["bench", "policy.wasm", "--network", name]);
+        let error = text(&bench.stderr);
+        assert!(bench.status.code() == Some(1) && error.contains(hint), "{name}: {error}");
+    }
 }

@@ -78,6 +78,7 @@ mod tests {
     const EVERYTHING: &str = r#"
         [addresses]
         cooldown_seconds = 1
+        nearly_full_percent = 1
         [limits]
         in_flight = 1
         queue = 1
@@ -123,7 +124,7 @@ mod tests {
     fn each_key_holds_at_once_or_after_a_restart_and_is_told_as_that() {
         let (before, read) = (Config::default(), toml::from_str::<Config>(EVERYTHING).unwrap());
         let every = before.differences(&read);
-        assert_eq!(every.len(), 28, "{every:?}");
+        assert_eq!(every.len(), 29, "{every:?}");
         let in_force = read.clone().on_top_of(&before);
         let (live, later): (Vec<_>, Vec<_>) = every.into_iter().partition(|key| is_live(key));
         assert_eq!(before.differences(&in_force), live);
@@ -148,5 +149,13 @@ mod tests {
         // A removed key is a difference too.
         assert_eq!(in_force.differences(&before).len(), live.len());
         assert_eq!(read.differences(&read), [""; 0]);
+    }
+
+    #[test]
+    fn the_configuration_in_force_is_shown_as_a_file_that_means_the_same() {
+        for config in [Config::default(), toml::from_str(EVERYTHING).unwrap()] {
+            let shown = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<Config>(&shown).unwrap(), config, "{shown}");
+        }
     }
 }

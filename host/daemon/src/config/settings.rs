@@ -15,6 +15,7 @@ impl Config {
         let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Settings {
             cooldown: Duration::from_secs(self.addresses.cooldown_seconds.into()),
+            nearly_full_percent: self.addresses.nearly_full_percent,
             in_flight: number(self.limits.in_flight),
             queue: number(self.limits.queue),
             networks: number(self.limits.networks),

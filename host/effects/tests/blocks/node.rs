@@ -165,6 +165,7 @@ fn engine(time: Time, state: LedgerState, journal: ManualJournal) -> (Arc<Engine
     };
     let settings = Settings {
         cooldown: Duration::from_secs(30),
+        nearly_full_percent: 90,
         in_flight: 64,
         queue: 64,
         networks: 3,

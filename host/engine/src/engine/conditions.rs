@@ -2,7 +2,7 @@
 //! the books.
 
 use tenure_ledger::{Book, Chooser, Shelf};
-use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity};
+use tenure_types::{Condition, ConditionName, DELEGATED, Error, ErrorCode, Need, Result, Severity, Supply};
 
 use super::Engine;
 use crate::network::gateways;
@@ -96,11 +96,16 @@ impl Engine {
             before.map(|condition| (condition.subject.clone(), condition.message.clone())).collect()
         };
         let (mut exhausted, mut out_of_bounds, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut nearly_full, most) = (Vec::new(), self.settings().nearly_full_percent);
         for (name, slot) in self.core.networks.all() {
             let Some(mut held) = slot.try_lock() else {
                 let own = format!("{name}/");
-                exhausted
-                    .extend(as_before(ConditionName::PoolExhausted, &|subject| subject.starts_with(&own)));
+                for (which, of) in [
+                    (ConditionName::PoolExhausted, &mut exhausted),
+                    (ConditionName::PoolNearlyFull, &mut nearly_full),
+                ] {
+                    of.extend(as_before(which, &|subject| subject.starts_with(&own)));
+                }
                 for (which, of) in [
                     (ConditionName::NetworkOutOfBounds, &mut out_of_bounds),
                     (ConditionName::GatewayHeld, &mut gateways),
@@ -114,6 +119,9 @@ impl Engine {
             let pools = served.book.pools().iter().enumerate();
             let full = pools.filter_map(|(index, pool)| Some((pool, exhaustion(&served.book, index)?)));
             exhausted.extend(full.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
+            let pools = served.book.pools().iter().enumerate();
+            let near = pools.filter_map(|(index, pool)| Some((pool, fullness(&served.book, index, most)?)));
+            nearly_full.extend(near.map(|(pool, message)| (format!("{name}/{}", pool.name), message)));
             let moved = gateways::held(&served.book);
             if !moved.is_empty() {
                 gateways.push((name.to_string(), format!("network {name}: {}", moved.join("; "))));
@@ -124,6 +132,7 @@ impl Engine {
             }
         }
         self.core.conditions.replace(ConditionName::PoolExhausted, exhausted);
+        self.core.conditions.replace(ConditionName::PoolNearlyFull, nearly_full);
         self.core.conditions.replace(ConditionName::NetworkOutOfBounds, out_of_bounds);
         self.core.conditions.replace(ConditionName::GatewayHeld, gateways);
     }
@@ -159,6 +168,20 @@ pub(crate) fn exhausted(book: &Book) -> Option<String> {
 /// The STATUS error for a cause that would make an ADD fail.
 pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, cause)
+}
+
+/// The message for a pool that is in use to at least this percentage, and not full; `None` for another one. A pool that the host
+/// supplies grows with its use, and how many addresses a delegate has left is not known here.
+fn fullness(book: &Book, index: usize, percent: u8) -> Option<String> {
+    let (network, pool) = (book.name(), book.pools().get(index)?);
+    if pool.supply == Supply::Host || book.network().attributes.get(DELEGATED).is_some() {
+        return None;
+    }
+    let (usage, name) = (book.usage(Shelf::whole(index)), &pool.name);
+    let (held, total) = (u64::from(usage.held), u64::from(usage.total));
+    let is_near = percent < 100 && total > 0 && held * 100 >= total * u64::from(percent);
+    (is_near && !book.is_exhausted(index))
+        .then(|| format!("pool {name} of network {network} is nearly full: {held} of {total} in use"))
 }
 
 #[cfg(test)]
@@ -206,5 +229,17 @@ mod tests {
             assert_eq!(exhausted(&book(pools, empty)).as_deref(), told);
         }
         assert_eq!(exhausted(&Book::empty(&NetworkName::new("net").unwrap())), None, "not defined yet");
+    }
+
+    #[test]
+    fn a_pool_is_nearly_full_from_a_share_on_until_it_is_full() {
+        let mut book = book(&[("a", Need::Always)], &[]);
+        assert_eq!(fullness(&book, 0, 0), Some("pool a of network net is nearly full: 0 of 1 in use".into()));
+        assert_eq!(
+            (fullness(&book, 0, 1), fullness(&book, 0, 100), fullness(&book, 1, 0)),
+            (None, None, None)
+        );
+        book = self::book(&[("a", Need::Always)], &["a"]);
+        assert_eq!(fullness(&book, 0, 0), None, "it has no addresses, which is worse");
     }
 }

@@ -146,7 +146,20 @@ impl Engine {
     /// `UnknownNetwork`, `NotReady` while the policy before is being compiled, `NothingBefore` when the network has had no other policy, and those of
     /// [`activate`](Self::activate).
     pub async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
-        self.exchange.roll_back(network, why).await
+        self.roll_back_to(network, None, why).await
+    }
+
+    /// The same for an earlier policy; without one, the policy before the present one.
+    ///
+    /// # Errors
+    /// As [`roll_back`](Self::roll_back); `NothingBefore` also when the network has not had that policy, as far as the node remembers.
+    pub async fn roll_back_to(
+        &self,
+        network: &NetworkName,
+        to: Option<&PolicySelector>,
+        why: &str,
+    ) -> Result<Redefined> {
+        self.exchange.roll_back(network, to, why).await
     }
 
     /// Begins a shadow run; durable when this returns. A policy that runs in the network's shadow already is replaced.

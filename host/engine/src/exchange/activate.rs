@@ -12,6 +12,7 @@ use super::vetted::Passed;
 use crate::core::strikes::Requester;
 use crate::network::networks::unknown_network;
 use crate::network::redefine::{Redefined, Wanted};
+use crate::policy::words::shortened;
 use crate::ports::{Policy, on_trial};
 
 /// The author of an exchange, and the reason.
@@ -40,6 +41,8 @@ pub struct Activate {
     pub unchecked: bool,
     /// Whether the policy begins with an empty state, instead of that of the policy before.
     pub empty_state: bool,
+    /// The operator's reason, for the history; may be empty.
+    pub reason: String,
 }
 
 impl PolicyExchange {
@@ -52,7 +55,10 @@ impl PolicyExchange {
                 if !activate.unchecked {
                     self.check_conformance(network, &policy, ACTIVATION).await?;
                 }
-                let why = "activated by an operator".to_owned();
+                let why = match activate.reason.as_str() {
+                    "" => "activated by an operator".to_owned(),
+                    reason => shortened(&format!("activated by an operator: {reason}")),
+                };
                 let reason = Reason { by: Chooser::Operator, why, shadow: None, asked: ACTIVATION };
                 let Activate { change_ranges, empty_state, .. } = *activate;
                 self.put_into_service(network, policy, reason, change_ranges, empty_state).await

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_ledger::choices::Served;
 use tenure_ledger::{Choice, Chooser};
-use tenure_types::{Error, ErrorCode, NetworkName, Result};
+use tenure_types::{Error, ErrorCode, NetworkName, PolicySelector, Result};
 
 use super::PolicyExchange;
 use crate::core::strikes::Requester;
@@ -13,14 +13,19 @@ use crate::network::redefine::{Redefined, Wanted};
 use crate::policy::words::shortened;
 
 impl PolicyExchange {
-    /// Serves [`Engine::roll_back`](crate::Engine::roll_back).
-    pub(crate) async fn roll_back(&self, network: &NetworkName, why: &str) -> Result<Redefined> {
+    /// Serves [`Engine::roll_back_to`](crate::Engine::roll_back_to).
+    pub(crate) async fn roll_back(
+        &self,
+        network: &NetworkName,
+        to: Option<&PolicySelector>,
+        why: &str,
+    ) -> Result<Redefined> {
         let served = self.core.served(network);
         let why = match why {
             "" => "rolled back by an operator".to_owned(),
             why => format!("rolled back by an operator: {why}"),
         };
-        let answer = async { self.serve_roll_back(network, served?, Chooser::Operator, &why).await };
+        let answer = async { self.serve_roll_back(network, served?, to, Chooser::Operator, &why).await };
         self.core.observed("rollback", network, None, answer).await
     }
 
@@ -28,14 +33,20 @@ impl PolicyExchange {
         &self,
         name: &NetworkName,
         served: Served,
+        to: Option<&PolicySelector>,
         by: Chooser,
         why: &str,
     ) -> Result<Redefined> {
         let nothing = || {
-            let cause = format_args!("network {name} has had no policy before the present one");
+            let cause = match to {
+                None => format!("network {name} has had no policy before the present one"),
+                Some(to) => format!("policy {to} is not one of the last that served network {name}"),
+            };
             Error::new(ErrorCode::NothingBefore, cause)
         };
-        let before = served.before.front().ok_or_else(nothing)?;
+        let mut before = served.before.iter();
+        let before =
+            before.find(|choice| to.is_none_or(|to| to.matches(&choice.policy))).ok_or_else(nothing)?;
         // Its file may be gone; the node has kept a copy.
         let policy = match self.core.ports.catalogue.find_pinned(&before.policy) {
             // The compilation may take minutes, in which a caller would be told nothing.
@@ -64,7 +75,7 @@ impl PolicyExchange {
         if served.now != *bad {
             return;
         }
-        let answer = self.serve_roll_back(network, served, Chooser::RollBack, why);
+        let answer = self.serve_roll_back(network, served, None, Chooser::RollBack, why);
         match self.core.observed("rollback", network, None, answer).await {
             Ok(redefined) => {
                 tracing::warn!(%network, policy = %redefined.after, why, "rolled back");

@@ -109,7 +109,14 @@ impl Bench {
 /// An activation on the network, with its ranges as they are.
 pub(crate) fn activate(policy: &str) -> Activate {
     let policy = PolicyName::new(policy).unwrap().into();
-    Activate { network: network(), policy, change_ranges: false, unchecked: false, empty_state: false }
+    Activate {
+        network: network(),
+        policy,
+        change_ranges: false,
+        unchecked: false,
+        empty_state: false,
+        reason: String::new(),
+    }
 }
 
 pub(crate) fn network() -> NetworkName {

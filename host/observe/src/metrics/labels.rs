@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
-use tenure_types::{AgentName, NetworkName, PolicyName};
+use tenure_types::{AgentName, NetworkName, PolicyName, PoolName};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RequestLabels {
@@ -45,6 +45,12 @@ pub(super) struct ConditionLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct NetworkLabels {
     pub(super) network: Name<NetworkName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PoolLabels {
+    pub(super) network: Name<NetworkName>,
+    pub(super) pool: Name<PoolName>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

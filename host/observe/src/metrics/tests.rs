@@ -43,6 +43,26 @@ fn a_network_is_a_label() {
     "#);
 }
 
+fn pool(network: &str, pool: &str, size: u128, held: u32) -> PoolFigures {
+    let (network, pool) = (NetworkName::new(network).unwrap(), tenure_types::PoolName::new(pool).unwrap());
+    PoolFigures { network, pool, size, held, cooling: 2 }
+}
+
+#[test]
+fn a_pool_s_size_and_use_are_told_as_long_as_it_is_there() {
+    let metrics = Metrics::new("0.1.0");
+    metrics.pools([pool("pods", "0", 254, 7), pool("pods", "1", u128::MAX, 7), pool("gone", "0", 6, 0)]);
+    metrics.pools([pool("pods", "0", 254, 8), pool("pods", "1", u128::MAX, 8)]);
+    insta::assert_snapshot!(lines(&metrics, "{network="), @r#"
+    tenure_pool_addresses{network="pods",pool="0"} 254
+    tenure_pool_addresses{network="pods",pool="1"} 9223372036854775807
+    tenure_pool_cooling{network="pods",pool="0"} 2
+    tenure_pool_cooling{network="pods",pool="1"} 2
+    tenure_pool_held{network="pods",pool="0"} 8
+    tenure_pool_held{network="pods",pool="1"} 8
+    "#);
+}
+
 #[test]
 fn a_condition_that_is_over_reads_zero() {
     let metrics = Metrics::new("0.1.0");
@@ -133,6 +153,7 @@ fn used() -> Metrics {
     let policy = PolicyName::new("host-local").unwrap();
     metrics.request("add", Ok(()), Duration::from_millis(1));
     metrics.network(&NetworkName::new("pods").unwrap(), 1, 1);
+    metrics.pools([pool("pods", "0", 254, 1)]);
     metrics.policy_call(&policy, Duration::from_micros(40));
     metrics.policy_failed(&policy, "trap");
     metrics.policy_silenced(&policy, 3);
@@ -148,7 +169,7 @@ fn used() -> Metrics {
 /// The book's table of metrics is written by hand, so that it can explain each one; this test keeps it complete.
 #[test]
 fn the_book_names_every_metric() {
-    let book = include_str!("../../../../deploy/book/src/operations.md");
+    let book = include_str!("../../../../deploy/book/src/conditions.md");
     let text = used().exposition();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').unwrap();
@@ -191,6 +212,9 @@ fn every_metric_says_what_it_is() {
     # HELP tenure_policy_rejections Answers of a policy that the ledger rejected, by rule.
     # HELP tenure_policy_shadowed Decisions that were compared with a shadow's, by verdict.
     # HELP tenure_policy_steps Steps of policies on networks: chosen, rolled-back, undone, refused, shadow-begun, shadow-ended or kept.
+    # HELP tenure_pool_addresses Addresses of a pool that can be assigned; 2^63-1 means that many or more.
+    # HELP tenure_pool_cooling Addresses of a pool that are cooling down.
+    # HELP tenure_pool_held Addresses of a pool that are held.
     # HELP tenure_recovery_findings Findings when the checkpoint was opened.
     # HELP tenure_request_duration_seconds Time from a request's arrival to its reply.
     # HELP tenure_requests Requests by verb; outcome is ok or the error's name.

@@ -13,9 +13,10 @@ pub(super) async fn activate(
     engine: &Arc<Engine>,
     request: v1::ActivatePolicyRequest,
 ) -> Result<v1::ActivatePolicyResponse> {
-    let v1::ActivatePolicyRequest { network, policy, change_ranges, unchecked, empty_state } = request;
+    let v1::ActivatePolicyRequest { network, policy, change_ranges, unchecked, empty_state, reason } =
+        request;
     let (network, policy) = (named(&network)?, selected(&policy)?);
-    let activate = Activate { network, policy, change_ranges, unchecked, empty_state };
+    let activate = Activate { network, policy, change_ranges, unchecked, empty_state, reason };
     let engine = Arc::clone(engine);
     to_the_end(async move { engine.activate(&activate).await }).await.map(exchanged)
 }
@@ -33,9 +34,10 @@ pub(super) async fn roll_back(
     engine: &Arc<Engine>,
     request: v1::RollBackPolicyRequest,
 ) -> Result<v1::ActivatePolicyResponse> {
-    let v1::RollBackPolicyRequest { network, reason } = request;
+    let v1::RollBackPolicyRequest { network, reason, to } = request;
     let (engine, network) = (Arc::clone(engine), named(&network)?);
-    to_the_end(async move { engine.roll_back(&network, &reason).await }).await.map(exchanged)
+    let to = if to.is_empty() { None } else { Some(selected(&to)?) };
+    to_the_end(async move { engine.roll_back_to(&network, to.as_ref(), &reason).await }).await.map(exchanged)
 }
 
 pub(super) async fn shadow(
@@ -62,7 +64,8 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
         at_ms: at.wall_ms,
         kind: kind.name().to_owned(),
         policy: Some(policy_ref(&policy)),
-        reason: if why.is_empty() { by_whom(kind).to_owned() } else { why },
+        by: by_whom(kind).to_owned(),
+        reason: if why.is_empty() { reason(kind).to_owned() } else { why },
     };
     Ok(v1::GetPolicyHistoryResponse {
         now: Some(policy_ref(&served.now.policy)),
@@ -72,8 +75,18 @@ pub(super) fn history(engine: &Engine, network: &str) -> Result<v1::GetPolicyHis
     })
 }
 
-/// Names who took a step that has no reason of its own.
+/// Who took a step; empty if only its reason says it: who had asked for what was refused, and who ended a shadow run.
 fn by_whom(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Chosen(Chooser::Configuration) => "configuration",
+        StepKind::Chosen(Chooser::Operator) | StepKind::ShadowBegun | StepKind::StateReplaced => "operator",
+        StepKind::Chosen(Chooser::RollBack) | StepKind::Undone | StepKind::Kept => "tenured",
+        StepKind::ShadowEnded | StepKind::Refused => "",
+    }
+}
+
+/// Why a step was taken that has no reason of its own.
+fn reason(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Chosen(Chooser::Configuration) => "named by the network's configuration",
         StepKind::Chosen(Chooser::Operator)

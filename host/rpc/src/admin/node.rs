@@ -1,6 +1,6 @@
 //! The services' view of the daemon itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_ledger::Book;
@@ -50,6 +50,11 @@ pub trait AdminNode: Send + Sync + 'static {
     /// # Errors
     /// `InvalidConfig` if it is refused; then nothing has changed.
     async fn reload(&self) -> Result<Reloaded, Error>;
+    /// The path of the configuration's file, and the configuration in force as TOML.
+    ///
+    /// # Errors
+    /// `Internal` if a value cannot be written as TOML.
+    fn configuration(&self) -> Result<(PathBuf, String), Error>;
     /// The cloud interfaces of the node.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Reloading the configuration.
+//! Reloading the configuration, and showing the one in force.
 
 use tenure_types::Result;
 
@@ -10,4 +10,10 @@ pub(super) async fn reload(node: &dyn AdminNode) -> Result<v1::ReloadResponse> {
     let Reloaded { applied, after_restart, problems } = node.reload().await?;
     let problem = |(key, message)| v1::ReloadProblem { key, message };
     Ok(v1::ReloadResponse { applied, after_restart, problems: problems.into_iter().map(problem).collect() })
+}
+
+/// Returns the configuration in force.
+pub(super) fn configuration(node: &dyn AdminNode) -> Result<v1::GetConfigurationResponse> {
+    let (file, toml) = node.configuration()?;
+    Ok(v1::GetConfigurationResponse { file: file.display().to_string(), toml })
 }

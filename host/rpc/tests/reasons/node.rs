@@ -218,6 +218,7 @@ fn at_boot() -> Moment {
 fn settings(bounds: Bounds) -> Settings {
     Settings {
         cooldown: Duration::from_secs(30),
+        nearly_full_percent: 90,
         in_flight: 8,
         queue: 8,
         networks: 3,

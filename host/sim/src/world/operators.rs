@@ -79,6 +79,7 @@ impl World {
             change_ranges,
             unchecked,
             empty_state: false,
+            reason: String::new(),
         };
         let engine = Arc::clone(&daemon.engine);
         let id = daemon

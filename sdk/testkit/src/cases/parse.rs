@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::de::IgnoredAny;
+use tenure_sdk::Range;
 
 use super::ExpectedOutcome;
 
@@ -42,6 +43,24 @@ pub enum CaseStep {
     },
     /// Ends the cooling of all addresses.
     Thaw,
+    /// Changes the ranges of a pool that the host supplies.
+    Supply {
+        /// The pool's name.
+        pool: String,
+        /// The change.
+        change: SupplyChange,
+    },
+}
+
+/// A change of a pool's ranges, as the host makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SupplyChange {
+    /// Adds the range.
+    Add(Range),
+    /// The range of this name, its ends, hands out nothing more.
+    Drain(String),
+    /// Removes the range of this name, its ends.
+    Withdraw(String),
 }
 
 /// A line that is not a step.
@@ -142,8 +161,28 @@ fn step(words: &str) -> Result<CaseStep, String> {
         }
         "del" => Ok(CaseStep::Del { owner: owner(rest)? }),
         "thaw" if rest.trim().is_empty() => Ok(CaseStep::Thaw),
-        _ => Err(format!("`{verb}` is not a step; the steps are network, add, del and thaw")),
+        "supply" | "drain" | "withdraw" => supply(verb, rest),
+        _ => Err(format!(
+            "`{verb}` is not a step; the steps are network, add, del, thaw, supply, drain and withdraw"
+        )),
     }
+}
+
+fn supply(verb: &str, rest: &str) -> Result<CaseStep, String> {
+    let words: Vec<_> = rest.split_whitespace().collect();
+    let (pool, change) = match (verb, words.as_slice()) {
+        ("supply", [pool, ends, "in", subnet]) => {
+            let wrong = || format!("`{ends}` is not FIRST-LAST");
+            let (first, last) = ends.split_once('-').ok_or_else(wrong)?;
+            let subnet = subnet.parse().map_err(|_| format!("`{subnet}` is not a subnet"))?;
+            (pool, SupplyChange::Add(Range::new(subnet, address(first)?, address(last)?)))
+        }
+        ("drain", [pool, ends]) => (pool, SupplyChange::Drain((*ends).to_owned())),
+        ("withdraw", [pool, ends]) => (pool, SupplyChange::Withdraw((*ends).to_owned())),
+        ("supply", _) => return Err("expected `supply POOL FIRST-LAST in SUBNET`".to_owned()),
+        _ => return Err(format!("expected `{verb} POOL FIRST-LAST`")),
+    };
+    Ok(CaseStep::Supply { pool: (*pool).to_owned(), change })
 }
 
 fn owner(text: &str) -> Result<String, String> {

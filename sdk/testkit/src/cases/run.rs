@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tenure_types::Error;
 
-use super::{Case, CaseStep, ExpectedOutcome};
+use super::{Case, CaseStep, ExpectedOutcome, SupplyChange};
 use crate::{Node, Subject};
 
 /// The result of a case file.
@@ -88,6 +88,20 @@ fn take<S: Subject>(
             node.thaw();
             Ok(())
         }
+        CaseStep::Supply { pool, change } => {
+            let changed = match change {
+                SupplyChange::Add(range) => node.supply(pool, range).map(|()| true),
+                SupplyChange::Drain(range) => node.drain(pool, range),
+                SupplyChange::Withdraw(range) => node.withdraw(pool, range),
+            };
+            match changed {
+                Ok(true) => Ok(()),
+                Ok(false) => {
+                    Err((format!("a range of {pool}"), "no such range, or it drains already".into()))
+                }
+                Err(error) => Err(("a change of the supply".into(), error.to_string())),
+            }
+        }
         CaseStep::Network { .. } => Ok(()),
     }
 }
@@ -111,6 +125,15 @@ impl fmt::Display for CaseStep {
             }
             Self::Del { owner } => write!(formatter, "del {owner}"),
             Self::Thaw => formatter.write_str("thaw"),
+            Self::Supply { pool, change: SupplyChange::Add(range) } => {
+                write!(formatter, "supply {pool} {range} in {}", range.subnet)
+            }
+            Self::Supply { pool, change: SupplyChange::Drain(range) } => {
+                write!(formatter, "drain {pool} {range}")
+            }
+            Self::Supply { pool, change: SupplyChange::Withdraw(range) } => {
+                write!(formatter, "withdraw {pool} {range}")
+            }
         }
     }
 }

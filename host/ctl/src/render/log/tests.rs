@@ -156,3 +156,26 @@ fn programs_get_facts_as_the_file_has_them() {
         }
     }
 }
+
+#[test]
+fn a_part_of_the_log_knows_what_was_before_it() {
+    let history = history();
+    let all: String = history.iter().map(|item| Lines::default().text(item)).collect();
+    let print = |filter: LogFilter| {
+        let mut lines = Lines::of(filter);
+        history.iter().map(|item| lines.text(item)).collect::<String>()
+    };
+    let of = |name: &str| vec![NetworkName::new(name).unwrap()];
+    assert_eq!(print(LogFilter { since_ms: 0, networks: of("elsewhere") }).matches("pods").count(), 0);
+    let late = print(LogFilter { since_ms: 1_700_000_060_000, networks: of("pods") });
+    let released = late.lines().find(|line| line.contains("released")).unwrap();
+    assert!(!released.contains("generation"), "its address is known from before: {released}");
+    assert!(late.lines().count() < all.lines().count(), "{late}");
+    assert!(!late.contains("T22:13:2"), "{late}");
+    let mut lines = Lines::of(LogFilter { since_ms: u64::MAX, networks: Vec::new() });
+    assert!(
+        history
+            .iter()
+            .all(|item| matches!(item, LogItem::Fact { fact: None, .. }) || lines.json(item).is_empty())
+    );
+}
