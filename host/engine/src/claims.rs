@@ -23,6 +23,7 @@ pub(crate) mod lapse;
 pub(crate) mod optional;
 pub(crate) mod pieces;
 pub(crate) mod plan;
+pub(crate) mod question;
 pub(crate) mod release;
 pub(crate) mod restore;
 pub(crate) mod scope;

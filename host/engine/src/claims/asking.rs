@@ -11,6 +11,7 @@ use tenure_types::{
 
 use super::facts::claim;
 use super::lacking::Offered;
+use super::question::ClaimQuestion;
 use super::{Agent, AgentClaims};
 use crate::core::strikes::Requester;
 use crate::network::slot::{Alone, no_book};
@@ -93,12 +94,11 @@ impl AgentClaims {
     pub(super) async fn decide(
         &self,
         alone: &Alone<'_>,
-        (policy, book): (&dyn Policy, Arc<Book>),
-        key: &ClaimKey,
-        wish: &Wish,
-        (remembered, now): (&mut PolicyState, Moment),
+        asked: &ClaimQuestion<'_>,
+        remembered: &mut PolicyState,
     ) -> Result<(Allocation, Proposed, Option<StateFact>)> {
-        let name = &key.network;
+        let ClaimQuestion { policy, book, key, wish, now } = asked;
+        let (policy, now, name) = (*policy, *now, &key.network);
         let taken = |wanted: &&IpAddr| book.holder(**wanted).is_some();
         if let Some(taken) = wish.addresses.iter().find(taken) {
             // Do not reveal the owner to other callers.
@@ -116,18 +116,17 @@ impl AgentClaims {
         let began = self.core.ports.clock.monotonic();
         let state = || Arc::clone(&remembered.bytes);
         let requester = Requester::Agent(key.agent.clone());
-        let question = || policy.propose(&request, Arc::clone(&book), state());
+        let question = || policy.propose(&request, Arc::clone(book), state());
         let outcome = self.core.ask_for(&requester, name, policy, question).await;
-        let outcome = self.exchange.judged(alone, &request, Arc::clone(&book), began, outcome).await;
+        let outcome = self.exchange.judged(alone, &request, Arc::clone(book), began, outcome).await;
         let Offered { outcome: Outcome { proposal, state }, without } = match outcome {
             Err(error) if error.code == ErrorCode::PoolExhausted => {
-                let asking = (policy, book.as_ref(), state());
-                self.ask_without(&requester, (&request, wish), asking, error).await?
+                self.ask_without(&requester, &request, asked, state(), error).await?
             }
             outcome => Offered { outcome: outcome?, without: Vec::new() },
         };
         let proposed = Proposed { request, proposal, policy: Arc::clone(policy.stamp()), without };
-        let allocation = proposed.admit(&book, now).map_err(|violation| {
+        let allocation = proposed.admit(book, now).map_err(|violation| {
             // It may name the owners of other addresses.
             tracing::warn!(network = %name, policy = %policy.stamp(), %violation, "the ledger refused a proposal for a claim");
             let why = format_args!("made an invalid proposal for network {name}; the daemon's log has it");

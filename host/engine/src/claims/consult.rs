@@ -49,7 +49,7 @@ impl AgentClaims {
         let Some((index, Consulted { alone, plan })) = last else {
             return Ok(Some((Vec::new(), Vec::new())));
         };
-        let Some(Together { turns, waited }) = together(slots, (index, alone)).await else { return Ok(None) };
+        let Some(Together { turns, waited }) = together(slots, index, alone).await else { return Ok(None) };
         // Nobody has changed that network since.
         let mut plan = Some(plan).filter(|_| !waited);
         let (now, mut plans) = (self.core.now(), Vec::new());
@@ -98,9 +98,9 @@ impl AgentClaims {
                 let book = Arc::clone(plan.book()?);
                 let state =
                     portion.proposals.state().ok_or_else(|| defect("a policy is asked with no state"))?;
-                let asking = (policy.as_ref(), book);
-                let (allocation, proposed, _) =
-                    self.decide(&alone, asking, one.key, &one.ask.wish, (state, now)).await?;
+                let question = one.question(policy.as_ref(), book, now);
+                let (allocation, proposed, _) = self.decide(&alone, &question, state).await?;
+                drop(question);
                 plan.create(&one, allocation, now);
                 portion.proposals.add(one.key, proposed);
                 asked += 1;

@@ -13,14 +13,24 @@ use crate::network::networks::Entered;
 use crate::network::slot::no_book;
 use crate::ports::{Policy, Ticket};
 
+/// A claim on a network that a delegate serves.
+#[derive(Clone, Copy)]
+pub(super) struct DelegatedClaim<'a> {
+    pub(super) key: &'a ClaimKey,
+    pub(super) wish: &'a Wish,
+    /// The policy that stands for the delegate.
+    pub(super) policy: &'a dyn Policy,
+}
+
 impl AgentClaims {
     /// Makes a claim from what a delegate gives. The caller has the agent's turn, and not the network's.
-    pub(crate) async fn claim_delegated(
+    pub(super) async fn claim_delegated(
         &self,
         slot: &Entered<'_>,
-        (key, wish): (&ClaimKey, &Wish),
-        (policy, delegate): (&dyn Policy, DelegateName),
+        claim: DelegatedClaim<'_>,
+        delegate: DelegateName,
     ) -> Result<Ticket> {
+        let DelegatedClaim { key, wish, policy } = claim;
         let obtained = self.obtain_claim(slot, key, wish, delegate).await?;
         let now = self.core.now();
         let request = request(key, wish, now);
@@ -40,7 +50,7 @@ impl AgentClaims {
     }
 
     /// Has a delegate give what a claim needs.
-    pub(crate) async fn obtain_claim(
+    pub(super) async fn obtain_claim(
         &self,
         slot: &Entered<'_>,
         key: &ClaimKey,
@@ -61,14 +71,15 @@ impl AgentClaims {
     }
 
     /// The facts of a claim that a declaration makes from what a delegate gave.
-    pub(crate) fn declared_delegated(
+    pub(super) fn declared_delegated(
         &self,
         book: &tenure_ledger::Book,
-        (key, wish): (&ClaimKey, &Wish),
+        claim: DelegatedClaim<'_>,
         obtained: &Obtained,
-        policy: &dyn Policy,
-        (made_at, now): (Moment, Moment),
+        made_at: Moment,
+        now: Moment,
     ) -> Result<Vec<Fact>> {
+        let DelegatedClaim { key, wish, policy } = claim;
         let (allocation, mut facts) =
             self.delegates.accepted(book, &request(key, wish, now), obtained, policy)?;
         check_wish(key, wish, &allocation)?;

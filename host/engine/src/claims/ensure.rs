@@ -4,7 +4,9 @@ use tenure_ledger::{ClaimKey, Fact};
 use tenure_types::{Error, ErrorCode, Result};
 
 use super::asking::{Held, check_number, unknown};
+use super::delegated::DelegatedClaim;
 use super::facts::beginning;
+use super::question::ClaimQuestion;
 use super::view::Claimed;
 use super::{Agent, AgentClaims, Ask};
 use crate::network::slot::no_book;
@@ -56,12 +58,14 @@ impl AgentClaims {
                 let (policy, book) = self.deciding(&alone, &ask.network, now)?;
                 if let Some(delegate) = policy.delegate() {
                     drop((book, alone));
-                    let proposer = (policy.as_ref(), delegate.clone());
-                    return self.claim_delegated(&slot, (key, &ask.wish), proposer).await;
+                    let claim = DelegatedClaim { key, wish: &ask.wish, policy: policy.as_ref() };
+                    return self.claim_delegated(&slot, claim, delegate.clone()).await;
                 }
                 let mut remembered = self.core.remembered(&ask.network, policy.as_ref());
-                let (policy, state) = (policy.as_ref(), (&mut remembered, now));
-                let (decided, _, kept) = self.decide(&alone, (policy, book), key, &ask.wish, state).await?;
+                let question = ClaimQuestion { policy: policy.as_ref(), book, key, wish: &ask.wish, now };
+                let (decided, _, kept) = self.decide(&alone, &question, &mut remembered).await?;
+                // The book is changed next, and copied if it is shared.
+                drop(question);
                 let begun = beginning(key, &ask.wish, decided, now, now);
                 begun.into_iter().chain(kept.map(Fact::from)).collect()
             }

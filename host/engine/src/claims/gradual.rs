@@ -16,7 +16,7 @@ use tenure_types::{Error, Result};
 
 use super::AgentClaims;
 use super::asking::{BY_AGENT, Held, unknown};
-use super::delegated::ForClaims;
+use super::delegated::{DelegatedClaim, ForClaims};
 use super::facts::beginning;
 use super::pieces::TurnPiece;
 use super::plan::{Missing, Plan, Portion, Proposals, changed};
@@ -81,7 +81,7 @@ impl AgentClaims {
         let (policy, _) = self.deciding(&piece.alone, portion.network, now)?;
         self.imports.admits_beside_others(portion.network, None, None).await?;
         if policy.delegate().is_some() {
-            self.plan_delegated(&mut plan, &missing, policy.as_ref(), (given, now))?;
+            self.plan_delegated(&mut plan, &missing, policy.as_ref(), given, now)?;
             return Ok(plan);
         }
         portion.proposals = Proposals::of(self.core.remembered(portion.network, policy.as_ref()));
@@ -89,9 +89,9 @@ impl AgentClaims {
             piece = self.next_step(slot, piece).await;
             let book = Arc::clone(plan.book()?);
             let state = portion.proposals.state().ok_or_else(|| defect("a policy is asked with no state"))?;
-            let asking = (policy.as_ref(), book);
-            let (allocation, proposed, _) =
-                self.decide(&piece.alone, asking, one.key, &one.ask.wish, (state, now)).await?;
+            let question = one.question(policy.as_ref(), book, now);
+            let (allocation, proposed, _) = self.decide(&piece.alone, &question, state).await?;
+            drop(question);
             plan.create(&one, allocation, now);
             portion.proposals.add(one.key, proposed);
         }
@@ -185,8 +185,8 @@ impl AgentClaims {
         let (policy, book) = self.deciding(alone, portion.network, now)?;
         if policy.delegate().is_some() {
             let obtained = given.get(key).ok_or_else(|| changed(key))?;
-            let wanted = (key, &ask.wish);
-            return self.declared_delegated(&book, wanted, obtained, policy.as_ref(), (made_at, now));
+            let claim = DelegatedClaim { key, wish: &ask.wish, policy: policy.as_ref() };
+            return self.declared_delegated(&book, claim, obtained, made_at, now);
         }
         let mut remembered = self.core.remembered(portion.network, policy.as_ref());
         let proposed = portion.proposals.take(key, &remembered);
@@ -194,8 +194,8 @@ impl AgentClaims {
         let (allocation, kept) = match admitted {
             Some(allocation) => (allocation, None),
             None => {
-                let (asking, state) = ((policy.as_ref(), book), (&mut remembered, now));
-                let (allocation, _, kept) = self.decide(alone, asking, key, &ask.wish, state).await?;
+                let question = missing.question(policy.as_ref(), book, now);
+                let (allocation, _, kept) = self.decide(alone, &question, &mut remembered).await?;
                 (allocation, kept)
             }
         };

@@ -10,8 +10,8 @@ use tenure_ledger::{Book, Wish};
 use tenure_types::{Error, Outcome, Proposal, Request, Result};
 
 use super::AgentClaims;
+use super::question::ClaimQuestion;
 use crate::core::strikes::Requester;
-use crate::ports::Policy;
 
 /// A policy's answer, and the pools that it was not shown.
 pub(super) struct Offered {
@@ -25,10 +25,13 @@ impl AgentClaims {
     pub(super) async fn ask_without(
         &self,
         requester: &Requester,
-        (request, wish): (&Request, &Wish),
-        (policy, book, state): (&dyn Policy, &Book, Arc<[u8]>),
+        request: &Request,
+        asked: &ClaimQuestion<'_>,
+        state: Arc<[u8]>,
         refused: Error,
     ) -> Result<Offered> {
+        let ClaimQuestion { policy, book, wish, .. } = asked;
+        let policy = *policy;
         let without = dispensable(book, wish);
         if without.is_empty() || without.len() == book.pools().len() {
             return Err(refused);

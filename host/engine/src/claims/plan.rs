@@ -9,8 +9,9 @@ use tenure_ledger::{Book, Claim, ClaimFact, ClaimKey, Fact, PolicyState};
 use tenure_types::{Allocation, Error, ErrorCode, Moment, NetworkName, Result};
 
 use super::asking::{BY_AGENT, Held, Proposed, unknown};
-use super::delegated::ForClaims;
+use super::delegated::{DelegatedClaim, ForClaims};
 use super::facts::beginning;
+use super::question::ClaimQuestion;
 use super::{AgentClaims, Ask};
 use crate::core::committer::defect;
 use crate::network::slot::Alone;
@@ -80,6 +81,21 @@ pub(super) struct Missing<'a> {
     pub(super) key: &'a ClaimKey,
     pub(super) ask: &'a Ask,
     pub(super) made_at: Moment,
+}
+
+impl<'a> Missing<'a> {
+    /// The question to a policy about it.
+    pub(super) fn question<'q>(
+        &self,
+        policy: &'q dyn Policy,
+        book: Arc<Book>,
+        now: Moment,
+    ) -> ClaimQuestion<'q>
+    where
+        'a: 'q,
+    {
+        ClaimQuestion { policy, book, key: self.key, wish: &self.ask.wish, now }
+    }
 }
 
 /// A plan, and what is missing in it: claims for which this policy has to be asked.
@@ -169,7 +185,7 @@ impl AgentClaims {
         let (policy, book) = self.deciding(alone, portion.network, now)?;
         plan.draft = book;
         if policy.delegate().is_some() {
-            self.plan_delegated(&mut plan, &missing, policy.as_ref(), (given, now))?;
+            self.plan_delegated(&mut plan, &missing, policy.as_ref(), given, now)?;
             return Ok(Layout { plan, missing: None });
         }
         let state = self.core.remembered(portion.network, policy.as_ref());
@@ -205,13 +221,14 @@ impl AgentClaims {
         plan: &mut Plan,
         missing: &[Missing<'_>],
         policy: &dyn Policy,
-        (given, now): (&ForClaims, Moment),
+        given: &ForClaims,
+        now: Moment,
     ) -> Result<()> {
         for one in missing {
             let obtained = given.get(one.key).ok_or_else(|| changed(one.key))?;
-            let (wanted, at) = ((one.key, &one.ask.wish), (one.made_at, now));
+            let claim = DelegatedClaim { key: one.key, wish: &one.ask.wish, policy };
             let book = Arc::clone(plan.book()?);
-            plan.facts.extend(self.declared_delegated(&book, wanted, obtained, policy, at)?);
+            plan.facts.extend(self.declared_delegated(&book, claim, obtained, one.made_at, now)?);
             plan.created.push(one.key.clone());
         }
         Ok(())

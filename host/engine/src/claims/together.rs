@@ -15,14 +15,14 @@ pub(super) struct Together<'slot> {
     pub(super) waited: bool,
 }
 
-/// Takes the turns of all networks, of which the caller has one; `None` if they are too busy.
+/// Takes the turns of all networks, of which the caller has the one at `index`; `None` if they are too busy.
 pub(super) async fn together<'slot>(
     slots: &'slot [Entered<'_>],
-    held: (usize, Alone<'slot>),
+    mut index: usize,
+    mut turn: Alone<'slot>,
 ) -> Option<Together<'slot>> {
-    let (mut index, mut turn) = held;
     for waits in 0..=MOST_WAITS {
-        let busy = match all(slots, (index, turn)) {
+        let busy = match all(slots, index, turn) {
             Ok(turns) => return Some(Together { turns, waited: waits > 0 }),
             Err(busy) => busy,
         };
@@ -34,7 +34,8 @@ pub(super) async fn together<'slot>(
 /// The turns of all networks, or the first that somebody else has.
 fn all<'slot>(
     slots: &'slot [Entered<'_>],
-    (index, turn): (usize, Alone<'slot>),
+    index: usize,
+    turn: Alone<'slot>,
 ) -> Result<Vec<Alone<'slot>>, usize> {
     let mut own = Some(turn);
     let turns = slots.iter().enumerate().map(|(place, slot)| {

@@ -88,7 +88,7 @@ impl Abandoned {
 /// Ends an abandoned allocation, and removes what there is of its link. The turn ends after that.
 async fn undo(desk: Desk, orphan: Orphan) {
     let Orphan { slot, owner, generation, turn: _turn, changed } = orphan;
-    let ended = release(&desk, &slot, (&owner, generation), changed).await;
+    let ended = release(&desk, &slot, &owner, generation, changed).await;
     let Some(link) = ended.and_then(|ended| LinkKey::of(&ended)) else { return };
     if let Err(error) = desk.links.disconnect(&link).await {
         tracing::warn!(link = %link.host, cause = error.cause, "cannot remove the link of an abandoned ADD");
@@ -99,7 +99,8 @@ async fn undo(desk: Desk, orphan: Orphan) {
 async fn release(
     desk: &Desk,
     slot: &Slot,
-    (owner, generation): (&Owner, Generation),
+    owner: &Owner,
+    generation: Generation,
     changed: Option<Changed>,
 ) -> Option<Arc<Allocation>> {
     let (before, mut slot) = match changed {

@@ -11,6 +11,15 @@ use crate::network::redefine::Wanted;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::Policy;
 
+/// The configuration that came with a request.
+#[derive(Clone, Copy)]
+pub(crate) struct CallerConfig<'a> {
+    pub(crate) network: &'a NetworkName,
+    /// The policy that it names.
+    pub(crate) policy: &'a PolicyName,
+    pub(crate) config: &'a Arc<NetworkConfig>,
+}
+
 impl Engine {
     /// Brings a network in line with a caller's configuration, which names a policy: creates it on first use, and redefines it when the
     /// configuration or the policy changed.
@@ -19,9 +28,10 @@ impl Engine {
     pub(crate) async fn define(
         &self,
         alone: &Alone<'_>,
-        (name, policy, config): (&NetworkName, &PolicyName, &Arc<NetworkConfig>),
+        caller: CallerConfig<'_>,
         now: Moment,
     ) -> Result<(Arc<dyn Policy>, Arc<Book>)> {
+        let CallerConfig { network: name, policy, config } = caller;
         let bounds = self.core.bounds();
         let (policy, by, up_to_date) = {
             let state = alone.state();

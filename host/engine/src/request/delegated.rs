@@ -12,17 +12,28 @@ use crate::network::networks::Entered;
 use crate::network::slot::{Alone, no_book};
 use crate::ports::Policy;
 
+/// An admitted ADD on a network that a delegate serves.
+pub(crate) struct DelegatedAdd<'a> {
+    /// The turn of the attachment.
+    pub(crate) turn: Turn,
+    pub(crate) slot: &'a Entered<'a>,
+    /// The turn of the network.
+    pub(crate) alone: Alone<'a>,
+    /// The policy that stands for the delegate.
+    pub(crate) policy: &'a dyn Policy,
+    pub(crate) delegate: DelegateName,
+    pub(crate) request: Request,
+}
+
 impl Engine {
     /// Serves an ADD from a network's delegate. The caller has admitted the request and brought the network in line with its
     /// configuration.
     pub(crate) async fn add_delegated(
         &self,
-        mut turn: Turn,
-        (slot, alone): (&Entered<'_>, Alone<'_>),
-        (policy, delegate): (&dyn Policy, DelegateName),
-        request: Request,
+        add: DelegatedAdd<'_>,
         fits: impl Fn(&[AssignedAddress]) -> Result<()>,
     ) -> Result<Grant> {
+        let DelegatedAdd { mut turn, slot, alone, policy, delegate, request } = add;
         let ipam = alone.state().as_ref().map(|served| served.book.network().config.ipam.as_str().into());
         let wanting = Wanting {
             network: request.network.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenure_types::{NetworkConfig, NetworkName, PolicyName, Result};
 
+use super::define::CallerConfig;
 use crate::engine::Engine;
 
 /// A network as a CNI configuration asks for it.
@@ -36,7 +37,7 @@ impl Engine {
         self.imports.admits_beside_others(network, Some(config), Some(policy)).await?;
         let defined = || alone.state().as_ref().map(|served| Arc::clone(served.book.network()));
         let before = defined();
-        self.define(&alone, (network, policy, config), self.core.now()).await?;
+        self.define(&alone, CallerConfig { network, policy, config }, self.core.now()).await?;
         let changed = defined() != before;
         drop(alone);
         // It may have been changed by a request that is not durable yet.

@@ -8,6 +8,8 @@ use tenure_types::{
     Result, Sandbox,
 };
 
+use super::define::CallerConfig;
+use super::delegated::DelegatedAdd;
 use crate::core::admission::not_in_future;
 use crate::core::undo::{Changed, Undo};
 use crate::delegates::identity::check_owner;
@@ -84,13 +86,14 @@ impl Engine {
         self.links.has_a_name_of_its_own(link.as_deref(), (&add.request.owner, pod.as_ref()))?;
         self.imports.admits_beside_moves(alone.state().as_ref())?;
         self.imports.admits_beside_others(&add.request.network, Some(&add.config), Some(&add.policy)).await?;
-        let called = (&add.request.network, &add.policy, &add.config);
-        let (policy, book) = self.define(&alone, called, now).await?;
+        let caller = CallerConfig { network: &add.request.network, policy: &add.policy, config: &add.config };
+        let (policy, book) = self.define(&alone, caller, now).await?;
         if let Some(delegate) = policy.delegate() {
             // It proposes in the policy's stead.
             drop(book);
-            let proposer = (policy.as_ref(), delegate.clone());
-            return self.add_delegated(turn, (&slot, alone), proposer, add.request.clone(), fits).await;
+            let (policy, delegate, request) = (policy.as_ref(), delegate.clone(), add.request.clone());
+            let delegated = DelegatedAdd { turn, slot: &slot, alone, policy, delegate, request };
+            return self.add_delegated(delegated, fits).await;
         }
 
         // The policy proposes, the ledger disposes.
